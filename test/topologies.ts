@@ -112,6 +112,7 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   { files: ['test/http/key-set.test.ts'], reason: 'tries keys, which do not depend on the store' },
   { files: ['test/browser/console-silent.test.ts'], reason: 'opens nodes over Redis itself, whatever the topology' },
   { files: ['test/browser/console-operator.test.ts'], reason: 'drains the only node of a deployment' },
+  { files: ['test/browser/console-walk.test.ts'], reason: 'counts clicks, which no store changes' },
   { files: ['test/browser/console-build.test.ts'], reason: 'builds files: no relay is opened' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
   { files: ['test/browser/console-advertised.test.ts'], reason: 'replaces what the relay answers about actions' },

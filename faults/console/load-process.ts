@@ -5,26 +5,32 @@ import { z } from 'zod';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { serveActs } from '../lib/acts.ts';
-import { CONNECT, RATE, type Connecting } from './load.ts';
+import { CONNECT, GONE, RATE, type Connecting } from './load.ts';
 
 /** The number of connections that open at once: few enough that the relay's listen backlog never overflows. */
 const AT_ONCE = 64;
 const TICK_MS = 10;
 const ACTIONS = ['door.open', 'note.add', 'page.print', 'photo.take', 'sign.show'];
 const HELLO_PAYLOAD = JSON.stringify({ actions: ACTIONS.map((name) => ({ name, summary: `Does ${name}` })) });
+/** One of so many calls fails. */
+const FAULT_EVERY = 20;
+/** The number of calls of the client that leaves: as many as its page lists. */
+const GONE_CALLS = 20;
 const COMMAND = z.object({ type: z.string(), command_id: z.string().optional() });
 
 const open: WebSocket[] = [];
 let timer: ReturnType<typeof setInterval> | undefined;
 let made = 0;
+let answered = 0;
 let wrong: string | null = null;
 
 serveActs({
   async connect(given) {
     const asked = CONNECT.parse(given);
+    await comeAndGo(asked);
     for (let first = 0; first < asked.clients; first += AT_ONCE) {
       const ids = Array.from({ length: Math.min(AT_ONCE, asked.clients - first) }, (_, at) => first + at);
-      open.push(...(await Promise.all(ids.map((id) => opened(id, asked)))));
+      open.push(...(await Promise.all(ids.map((id) => opened(clientOf(id, asked.perUser), asked)))));
     }
     return open.length;
   },
@@ -36,15 +42,10 @@ serveActs({
     let begun = 0;
     const call = async (n: number): Promise<void> => {
       // A step that is coprime to the number of clients visits all of them.
-      const client = (n * 7919) % clients;
-      const target = {
-        userId: userOf(client, perUser),
-        clientId: `client-${client}`,
-        action: ACTIONS[n % ACTIONS.length] ?? '',
-      };
-      const { outcome } = await caller.invoke(target, { n });
+      const client = clientOf((n * 7919) % clients, perUser);
+      const { outcome } = await caller.invoke({ ...client, action: actionOf(n) }, { n });
       made++;
-      if (outcome !== 'completed') wrong ??= `a call ended ${outcome}`;
+      if (outcome !== 'completed' && outcome !== 'failed') wrong ??= `a call ended ${outcome}`;
     };
     if (perSecond === 0) return null;
     timer = setInterval(() => {
@@ -53,28 +54,49 @@ serveActs({
     }, TICK_MS);
     return null;
   },
-  /** Returns how many calls completed, how many clients are connected, and the first problem. */
+  /** Returns how many calls ended, how many clients are connected, and the first problem. */
   state: () => ({ made, connected: open.filter(({ readyState }) => readyState === WebSocket.OPEN).length, wrong }),
 });
 
-function userOf(client: number, perUser: number): string {
-  return `user-${Math.floor(client / perUser)}`;
+type Client = typeof GONE;
+
+function clientOf(id: number, perUser: number): Client {
+  return { userId: `user-${Math.floor(id / perUser)}`, clientId: `client-${id}` };
+}
+
+const actionOf = (n: number): string => ACTIONS[n % ACTIONS.length] ?? '';
+
+/** Connects the client GONE, calls it, and closes its link. The relay keeps its calls and its links. */
+async function comeAndGo(asked: Connecting): Promise<void> {
+  const { url, token } = asked;
+  const caller = createHttpCaller({ url, token });
+  const socket = await opened(GONE, asked);
+  for (let n = 0; n < GONE_CALLS; n++) await caller.invoke({ ...GONE, action: actionOf(n) }, { n });
+  socket.close();
+  await once(socket, 'close');
 }
 
 /** Opens a client that answers each command at once. */
-async function opened(id: number, { link, secret, perUser }: Connecting): Promise<WebSocket> {
-  const user = userOf(id, perUser);
+async function opened({ userId: user, clientId }: Client, { link, secret }: Connecting): Promise<WebSocket> {
   const token = await signToken({ secret, user, scopes: ['connect'], ttlSeconds: 24 * 3600, now: Date.now() });
   const socket = new WebSocket(link, 'callboard.v1', { perMessageDeflate: false });
   await once(socket, 'open');
-  const hello = { type: 'hello', token, client_id: `client-${id}`, instance_id: `i-${id}`, client_type: 'console' };
+  const hello = { type: 'hello', token, client_id: clientId, instance_id: `i-${clientId}`, client_type: 'console' };
   socket.send(`${JSON.stringify(hello)}\n${HELLO_PAYLOAD}`);
   const [first] = await once(socket, 'message');
   if (!String(first).startsWith('{"type":"welcome"')) throw new Error(`The relay said ${String(first).slice(0, 200)}`);
   socket.on('message', (data) => {
     const { type, command_id } = COMMAND.parse(JSON.parse(String(data).split('\n', 1)[0] ?? ''));
     if (type === 'ping') socket.send('{"type":"pong"}');
-    else if (type === 'command') socket.send(`{"type":"result","command_id":"${command_id}"}\n{"ok":true}`);
+    else if (type === 'command') socket.send(answerTo(command_id));
   });
   return socket;
+}
+
+function answerTo(commandId: string | undefined): string {
+  if (++answered % FAULT_EVERY !== 0) return `{"type":"result","command_id":"${commandId}"}\n{"ok":true}`;
+  return JSON.stringify({
+    ...{ type: 'error', command_id: commandId },
+    ...{ code: 'handler_failed', message: 'The paper is out.' },
+  });
 }

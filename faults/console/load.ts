@@ -4,7 +4,10 @@ import { z } from 'zod';
 import { startChild } from '../lib/child.ts';
 import { ADMIN_TOKEN, SECRET, type Relay } from '../lib/relay.ts';
 
-export const CONNECT = z.object({ link: z.string(), secret: z.string(), clients: z.number(), perUser: z.number() });
+export const CONNECT = z.object({
+  ...{ link: z.string(), url: z.string(), secret: z.string(), token: z.string() },
+  ...{ clients: z.number(), perUser: z.number() },
+});
 export type Connecting = z.infer<typeof CONNECT>;
 export const RATE = z.object({
   ...{ url: z.string(), token: z.string(), perSecond: z.number() },
@@ -12,10 +15,13 @@ export const RATE = z.object({
 });
 const STATE = z.object({ made: z.number(), connected: z.number(), wrong: z.string().nullable() });
 
+/** The client that was connected and called before the load began, and has left. */
+export const GONE = { userId: 'user-gone', clientId: 'client-gone' };
+
 export interface ConsoleLoad extends AsyncDisposable {
   /** Sets the number of calls per second from now on; 0 stops them. */
   rate(perSecond: number): Promise<void>;
-  /** Returns how many calls completed, how many clients are connected, and the first problem. */
+  /** Returns how many calls ended, how many clients are connected, and the first problem. */
   state(): Promise<z.infer<typeof STATE>>;
 }
 
@@ -26,14 +32,18 @@ const PER_USER = 10;
  */
 const CONNECT_MS = 300_000;
 
-/** Connects this many clients, ten of each user. */
+/**
+ * Connects this many clients, ten of each user, of which each fails a part of its calls; and the client GONE, which leaves
+ * again.
+ */
 export async function openConsoleLoad(relay: Relay, clients: number): Promise<ConsoleLoad> {
   const child = await startChild(ENTRY);
-  const connecting: Connecting = { link: relay.linkUrl, secret: SECRET, clients, perUser: PER_USER };
+  const { url, linkUrl: link } = relay;
+  const connecting: Connecting = { link, url, secret: SECRET, token: ADMIN_TOKEN, clients, perUser: PER_USER };
   await child.ask('connect', connecting, z.number(), CONNECT_MS);
   return {
     async rate(perSecond) {
-      await child.ask('rate', { url: relay.url, token: ADMIN_TOKEN, perSecond, clients, perUser: PER_USER }, z.null());
+      await child.ask('rate', { url, token: ADMIN_TOKEN, perSecond, clients, perUser: PER_USER }, z.null());
     },
     state: () => child.ask('state', null, STATE),
     [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),

@@ -143,11 +143,14 @@ export function readMs(text: string | undefined, preset: number, name: string): 
   return ms;
 }
 
-/** Returns a duration as text: `84 ms`, `1.3 s`, `2 m 41 s`. */
+/** Returns a duration as text: `84 ms`, `1.3 s`, `2 m 41 s`, `3 h 12 m`, `5 d 3 h`. */
 export function durationText(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} m ${Math.floor((ms % 60_000) / 1000)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes} m ${Math.floor((ms % 60_000) / 1000)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
 /** Returns a time in the form of ISO 8601, from a time such as `2026-01-31T12:00:00Z` or an age such as `10m`. */
@@ -245,23 +248,26 @@ const ROWS_MAX = 1000;
 /** The rows of each page of `--all`. A page of more messages would exceed the relay's limit of cost of an operation. */
 const ALL_ROWS = 500;
 
-/** Returns a verb that lists a REST route, whose parameters `filters` makes from the flags. */
-export function listing(
+/**
+ * Returns a verb that lists a REST route, whose parameters `filters` makes from the flags. Nothing checks that the route
+ * answers items of the type `Item`.
+ */
+export function listing<Item extends object = object>(
   path: string,
-  columns: Columns,
+  columns: ItemColumns<Item>,
   filters: (run: OperatorRun) => RelayQuery = () => ({}),
 ): RunVerb {
   return (run) => {
     const given = filters(run);
     return printListing(run, columns, async ({ cursor, limit }) => {
       const page = await run.relay.read(path, { query: { ...given, cursor, limit: limit?.toString() } });
-      if (!isPage(page)) throw badAnswer('The relay answered without a page.');
+      if (!isPage<Item>(page)) throw badAnswer('The relay answered without a page.');
       return page;
     });
   };
 }
 
-function isPage(body: object): body is ListedPage {
+function isPage<Item extends object>(body: object): body is ListedPage<Item> {
   return 'items' in body && Array.isArray(body.items) && 'completeness' in body;
 }
 

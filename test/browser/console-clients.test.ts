@@ -5,7 +5,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { NODE_LEASE_MS, PING_MS } from '../../src/core/limits.ts';
+import { NODE_BEAT_MS, NODE_LEASE_MS, PING_MS } from '../../src/core/limits.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
@@ -246,9 +246,12 @@ describe('the facts of nodes', () => {
       await main().getByText(`relay-a: ${VERSION}; relay-b: 9.8.7.`).waitFor();
     }
     await goTo(page, 'nodes');
-    const shown = { Version: '9.8.7', Memory: '93.2 MB', 'Loop delay': '1.25 ms', 'Background work': 'Runs' };
+    const shown = { Version: '9.8.7', Memory: '93.2 MB', 'Loop delay': '1.25 ms', Background: 'Runs' };
     expect(await cellsOf('relay-b')).toMatchObject({ ...shown, 'Up for': expect.stringMatching(/^\d+ m \d+ s$/) });
     expect((await cellsOf('relay-a'))['Version']).toBe(VERSION);
+    await clock.advance(NODE_BEAT_MS);
+    await backend.nodes.beat('relay-b', { ...report, process: { ...process, loopDelayMs: 3.5 } });
+    await row('relay-b').getByRole('img', { name: 'Loop delay of the last minute: at most 3.5 ms' }).waitFor();
     await main().getByText('Requests: console and fixed pages').waitFor();
     expect(await main().getByText(/_/).count()).toBe(0);
     await expectAccessible();

@@ -195,6 +195,20 @@ it('a call that was cancelled before it was sent claims nothing of the client', 
   ]);
 });
 
+it('a call that expired says once why', async () => {
+  const away = { userId: 'alice', clientId: 'away', action: 'notes.add' };
+  const { handle, outcome } = await bench.caller.invoke(away, {}, { connectWithinMs: 1 });
+  expect(outcome).toBe('expired');
+  await goTo(page, `calls/alice/away/${handle.commandId}`);
+  await main().locator('.tl-body', { hasText: 'connect_timeout' }).waitFor();
+  expect(
+    await main()
+      .getByText(/Client did not connect in time/)
+      .count(),
+  ).toBe(1);
+  expect(await main().getByText('connect_timeout').count()).toBe(1);
+});
+
 describe('axe finds no fault, in either theme,', () => {
   /** How each dialog is opened: from which page, and by what. */
   const DIALOGS: readonly (readonly [name: string, path: string, open: () => Promise<void>])[] = [

@@ -5,7 +5,8 @@ import type { NodeListener } from '../../src/core/commands/stores.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { settle } from '../kit/clock.ts';
-import { connect, testCore, user, type TestOptions } from '../kit/core.ts';
+import { NODE_BEAT_MS } from '../../src/core/limits.ts';
+import { connect, testCore, user, type TestClient, type TestOptions } from '../kit/core.ts';
 
 const LATER_MS = 30_000;
 
@@ -87,36 +88,69 @@ describe('links of a dead node', () => {
   });
 });
 
-it('a node whose lease was recovered queues once what was parked for its links', async () => {
-  const requested: string[] = [];
-  let listener: NodeListener | undefined;
-  await using test = await testCore({
-    wrap: (backend) => ({
-      ...backend,
-      commands: {
-        ...backend.commands,
-        rebind(client, binding, link) {
-          requested.push(`${client.userId} ${binding.epoch} ${link}`);
-          return backend.commands.rebind(client, binding, link);
+describe('a node whose lease was recovered', () => {
+  /** Opens a core that notes each move of a client’s queue. The move `again` is refused for these users. */
+  async function movingCore(refused: ReadonlySet<string> = new Set()) {
+    const requested: string[] = [];
+    const world: { listener: NodeListener | null } = { listener: null };
+    const test = await testCore({
+      wrap: (backend) => ({
+        ...backend,
+        commands: {
+          ...backend.commands,
+          rebind(client, binding, link) {
+            requested.push(`${client.userId} ${binding.epoch} ${link}`);
+            if (link === 'again' && refused.has(client.userId)) throw away();
+            return backend.commands.rebind(client, binding, link);
+          },
         },
-      },
-      nodes: {
-        ...backend.nodes,
-        attach(nodeId, given) {
-          listener = given;
-          return backend.nodes.attach(nodeId, given);
+        nodes: {
+          ...backend.nodes,
+          attach(nodeId, given) {
+            world.listener = given;
+            return backend.nodes.attach(nodeId, given);
+          },
         },
-      },
-    }),
+      }),
+    });
+    return { ...test, requested, revive: () => world.listener?.revived() };
+  }
+
+  it('queues once what was parked for its links', async () => {
+    await using test = await movingCore();
+    const { requested } = test;
+    const client = await connect(test.core, user('alice'));
+    await connect(test.core, user('bob'));
+    void test.core.rpc.invoke(user('alice'), { userId: 'alice', clientId: 'tab', action: 'open', params: null });
+    await settle();
+    const opened = requested.splice(0);
+    expect(opened.map((link) => link.split(' ').at(-1))).toEqual(['up', 'up']);
+    test.revive();
+    await settle();
+    expect(requested).toEqual(opened.map((link) => link.replace('up', 'again')));
+    expect(client.sent).toHaveLength(1);
   });
-  const client = await connect(test.core, user('alice'));
-  await connect(test.core, user('bob'));
-  void test.core.rpc.invoke(user('alice'), { userId: 'alice', clientId: 'tab', action: 'open', params: null });
-  await settle();
-  const opened = requested.splice(0);
-  expect(opened.map((link) => link.split(' ').at(-1))).toEqual(['up', 'up']);
-  listener?.revived();
-  await settle();
-  expect(requested).toEqual(opened.map((link) => link.replace('up', 'again')));
-  expect(client.sent).toHaveLength(1);
+
+  it('tries again with each beat until the store has queued it for each link that is still open', async () => {
+    const refused = new Set<string>();
+    await using test = await movingCore(refused);
+    const { requested, clock } = test;
+    const clients = new Map<string, TestClient>();
+    for (const name of ['alice', 'bob', 'cleo']) clients.set(name, await connect(test.core, user(name)));
+    requested.splice(0);
+    refused.add('bob').add('cleo');
+    test.revive();
+    await settle();
+    const moved = () => requested.splice(0).map((move) => move.replace(/ .* /, ' '));
+    expect(moved()).toEqual(['alice again', 'bob again', 'cleo again']);
+    await clock.advance(NODE_BEAT_MS);
+    expect(moved()).toEqual(['bob again', 'cleo again']);
+    refused.delete('bob');
+    await clients.get('cleo')?.session.closed('client_closed');
+    requested.splice(0);
+    await clock.advance(NODE_BEAT_MS);
+    expect(moved()).toContain('bob again');
+    await clock.advance(3 * NODE_BEAT_MS);
+    expect(moved().filter((move) => move.endsWith('again'))).toEqual([]);
+  });
 });

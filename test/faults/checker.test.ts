@@ -471,6 +471,16 @@ describe('the checker', () => {
     expect(check(storyWith(without(annRecord), after(annRun, run(ANN))), { loss: true }).green).toBe(false);
   });
 
+  test('does not hold a wait to an end that the store lost before it admitted the command again', () => {
+    const left = (admittedAt: number) => {
+      const cut = after({ event: 'phase', phase: 'load' }, { ...fault, wall: 0 }, { event: 'heal', id: 1 });
+      const events = storyWith(cut, later(annAnswer, 40_000), ...unknown, changed(annRecord, { admittedAt }));
+      return check(events, { loss: true }).violations.filter(({ what }) => what.startsWith('left waiting'));
+    };
+    expect(left(0)).toHaveLength(1);
+    expect(left(30_000)).toEqual([]);
+  });
+
   test.each(['read', 'record', 'ends', 'reservations-read', 'idle', 'memory', 'run-begin'] as const)(
     'does not accept a run whose logs hold no %s',
     (missing) => {

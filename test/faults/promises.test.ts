@@ -38,6 +38,8 @@ const askedAgain = { ...attempt(ANN, 'c1.again1'), how: 'attach' } as const;
 const kill = after(annAttempt, fault('relay-kill'), heal);
 const killAtWork = after(annRun, fault('relay-kill'), link(false), heal);
 const cut = after(LOAD, fault('redis-cut', '0'), heal);
+/** Returns a cut that began at this time of the system clock, in milliseconds. */
+const cutAt = (wall: number) => after(LOAD, { ...fault('redis-cut', '0'), wall } as FaultEvent, heal);
 const pause = after(LOAD, fault('redis-pause', '0'), heal);
 const stop = after(LOAD, fault('relay-drain'), heal);
 const flip = after(LOAD, fault('spill-flip', '0'), heal);
@@ -83,6 +85,30 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
     'a caller who is answered 6 s after the loss was noticed',
     'answered',
     () => storyWith(cut, after(annAttempt, lost), later(annAnswer, 6_000)),
+    'left waiting after a loss',
+  ],
+  [
+    'a caller who is answered 6 s after the store was back from another loss',
+    'answered',
+    () =>
+      storyWith(
+        cut,
+        after(annAttempt, lost, fault('redis-kill', '0', 2), { event: 'heal', id: 2 }),
+        later({ event: 'heal', id: 2 }, 3_000),
+        later(annAnswer, 6_000),
+      ),
+    'left waiting after a loss',
+  ],
+  [
+    'a caller who is answered 6 s after the loss was noticed, by a command that was admitted before it',
+    'answered',
+    () =>
+      storyWith(
+        cutAt(9_000),
+        after(annAttempt, lost),
+        later(annAnswer, 6_000),
+        changed(annRecord, { admittedAt: 5_000 }),
+      ),
     'left waiting after a loss',
   ],
   [
@@ -150,6 +176,23 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
 ];
 
 const KEPT: readonly Reported[] = [
+  [
+    'a caller who is answered 6 s after the loss was noticed, and 3 s after the store was back from another one',
+    'answered',
+    () =>
+      storyWith(
+        cut,
+        after(annAttempt, lost, fault('redis-kill', '0', 2), { event: 'heal', id: 2 }),
+        later({ event: 'heal', id: 2 }, 3_000),
+        later(annAnswer, 3_000),
+      ),
+  ],
+  [
+    'a caller who is answered 6 s after the loss was noticed, by a command that was admitted again after it',
+    'answered',
+    () =>
+      storyWith(cutAt(0), after(annAttempt, lost), later(annAnswer, 6_000), changed(annRecord, { admittedAt: 5_000 })),
+  ],
   ['a wait of 31 s with a budget of 30', 'prompt', () => storyWith(later(annAnswer, 31_000))],
   [
     'a wait at a relay that was held still',

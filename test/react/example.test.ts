@@ -131,6 +131,12 @@ test('an invocation shows its progress and its result', async () => {
   await using app = await startApp();
   await using notes = await startNotes(app.relay);
   await says(app.page, 'Nothing was sent.');
+  await app.page.locator('#live', { hasText: 'live' }).waitFor();
+  const sent: string[] = [];
+  app.page.on('request', (request) => {
+    const path = new URL(request.url()).pathname;
+    if (path !== '/token' && request.method() !== 'OPTIONS') sent.push(`${request.method()} ${path}`);
+  });
   await add(app.page);
   const run = await notes.latest();
   expect(run.text).toBe('milk');
@@ -138,6 +144,8 @@ test('an invocation shows its progress and its result', async () => {
   run.end({ count: 7 });
   await says(app.page, 'Added: 7 notes.');
   expect(notes.runs).toHaveLength(1);
+  // The request of the call is also its stream of progress: a browser has few connections.
+  expect(sent).toEqual(['POST /connections/alice/kiosk-1/actions/notes.add']);
 });
 
 test('a call that is running survives a reload, and runs once', async () => {

@@ -1,7 +1,7 @@
 /** Tests the operator's routes of delivery over REST: summary, nodes, tenants, records, disconnects and drains. */
 import { describe, expect, test } from 'vitest';
 import { meanwhile } from '../kit/clock.ts';
-import { connect, user, type TestClient } from '../kit/core.ts';
+import { connect, PROCESS, user, type TestClient } from '../kit/core.ts';
 import { startRestRelay, type RestServer } from './kit/rest-server.ts';
 
 const alice = user('alice');
@@ -102,6 +102,10 @@ describe('GET /delivery/nodes', () => {
       updated_at: '2026-01-01T00:00:02.000Z',
       stale: false,
       draining: false,
+      version: '1.2.3',
+      started_at: '2026-01-01T00:00:00.000Z',
+      memory_bytes: PROCESS.memoryBytes,
+      event_loop_delay_ms: PROCESS.loopDelayMs,
     });
     expect(node.counters).toContainEqual({ name: 'commands_dispatched', value: 1 });
     expect(body.next_cursor).toBeNull();
@@ -154,6 +158,7 @@ describe('GET /delivery/status', () => {
       client_id: 'tab',
       command_id: 'c1',
       action: 'open',
+      context_id: null,
       client_type: 'browser',
       scope_id: 'alice',
       stage: 'terminal',

@@ -27,6 +27,7 @@ describe('diagnostics', () => {
         disconnect_cause: null,
         close_code: null,
         heartbeat: 'ok',
+        knows_places: false,
         recently_replaced: false,
         replaced_instance_id: null,
         predecessors: [],

@@ -300,9 +300,11 @@ function answeredEarly({ cases, of }: Evidence): readonly Case[] {
  * Returns whether a wait continued after its command had run, or after another wait had received the end, and no fault
  * explains that.
  */
-function wasLeft({ calmSince }: Evidence, one: Case, { attempt, ends }: Wait): boolean {
+function wasLeft({ calmSince, admittedAt }: Evidence, one: Case, { attempt, ends }: Wait): boolean {
   const end = ends[0];
   if (!end || end.event === 'refused') return false;
-  const reported = [...verdictsOf(one), ...one.runEnds].find(({ at }) => at < end.at);
+  // A store that lost a command may admit it again. Then the wait goes on with the new record.
+  const since = admittedAt(one);
+  const reported = [...verdictsOf(one), ...one.runEnds].find(({ at }) => at < end.at && at >= since);
   return reported !== undefined && end.at - Math.max(reported.at, attempt.at, calmSince(end.at)) > ANSWER_DELAY_MS * MS;
 }

@@ -225,29 +225,39 @@ function judgeNoticed({ of, faults }: Evidence): Judged {
 }
 
 /**
- * Judges two rules. Callers who waited on a relay when it noticed a loss are answered within five seconds. No caller
- * gets `completed` for a command that no client ran.
+ * Judges two rules. Callers who waited on a relay when it noticed a loss are answered within five seconds, or if the
+ * store goes away again in that time, within five seconds after it is back. This does not hold for a command that the
+ * store admitted again after the loss, because the wait goes on with the new record. No caller gets `completed` for a
+ * command that no client ran.
  */
-function judgeAnswered({ cases, of, faults }: Evidence): Judged {
+function judgeAnswered({ cases, of, faults, admittedAt }: Evidence): Judged {
   const words = of('lost').filter(({ cause }) => cause === 'store_lost');
+  const losses = faults(...LOSSES);
+  const beganBefore = (noticed: number): number =>
+    Math.max(-Infinity, ...losses.map(({ from }) => from).filter((from) => from <= noticed));
+  const backAt = (noticed: number): number => {
+    const again = losses.filter(({ from }) => from > noticed && from < noticed + ANSWER_DELAY_MS * MS);
+    return Math.max(noticed, ...again.map(({ to }) => to));
+  };
   const all = [...cases.values()];
-  const held = words.flatMap((word) =>
-    all.flatMap((one) =>
+  const held = words.flatMap((word) => {
+    const kept = all.filter((one) => admittedAt(one) <= beganBefore(word.at));
+    return kept.flatMap((one) =>
       one.waits
         .filter(({ attempt }) => attempt.relay === word.of && attempt.at < word.at)
         .map(({ attempt, ends }) => ({
           text: `${one.text} ${attempt.wait}`,
-          afterNs: (ends[0]?.at ?? Infinity) - word.at,
+          afterNs: (ends[0]?.at ?? Infinity) - backAt(word.at),
         }))
         .filter(({ afterNs }) => afterNs > 0),
-    ),
-  );
+    );
+  });
   const invented = all.filter(
     (one) => one.runs.length === 0 && verdictsOf(one).some(({ outcome }) => outcome === 'completed'),
   );
   const slowest = Math.max(0, ...held.map(({ afterNs }) => afterNs)) / MS / 1000;
   return {
-    looked: faults(...LOSSES).length,
+    looked: losses.length,
     findings: [
       ...find(
         'left waiting after a loss',

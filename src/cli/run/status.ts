@@ -3,6 +3,7 @@ import {
   GetBusyClientsDocument,
   GetServerDocument,
   GetStatusDocument,
+  type DispatcherNodeReportFragment,
   type GetBusyClientsQuery,
   type GetStatusQuery,
 } from '../../../generated/cli.ts';
@@ -60,6 +61,7 @@ function reportOf(status: GetStatusQuery) {
   return {
     ...{ label, version, mode, node_id },
     nodes: nodes.length,
+    versions: versionsOf(nodes),
     links: sum(nodes.map(({ links }) => links)),
     unfinished_commands: sum(nodes.map(({ unfinished_commands }) => unfinished_commands)),
     /** The number of commands that ended per second, averaged over the last minute. */
@@ -76,6 +78,20 @@ function reportOf(status: GetStatusQuery) {
   };
 }
 
+/** Returns the nodes that report, by the version that each runs; a node of an old version does not report its own. */
+function versionsOf(nodes: readonly DispatcherNodeReportFragment[]): Readonly<Record<string, readonly string[]>> {
+  const reporting = nodes.filter(({ stale }) => !stale);
+  const byVersion = Map.groupBy(reporting, ({ version }) => version ?? 'not reported');
+  return Object.fromEntries([...byVersion].map(([version, some]) => [version, some.map(({ node_id }) => node_id)]));
+}
+
+/** Says which nodes run which version; null if all run the same one. */
+function versionsText({ versions }: DeploymentReport): string | null {
+  const entries = Object.entries(versions);
+  if (entries.length < 2) return null;
+  return `differ: ${entries.map(([version, nodes]) => `${nodes.join(', ')} ${version}`).join('; ')}`;
+}
+
 type CallIds = Readonly<Record<'user_id' | 'client_id' | 'command_id', string>>;
 
 function addressOf({ user_id, client_id, command_id }: CallIds): string {
@@ -85,9 +101,11 @@ function addressOf({ user_id, client_id, command_id }: CallIds): string {
 /** Returns the report as lines for a person. Of the faults, the lines have only the number. */
 function statusText(report: DeploymentReport): string {
   const { label, version, mode, node_id, needs_attention: faults } = report;
+  const versions = versionsText(report);
   const lines = [
     ['relay', `callboard ${version}${label === null ? '' : ` (${label})`}, ${mode} mode; ${node_id} answered`],
     ['nodes', `${report.nodes}`],
+    ...(versions === null ? [] : [['versions', versions]]),
     ['links', `${report.links}`],
     ['calls', `in progress ${report.unfinished_commands}, ended per second ${report.calls_per_second}`],
     ['last minute', endsText(report)],
@@ -213,10 +231,23 @@ function busiest({ connections, pendingRpcs }: GetBusyClientsQuery, sort: string
 
 const DRAIN_MS = 10_000;
 
-export const nodesLs = listing('/delivery/nodes', {
-  shown: ['node_id', 'links', 'unfinished_commands', 'stale', 'draining', 'updated_at'],
+export const nodesLs = listing<DispatcherNodeReportFragment>('/delivery/nodes', {
+  shown: [
+    ...['node_id', 'version', 'up', 'links', 'unfinished_commands', 'memory', 'loop_delay'],
+    ...['stale', 'draining', 'updated_at'],
+  ],
   id: ['node_id'],
+  row: (node) => ({ ...node, ...processFacts(node) }),
 });
+
+/** Returns the figures of the node's process in words, as they were at its last report; null: it did not report them. */
+function processFacts({ started_at, updated_at, memory_bytes, event_loop_delay_ms }: DispatcherNodeReportFragment) {
+  return {
+    up: started_at === null ? null : durationText(Date.parse(updated_at) - Date.parse(started_at)),
+    memory: memory_bytes === null ? null : `${Math.round(memory_bytes / 1e6)} MB`,
+    loop_delay: event_loop_delay_ms === null ? null : `${event_loop_delay_ms} ms`,
+  };
+}
 
 export const capacityLs = listing('/delivery/tenants', {
   shown: ['scope_id', 'reserved_commands', 'limit', 'oldest_deadline'],
@@ -273,9 +304,12 @@ async function* checksOf({ relay, io, clock }: OperatorRun): AsyncGenerator<Chec
   const versions = same ? VERSION : `the relay is ${server.version}, this command line ${VERSION}`;
   yield { check: 'version', verdict: warnIf(!same), detail: versions };
   if (kind !== 'admin') return;
-  const { needs_attention: faults } = await readReport(relay);
+  const report = await readReport(relay);
+  const { needs_attention: faults } = report;
   if (faults.length === 0) yield { check: 'deployment', verdict: 'ok', detail: 'nothing needs attention' };
   else yield { check: 'deployment', verdict: 'fault', detail: faults.join('; ') };
+  const differing = versionsText(report);
+  if (differing !== null) yield { check: 'versions of the nodes', verdict: 'warning', detail: `they ${differing}` };
 }
 
 /** Whether the token would travel in plain HTTP to another machine, where others could read it on the way. */

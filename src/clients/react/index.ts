@@ -25,9 +25,9 @@ import type { ConnectionsOptions, ConnectionsView, Live, LiveError, LiveStatus }
 
 /** What the hooks use. Create each once, outside of components. The program closes them. */
 export type CallboardClients = {
-  /** A caller over HTTP or over a link. Over a link, `stage` is known without `live`. */
+  /** A caller over HTTP or over a link. */
   readonly caller: Pick<Caller, 'invoke' | 'await' | 'cancel'>;
-  /** `useConnections` needs it. With it, calls over HTTP also know their stage while they show progress. */
+  /** `useConnections` needs it; the hooks of calls do not. */
   readonly live?: Live;
 };
 
@@ -62,7 +62,7 @@ export function useCallboard(): CallboardClients {
 export type CallState<R = unknown> = {
   /** The command; null when idle. Keep it to find the command after a reload. */
   readonly handle: Handle | null;
-  /** How far the command has come, as far as it was reported. */
+  /** How far the command has come. Over HTTP it is null until the command has ended. */
   readonly stage: WireStage | null;
   /** The latest progress that the client reported; undefined without a report and without the option `progress`. */
   readonly progress: unknown;
@@ -77,8 +77,8 @@ export type EndedInvocation<R> = Exclude<Invocation<R>, { readonly outcome: 'pen
 
 export type CallOptions = {
   /**
-   * Whether `progress` follows the reports of the client. With `live` in the provider, each running call has an event
-   * stream of its own besides its request; over HTTP/1.1 a browser has six connections to a relay. Default false.
+   * Whether `progress` follows the reports of the client. Over HTTP the answer to the call's request is then an event
+   * stream. Default false.
    */
   readonly progress?: boolean;
 };
@@ -169,7 +169,7 @@ type Waiting = Required<Pick<InvokeOptions, 'signal' | 'onStage'>> & Pick<Invoke
 
 /** Holds the state of the latest call of a component. */
 function useCall<R>({ progress: showsProgress = false }: CallOptions) {
-  const { caller, live } = useCallboard();
+  const { caller } = useCallboard();
   const [state, setState] = useState<CallState<R>>(IDLE);
   const latest = useRef<{ readonly stop: AbortController; readonly handle: Handle } | null>(null);
 
@@ -196,20 +196,10 @@ function useCall<R>({ progress: showsProgress = false }: CallOptions) {
         setState(shown);
       };
       show({});
-      // Progress is shown as far as it arrives; the end of the call does not depend on it.
-      const watched = new AbortController();
-      if (showsProgress)
-        live
-          ?.command(handle, {
-            signal: AbortSignal.any([signal, watched.signal]),
-            onUpdate: ({ stage, progress = shown.progress }) => show({ stage, progress }),
-            onStatus: () => undefined,
-          })
-          .catch(() => undefined);
       const waiting: Waiting = {
         signal,
         onStage: (stage) => show({ stage }),
-        ...(showsProgress && !live && { onProgress: ({ value }) => show({ progress: value }) }),
+        ...(showsProgress && { onProgress: ({ value }) => show({ progress: value }) }),
       };
       try {
         const invocation = await endOf(send(waiting), () => caller.await<R>(handle, waiting));
@@ -217,10 +207,9 @@ function useCall<R>({ progress: showsProgress = false }: CallOptions) {
       } catch (error) {
         show({ status: 'error', error: error as CallerError });
       }
-      watched.abort();
       return signal.aborted ? null : shown;
     },
-    [caller, leave, live, showsProgress],
+    [caller, leave, showsProgress],
   );
   const cancel = useCallback(
     async (reason?: string): Promise<Receipt> => {

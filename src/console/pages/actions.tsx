@@ -393,7 +393,12 @@ function Advertisers({ name, found, isSample }: AdvertisersProps) {
           caption={`Clients that advertise ${name}`}
           columns={[
             { head: 'Client', class: 'c-1', names: true, cell: (row: AdvertisedSample) => <ClientLink {...row} /> },
-            { head: 'Version', class: 'nw c-3', cell: ({ action }) => action.version ?? <Nil why="none" /> },
+            {
+              head: 'Version',
+              class: 'nw c-3',
+              label: 'version',
+              cell: ({ action }) => action.version ?? <Nil why="none" />,
+            },
             {
               head: 'Invoke',
               quietHead: true,
@@ -430,7 +435,7 @@ function Takes({ name, client: { userId, clientId } }: { readonly name: string; 
           {details.schema === null ? (
             <p class="soft">It advertises no schema: any JSON value may be sent.</p>
           ) : (
-            <pre class="pre pre-wrap" tabIndex={0} aria-label={`Schema of ${name}`}>
+            <pre class="pre pre-wrap payload-text" tabIndex={0} aria-label={`Schema of ${name}`}>
               {JSON.stringify(details.schema, null, 2)}
             </pre>
           )}

@@ -137,7 +137,7 @@ function Progress<Item>({ state, one }: { readonly state: State<Item>; readonly 
     return (
       <>
         <b>{plural(items.length, one)}.</b>
-        {isCut && ` There are more: at most ${whole(BULK_MAX)} at a time.`}
+        {isCut && ` There may be more: at most ${whole(BULK_MAX)} at a time.`}
       </>
     );
   }

@@ -263,7 +263,6 @@ function Record({ call }: Part) {
           ],
           delivery.recoveredFromNodeId === null ? null : ['Recovered from', delivery.recoveredFromNodeId],
           ['Deadline', <Time at={delivery.deadline} exact />],
-          delivery.reason === null ? null : ['Reason', <code>{delivery.reason}</code>],
           trace === null ? null : ['Trace', <Trace id={trace} />],
         ]}
       />
@@ -332,8 +331,9 @@ function Waiters({ call }: Part) {
 
 function CallHead({ call }: Part) {
   const { delivery, outcome } = call;
-  // The sentence says all of an expired call: the relay ended it for the reason in its error, and it did not run.
   const isExpired = outcome === 'EXPIRED';
+  // If the relay ended the call, the sentence says why. Its error would only repeat that.
+  const isEndedByRelay = isExpired || (outcome === 'OUTCOME_UNKNOWN' && delivery?.reason != null);
   return (
     <div class="case-head">
       <div>
@@ -345,7 +345,7 @@ function CallHead({ call }: Part) {
           )}
         </p>
         <p>{sentenceOf(call)}</p>
-        {call.error && !isExpired && (
+        {call.error && !isEndedByRelay && (
           <p class="soft">
             {call.error.message} <code>{call.error.code}</code>
           </p>

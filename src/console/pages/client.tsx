@@ -74,7 +74,20 @@ function OneClient({ userId, clientId }: ClientIds) {
       {client ? (
         <Details {...{ client, query, calls, links }} isGone={query.data !== null && !found} />
       ) : (
-        <PageHead title={clientId} crumbs={crumbsOf(userId)} />
+        <PageHead
+          title={clientId}
+          crumbs={crumbsOf(userId)}
+          acts={
+            <>
+              <a class="btn" href={queryPath('clients', { user: userId })}>
+                Clients of {userId}
+              </a>
+              <a class="btn" href={queryPath('history', { user: userId })}>
+                History of {userId}
+              </a>
+            </>
+          }
+        />
       )}
       {!client && <ErrorNotice query={query} what="this client" />}
       {query.data === null && query.loading && <Loading what="this client" />}
@@ -153,6 +166,7 @@ function ClientCalls({ userId, clientId, query }: CallsProps) {
       side={<a href={queryPath('calls', { user: userId, client: clientId })}>Calls of {clientId}</a>}
     >
       <ErrorNotice query={query} what="its calls" />
+      <CutNotice completeness={calls?.completeness} />
       {calls && (
         <Table
           caption="Calls of this client"
@@ -161,7 +175,7 @@ function ClientCalls({ userId, clientId, query }: CallsProps) {
           keyOf={(row) => row.commandId}
           hrefOf={callHref}
           look="two-lines"
-          none="No call of the last hour went to this client."
+          none={`No call of ${calls.completeness.complete ? 'the last hour' : 'those that were read'} went to this client.`}
         />
       )}
     </Section>
@@ -203,19 +217,9 @@ type GoneProps = ClientIds & Pick<DetailsProps, 'calls' | 'links'>;
 /** Shows what the relay still knows of a client without a connection: its calls, and its links. */
 function NotConnected({ userId, clientId, calls, links }: GoneProps) {
   const isKnown = linksIn(links.data, clientId).length > 0 || (calls.data?.commands.nodes.length ?? 0) > 0;
-  const acts = (
-    <>
-      <a class="btn" href={queryPath('clients', { user: userId })}>
-        Clients of {userId}
-      </a>
-      <a class="btn" href={queryPath('history', { user: userId })}>
-        History of {userId}
-      </a>
-    </>
-  );
   if (!isKnown)
     return (
-      <Empty title="This client is not connected" acts={acts}>
+      <Empty title="This client is not connected">
         <p>
           The relay has no call and no link of it: it was never connected, {isAdmin.value ? '' : 'it is not yours, '}or
           it has been away for a long time.
@@ -233,7 +237,6 @@ function NotConnected({ userId, clientId, calls, links }: GoneProps) {
             It has been away for longer than the relay remembers a lost link. Its calls and its links are still known.
           </p>
         </div>
-        <div class="acts">{acts}</div>
       </div>
       {isAdmin.value && <ClientCalls {...{ userId, clientId }} query={calls} />}
       <ClientLinks {...{ userId, clientId }} query={links} />

@@ -1,5 +1,5 @@
 /** Shows the pages of the relay itself: its nodes, with a button that drains each, and its admission scopes. */
-import { useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import {
   CapacityDocument,
   DrainNodeDocument,
@@ -53,6 +53,7 @@ export function NodesPage() {
   const query = useQuery(NodesDocument, {}, { everyMs: EVERY_MS });
   const [draining, setDraining] = useState<NodeRow | null>(null);
   const list = query.data?.delivery.nodes;
+  const columns = useColumns(list?.nodes ?? []);
   const silent = list?.nodes.filter(({ stale }) => stale) ?? [];
   const mode =
     viewer.value?.mode === 'SHARED' ? 'over one store, shared mode' : 'direct mode: everything is in this process';
@@ -76,16 +77,16 @@ export function NodesPage() {
         <>
           <Table
             caption="Nodes in order of name"
-            columns={[...COLUMNS, actsColumn(setDraining, query.again)]}
+            columns={[...columns, actsColumn(setDraining, query.again)]}
             rows={list.nodes}
             keyOf={({ nodeId }) => nodeId}
             isRecorded={({ stale }) => stale}
             look="mid"
           />
           <p class="quiet">
-            Running: calls that wait for one of its clients or run there. Loop delay: how late its event loop ran since
-            its last report; 99 % of the time it was less. Background work: it takes what other nodes hand it, and ends
-            calls whose deadline is over.
+            Waiting: callers that wait there. Running: calls that wait for one of its clients or run there. Loop delay:
+            how late its event loop ran since its last report; 99 % of the time it was less. The bars show the last
+            minute. Background: it takes what other nodes hand it, and ends calls whose deadline is over.
           </p>
           <NodeCounters nodes={list.nodes} />
           {query.data?.server.durability && <Durability {...query.data.server.durability} />}
@@ -103,18 +104,35 @@ export function NodesPage() {
   );
 }
 
-const COLUMNS: readonly Column<NodeRow>[] = [
+const columnsOf = (delays: Delays): readonly Column<NodeRow>[] => [
   { head: 'Node', class: 'c-1', names: true, cell: ({ nodeId }) => nodeId },
   { head: 'State', class: 'nw c-2 c-end', cell: (node) => <NodeMark node={node} /> },
   { head: 'Version', class: 'nw c-3', label: 'version', cell: ({ version }) => version ?? <NotReported /> },
   { head: 'Up for', class: 'nw c-4 c-end', label: 'up for', cell: (node) => upFor(node) },
   { head: 'Clients', class: 'r c-5', label: 'clients', cell: ({ links }) => whole(links) },
-  { head: 'Callers waiting', class: 'r c-6 c-end', label: 'waiting', cell: (node) => whole(node.connectionWaiters) },
+  { head: 'Waiting', class: 'r c-6 c-end', label: 'waiting', cell: (node) => whole(node.connectionWaiters) },
   { head: 'Running', class: 'r c-7', label: 'running', cell: (node) => whole(node.unfinishedCommands) },
   { head: 'Memory', class: 'r c-8 c-end', label: 'memory', cell: (node) => memoryOf(node) },
-  { head: 'Loop delay', class: 'r c-8', label: 'loop delay', cell: (node) => delayOf(node) },
-  { head: 'Background work', class: 'nw c-8 c-end', label: 'background', cell: (node) => workOf(node) },
+  {
+    head: 'Loop delay',
+    class: 'r c-8',
+    label: 'loop delay',
+    cell: (node) => (
+      <span class="with-spark">
+        <DelayBars reports={delays.get(node.nodeId) ?? []} />
+        {delayOf(node)}
+      </span>
+    ),
+  },
+  { head: 'Background', class: 'nw c-8 c-end', label: 'background', cell: (node) => workOf(node) },
 ];
+
+/** Returns the columns of facts. One draws the delays that were reported while the page was shown. */
+function useColumns(nodes: readonly NodeRow[]): readonly Column<NodeRow>[] {
+  const kept = useRef<Delays>(new Map());
+  const delays = useMemo(() => (kept.current = withReports(kept.current, nodes)), [nodes]);
+  return columnsOf(delays);
+}
 
 /** An event loop that is later than this, in milliseconds, is shown as late. */
 const LATE_MS = 100;
@@ -130,6 +148,44 @@ function upFor({ startedAt, updatedAt, stale }: NodeRow) {
 
 function memoryOf({ memoryBytes }: NodeRow) {
   return memoryBytes === null ? <NotReported /> : sizeText(memoryBytes);
+}
+
+/** A report of the delay of an event loop. `at`: epoch milliseconds. */
+type DelayReport = { readonly at: number; readonly ms: number };
+/** The reports of each node within DELAYS_MS, by its id, oldest first. */
+type Delays = ReadonlyMap<string, readonly DelayReport[]>;
+
+/** The number of reports that are drawn: those of one minute. */
+const DELAYS_SHOWN = 30;
+const DELAYS_MS = DELAYS_SHOWN * EVERY_MS;
+/** The delay in milliseconds for which a bar has the full height, unless a longer one is drawn. */
+const DELAY_TOP_MS = 20;
+
+function withReports(was: Delays, nodes: readonly NodeRow[]): Delays {
+  return new Map(
+    nodes.map(({ nodeId, updatedAt, eventLoopDelayMs: ms }) => {
+      const at = Date.parse(updatedAt);
+      const earlier = (was.get(nodeId) ?? []).filter((report) => report.at > at - DELAYS_MS && report.at < at);
+      return [nodeId, ms === null ? earlier : [...earlier, { at, ms }]];
+    }),
+  );
+}
+
+/** Draws a bar for each report of one node, the latest at the right. Takes the same room before there is any. */
+function DelayBars({ reports }: { readonly reports: readonly DelayReport[] }) {
+  const last = reports.at(-1);
+  if (!last) return <span class="spark" />;
+  const highest = Math.max(...reports.map(({ ms }) => ms));
+  const top = Math.max(DELAY_TOP_MS, highest);
+  return (
+    <svg class="spark" role="img" viewBox={`0 0 ${2 * DELAYS_SHOWN} 16`}>
+      <title>{`Loop delay of the last minute: at most ${amount(highest)} ms`}</title>
+      {reports.map(({ at, ms }) => {
+        const [slot, height] = [Math.round((last.at - at) / EVERY_MS), Math.max(1, (ms / top) * 16)];
+        return <rect key={at} x={2 * (DELAYS_SHOWN - 1 - slot)} y={16 - height} width="1.5" height={height} />;
+      })}
+    </svg>
+  );
 }
 
 /** Shows how late the event loop ran. It says nothing of a silent node, whose last report is old. */

@@ -131,7 +131,8 @@ function stage(title: string, at: string | null, text: string, source: string): 
 function endOf(call: CallDetails, delivery: Delivery): TimelineEntry | null {
   if (call.outcome === null || delivery.terminalAt === null) return null;
   const unknown = call.outcome === 'OUTCOME_UNKNOWN';
-  const why = delivery.reason === null ? '' : `${reasonText(delivery.reason)}. `;
+  // The sentence above the timeline says why a call expired.
+  const why = delivery.reason === null || call.outcome === 'EXPIRED' ? '' : `${reasonText(delivery.reason)}. `;
   return {
     at: delivery.terminalAt,
     title: unknown ? 'Ended: outcome unknown' : outcomeWord(call.outcome),

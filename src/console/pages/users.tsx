@@ -272,7 +272,7 @@ function Calls({ userId, query }: CallsProps) {
           keyOf={({ clientId, commandId }) => `${clientId}/${commandId}`}
           hrefOf={callHref}
           look="two-lines"
-          none="No call of the last hour went to a client of this user."
+          none={`No call of ${list.completeness.complete ? 'the last hour' : 'those that were read'} went to a client of this user.`}
         />
       )}
     </Section>

@@ -42,9 +42,12 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
   const times: LoopTimes = { heardAt: clock.now(), reconciledAt: clock.now() };
   const outage = createOutage(deps);
   const quietly = (what: string, run: () => Promise<void>) => (): void => void outage.run(what, run);
+  const requeue = createRequeue(parts);
+  const requeueNow = quietly('requeue', () => requeue.run());
   const beat = quietly('beat', async () => {
     await nodes.beat(nodeId, reportOf(parts, times));
     await nodes.post(nodeId, { kind: 'pulse' });
+    if (requeue.isBehind) requeueNow();
   });
   const turn = quietly('reconciliation', async () => {
     await reconcile(parts);
@@ -59,7 +62,10 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
     },
     lost: parts.onLost,
     linksLost: (connections) => publishDisconnects(deps, connections),
-    revived: quietly('requeue', () => requeueAfterLeaseRecovery(parts)),
+    revived() {
+      requeue.add();
+      requeueNow();
+    },
   });
   beat();
   const cancels = [detach, clock.every(NODE_BEAT_MS, beat), clock.every(RECONCILE_MS, turn)];
@@ -232,16 +238,56 @@ async function doubtful(
 /** How many links are processed at once. */
 const AT_ONCE = 64;
 
-/**
- * Queues again the commands that wait for the clients of this node's links. Commands that are already queued stay so:
- * repeating the act changes nothing.
- */
-async function requeueAfterLeaseRecovery({ deps, dispatcher }: { deps: Deps; dispatcher: Dispatcher }): Promise<void> {
-  const linkQueues = [...dispatcher.linkQueues()].filter(({ open, quiet }) => open && !quiet);
-  for (let at = 0; at < linkQueues.length; at += AT_ONCE) {
-    const some = linkQueues.slice(at, at + AT_ONCE);
-    await Promise.all(some.map(({ client, binding }) => deps.backend.commands.rebind(client, binding, 'again')));
-  }
+interface Requeue {
+  /** Whether commands of links are still to be queued again. */
+  readonly isBehind: boolean;
+  /** Notes all open links: the commands that wait for their clients are to be queued again. */
+  add(): void;
+  /**
+   * Queues these commands again. Commands that are already queued stay so: repeating the act changes nothing. Rejects if
+   * the store refused it for a link; the next call tries that link again. Until then nothing is posted to this node for
+   * the link's client, so each beat calls it. Does nothing while an earlier call runs.
+   */
+  run(): Promise<void>;
+}
+
+function createRequeue({ deps, dispatcher }: Pick<LoopParts, 'deps' | 'dispatcher'>): Requeue {
+  const behind = new Set<LinkQueue>();
+  let running = false;
+  const isUp = (linkQueue: LinkQueue): boolean => dispatcher.has(linkQueue) && linkQueue.open && !linkQueue.quiet;
+  const requeue = async (linkQueue: LinkQueue): Promise<void> => {
+    const { client, binding } = linkQueue;
+    behind.delete(linkQueue);
+    if (!isUp(linkQueue)) return;
+    try {
+      await deps.backend.commands.rebind(client, binding, 'again');
+    } catch (error) {
+      behind.add(linkQueue);
+      throw error;
+    }
+  };
+  return {
+    get isBehind() {
+      return behind.size > 0;
+    },
+    add() {
+      for (const linkQueue of dispatcher.linkQueues()) if (isUp(linkQueue)) behind.add(linkQueue);
+    },
+    async run() {
+      if (running) return;
+      running = true;
+      try {
+        const linkQueues = [...behind];
+        for (let at = 0; at < linkQueues.length; at += AT_ONCE) {
+          const done = await Promise.allSettled(linkQueues.slice(at, at + AT_ONCE).map(requeue));
+          const failed = done.find((one) => one.status === 'rejected');
+          if (failed) throw failed.reason;
+        }
+      } finally {
+        running = false;
+      }
+    },
+  };
 }
 
 // Drains a node: lets live commands end, then closes the links.

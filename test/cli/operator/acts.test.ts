@@ -2,8 +2,16 @@
  * Tests the operator's commands that change something, ask for confirmation or show a payload, against a real relay.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createMemoryBackend } from '../../../src/backends/memory/backend.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
+import { silentLog } from '../../../src/core/ports.ts';
+import { createShares } from '../../../src/core/shares/shares.ts';
+import { createCrypto } from '../../../src/platform/system.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
+import { VERSION } from '../../../src/version.ts';
+import { ADMIN } from '../../http/kit/http-relay.ts';
+import { FakeClock, meanwhile } from '../../kit/clock.ts';
+import { startTestRelay } from '../../relay/kit/test-relay.ts';
 import { interruption, operatorOf, type RunOperator } from './kit/operator.ts';
 
 let relay: RealRelay;
@@ -157,6 +165,44 @@ describe('status, top and doctor', () => {
     expect(wrong).toMatchObject({ code: 4, out: expect.stringMatching(/^token +fault +unauthenticated/m) });
     const away = await run(['doctor'], { env: { CALLBOARD_URL: 'http://127.0.0.1:1' } });
     expect(away).toMatchObject({ code: 11, out: expect.stringMatching(/^relay +fault +unreachable/m) });
+  });
+});
+
+describe('nodes of different versions', () => {
+  const report = {
+    ...{ listenerAlive: true, reconciliationAlive: true, activeDrainers: 0, connectionWaiters: 0, links: 3 },
+    ...{ unfinishedCommands: 0, draining: false, counters: new Map<string, number>() },
+  };
+
+  it('are listed with the facts of their processes; status names the versions, and doctor warns', async () => {
+    const clock = new FakeClock(Date.now());
+    const { sha256 } = createCrypto('test');
+    const backend = createMemoryBackend({ clock, log: silentLog, sha256, shares: createShares(), history: {} });
+    await using mixed = await startTestRelay({ nodeId: 'relay-a' }, { clock, backend });
+    const { nodes } = backend;
+    await nodes.attach('relay-b', {
+      deliver: () => {},
+      lost: () => Promise.resolve(),
+      linksLost: () => {},
+      revived: () => {},
+    });
+    const startedAt = clock.now() - 93_600_000;
+    const facts = { version: '9.8.7', startedAt, memoryBytes: 93_240_000, loopDelayMs: 1.25 };
+    const there = { env: { CALLBOARD_URL: mixed.url, CALLBOARD_TOKEN: ADMIN }, clock };
+    const printed = async (line: string, process: typeof facts | null = facts): Promise<string> => {
+      await nodes.beat('relay-b', { ...report, process });
+      // The relay asks the other node for its waits and series. That node never answers, so the clock must go on.
+      return (await meanwhile(clock, run(line.split(' '), there))).out;
+    };
+    expect(await printed('nodes ls')).toMatch(/^relay-b +9\.8\.7 +26 h 0 m +3 +0 +93 MB +1\.25 ms +false +false /m);
+    expect(await printed('status')).toMatch(
+      new RegExp(`^versions +differ: relay-a ${VERSION}; relay-b 9\\.8\\.7$`, 'm'),
+    );
+    expect(await printed('doctor')).toMatch(
+      /^versions of the nodes +warning +they differ: relay-a .*; relay-b 9\.8\.7$/m,
+    );
+    expect(await printed('nodes ls', null)).toMatch(/^relay-b +- +- +3 +0 +- +- +false +false /m);
+    expect(await printed('status', null)).toMatch(/^versions +differ: relay-a .*; relay-b not reported$/m);
   });
 });
 
