@@ -49,7 +49,10 @@ export type AppOptions = Omit<
   | 'unread'
   | 'metricsToken'
 > & {
-  /** Whether agents are served at `/mcp`; default false. The package of the MCP server is loaded with their first request. */
+  /**
+   * Whether agents are served at `/mcp`; default false. The package of the MCP server is loaded with their first
+   * request.
+   */
   readonly mcp?: boolean;
   readonly authenticator: BearerAuthenticator;
   readonly introspection: Introspection;

@@ -155,7 +155,9 @@ async function callAction(
   return run(request, actionCall(action, split));
 }
 
-/** Builds the call of an action from the arguments of a tool. Own arguments of a wrong type are left to core's checks. */
+/**
+ * Builds the call of an action from the arguments of a tool. Own arguments of a wrong type are left to core's checks.
+ */
 export function actionCall(action: string, { params, own }: NonNullable<ReturnType<typeof splitArguments>>): AgentCall {
   const text = (json: JsonText | undefined): string | null => {
     const value = json === undefined ? null : parsedJson(json);
@@ -281,8 +283,8 @@ async function listClients({ core }: BuiltinParts, { request }: BuiltinCall): Pr
 // Commands.
 
 /**
- * Returns the key of the command that a call names. Looks the id up if the call names no client. Null: the requester has
- * no such command, or may not invoke its action.
+ * Returns the key of the command that a call names. Looks the id up if the call names no client. Null: the requester
+ * has no such command, or may not invoke its action.
  */
 async function keyOf({ core }: BuiltinParts, { request }: BuiltinCall, given: Given): Promise<CommandKey | null> {
   const { requester } = request;

@@ -239,7 +239,9 @@ function invokeRequest(request: AgentRequest, call: AgentCall, key: CommandKey):
   return { ...asked, trace, onSpan: spanNoter(notes), waitFor: 'completed' };
 }
 
-/** Returns the label of the agent's program, which records name. Its ids have a prefix that only such calls may have. */
+/**
+ * Returns the label of the agent's program, which records name. Its ids have a prefix that only such calls may have.
+ */
 function labelOf({ host }: AgentRequest): CallerLabel {
   return { kind: 'mcp', name: host?.name ?? 'unnamed', version: host?.version ?? null };
 }

@@ -154,7 +154,9 @@ const CALL: ObjectShape = {
 /** The most members that are read of the messages of a body. */
 const CALL_PARTS = 10_000;
 
-/** Returns the original text of the arguments of each call in a body, because numbers lose digits when they are parsed. */
+/**
+ * Returns the original text of the arguments of each call in a body, because numbers lose digits when they are parsed.
+ */
 function argumentsIn(body: JsonText | undefined): ReadonlyMap<unknown, JsonText> {
   const read = body === undefined ? null : readShaped(body, { item: CALL }, CALL_PARTS);
   const found = new Map<unknown, JsonText>();

@@ -1,6 +1,6 @@
 /**
- * Words the results of tool calls. Models act on words, so each failure says what is proven, whether the action may have
- * run, and what to do next.
+ * Words the results of tool calls. Models act on words, so each failure says what is proven, whether the action may
+ * have run, and what to do next.
  */
 import { endOf, type Invocation } from '../core/calls/call.ts';
 import { isTerminal, type Command, type CommandMark } from '../core/commands/command.ts';
@@ -8,7 +8,9 @@ import { isRecord, type JsonText } from '../core/json.ts';
 import type { EarlierCall } from '../core/calls/repeats.ts';
 import { clientText } from './tools.ts';
 
-/** The answer of `tools/call`. A success has the value in `structuredContent` too, if it is an object; no failure has. */
+/**
+ * The answer of `tools/call`. A success has the value in `structuredContent` too, if it is an object; no failure has.
+ */
 export type ToolResult = {
   readonly content: readonly { readonly type: 'text'; readonly text: string }[];
   readonly structuredContent?: Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /**
- * Serves the tools of a user to one agent: answers `tools/list` and `tools/call` by a server of the SDK. It does not know
- * how messages arrive.
+ * Serves the tools of a user to one agent: answers `tools/list` and `tools/call` by a server of the SDK. It does not
+ * know how messages arrive.
  */
 import type * as Sdk from '@modelcontextprotocol/server';
 import type { UserPrincipal } from '../core/auth/principal.ts';

@@ -1,6 +1,7 @@
 /**
- * The tools that a user's agents are offered: one for each action that the user's clients advertise. Decides their names
- * and schemas, keeps the list steady while clients come and go, and separates the arguments of a call from its params.
+ * The tools that a user's agents are offered: one for each action that the user's clients advertise. Decides their
+ * names and schemas, keeps the list steady while clients come and go, and separates the arguments of a call from its
+ * params.
  */
 import { hash } from 'node:crypto';
 import type { ActionAdvertisement, ClientType } from '../core/connections/connection.ts';
@@ -28,7 +29,9 @@ export type Offer = {
   readonly action: ActionAdvertisement;
 };
 
-/** The longest name of a tool. Hosts put their name for the server before it, and models accept 64 characters in all. */
+/**
+ * The longest name of a tool. Hosts put their name for the server before it, and models accept 64 characters in all.
+ */
 export const NAME_CHARS = 40;
 /** The most actions of a user that have a tool of their own. */
 export const NAMES_PER_USER = 300;
@@ -126,8 +129,8 @@ type Shaped = { readonly inputSchema: Tool['inputSchema']; readonly placing: Pla
 const COMBINING = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'not', 'if'];
 
 /**
- * Builds the schema of a tool from those of its variants. One schema is taken over, if it describes an object and refers
- * to nothing outside. Hosts refuse schemas whose root combines others, so such a schema is moved into the member
+ * Builds the schema of a tool from those of its variants. One schema is taken over, if it describes an object and
+ * refers to nothing outside. Hosts refuse schemas whose root combines others, so such a schema is moved into the member
  * `params`. Everything else becomes an object with any members.
  */
 function shape(schemas: readonly (JsonText | null)[], most: number): Shaped {

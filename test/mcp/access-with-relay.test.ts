@@ -1,4 +1,6 @@
-/** Tests who may use the bridge and what each agent sees: tokens, policies, other users, and metadata for authorization. */
+/**
+ * Tests who may use the bridge and what each agent sees: tokens, policies, other users, and metadata for authorization.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { main } from '../../src/cli/main.ts';

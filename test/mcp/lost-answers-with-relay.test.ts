@@ -1,4 +1,7 @@
-/** Tests that a call whose answer was lost runs once when it is repeated: behind a proxy, and after the relay was killed. */
+/**
+ * Tests that a call whose answer was lost runs once when it is repeated: behind a proxy, and after the relay was
+ * killed.
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';

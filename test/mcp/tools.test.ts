@@ -1,4 +1,6 @@
-/** Tests the tools of actions: their names, schemas and texts, how steady the list is, and what hostile clients can do. */
+/**
+ * Tests the tools of actions: their names, schemas and texts, how steady the list is, and what hostile clients can do.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ActionAdvertisement } from '../../src/core/connections/connection.ts';

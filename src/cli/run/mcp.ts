@@ -1,6 +1,6 @@
 /**
- * Runs the verb `mcp`: an MCP server on standard input and output, for hosts that start one as a program. It passes each
- * message to the relay's endpoint and prints the answers. The relay does everything else.
+ * Runs the verb `mcp`: an MCP server on standard input and output, for hosts that start one as a program. It passes
+ * each message to the relay's endpoint and prints the answers. The relay does everything else.
  */
 import { createInterface } from 'node:readline';
 import { createSseParser } from '../../clients/site/sse.ts';
