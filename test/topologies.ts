@@ -1,4 +1,9 @@
-/** Lists the topologies in which tests run (direct, and shared with one or two relays), and which tests run in each. */
+/**
+ * Lists the topologies in which tests run (direct, and shared with one or two relays), which tests run in each, and
+ * which tests share a process.
+ */
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
 
 /**
  * `direct`: one relay over memory. `shared-one`: one relay over Redis. `shared-two`: two relays over one Redis. One of
@@ -12,26 +17,38 @@ const chosen = process.env['CALLBOARD_TEST_TOPOLOGY']?.split(',') ?? ALL;
 export const TOPOLOGIES = ALL.filter((topology) => chosen.includes(topology));
 
 /** The tests of the interfaces, which open relays in the topology of the run. */
-export const INTEGRATION: readonly string[] = [
+const INTEGRATION: readonly string[] = [
   ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser', 'test/mcp'].map(
     (folder) => `${folder}/*.test.ts`,
   ),
   ...['test/clients/*with-relay.test.ts', 'test/clients/admin.test.ts', 'test/cli/operator/nodes.test.ts'],
 ];
 
-/**
- * The tests whose files run one after the other in the same process in direct mode, because starting a process and
- * loading the relay takes longer than these tests. They leave nothing behind and measure no memory.
- */
-export const ONE_PROCESS: readonly string[] = ['core', 'contract', 'graphql', 'rest'].map(
-  (folder) => `test/${folder}/*.test.ts`,
-);
+/** The folders whose files share processes: to start one and load the relay takes longer than most of these tests. */
+const ONE_PROCESS = 'backends,clients,contract,core,gateway,graphql,http,relay,rest';
+
+/** The tests of these folders that nevertheless have a process of their own. */
+const OWN_PROCESS: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
+  {
+    files: ['test/backends/{history-bytes,packed,retention,spill-memory}.test.ts'],
+    reason: 'measures the memory of its process',
+  },
+  { files: ['test/backends/spill-full.test.ts'], reason: 'replaces a module of Node' },
+  {
+    files: ['test/backends/redis-scans.test.ts', 'test/relay/json-bounds.test.ts'],
+    reason: 'counts what its process parses',
+  },
+  {
+    files: ['test/relay/hostile*.test.ts', 'test/gateway/fuzz.test.ts', 'test/backends/redis-{breaks,bus}.test.ts'],
+    reason: 'looks for errors of its process that nobody handles, or measures its CPU time',
+  },
+];
 
 /**
  * The tests that also run with one relay over Redis. Their results may depend on whether caller and client are on the
  * same node, because that node then sends messages to itself. All other tests over Redis run with two relays only.
  */
-export const ONE_RELAY: readonly string[] = [
+const ONE_RELAY: readonly string[] = [
   ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),
   ...['callers', 'commands', 'resume'].map((name) => `test/gateway/${name}.test.ts`),
   ...['delivery', 'relay'].map((name) => `test/graphql/${name}.test.ts`),
@@ -39,7 +56,7 @@ export const ONE_RELAY: readonly string[] = [
 ];
 
 /** The tests that run in direct mode only. */
-export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
+const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
   {
     files: ['test/browser/console-pages.test.ts', 'test/browser/console-ids.test.ts'],
     reason:
@@ -115,5 +132,25 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   { files: ['test/browser/console-walk.test.ts'], reason: 'counts clicks, which no store changes' },
   { files: ['test/browser/console-build.test.ts'], reason: 'builds files: no relay is opened' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
+  {
+    files: ['test/browser/console-invoke.test.ts'],
+    reason: 'tests the form of an action; console-acts and console-user invoke actions in every mode',
+  },
   { files: ['test/browser/console-advertised.test.ts'], reason: 'replaces what the relay answers about actions' },
 ];
+
+const PATTERNS: Readonly<Record<Topology, readonly string[]>> = {
+  direct: ['test/**/*.test.ts'],
+  'shared-one': ONE_RELAY,
+  'shared-two': INTEGRATION,
+};
+
+/** The test files of a topology: those that have a process of their own, and those that share processes. */
+export function filesOf(topology: Topology): { readonly alone: string[]; readonly together: string[] } {
+  const cwd = join(import.meta.dirname, '..');
+  const find = (patterns: readonly string[], excluded: readonly { readonly files: readonly string[] }[]): string[] =>
+    globSync([...patterns], { cwd, exclude: excluded.flatMap(({ files }) => files) });
+  const sharing = new Set(find([`test/{${ONE_PROCESS}}/*.test.ts`], OWN_PROCESS));
+  const all = find(PATTERNS[topology], topology === 'direct' ? [] : NOT_SHARED);
+  return { alone: all.filter((file) => !sharing.has(file)), together: all.filter((file) => sharing.has(file)) };
+}

@@ -172,7 +172,7 @@ async function watchPagesOfUser(
 ): Promise<readonly PageCost[]> {
   const token = await signToken({ ...OF_USER, secret: SECRET, now: Date.now() });
   await using tab = await openTab(browser, { url, token });
-  return watchPages(tab, PAGES_OF_USER, say);
+  return await watchPages(tab, PAGES_OF_USER, say);
 }
 
 function pageFigures(costs: readonly PageCost[]): readonly Figure[] {

@@ -57,10 +57,10 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'repeated-end-counted-anew',
     says: 'a repeated end counts as a new message',
-    file: 'backends/redis/commands/transaction.ts',
-    find: 'const isMarked = first !== null && first.firstSeenAt + DEDUP_TTL_MS > this.now;',
-    replace: 'const isMarked = false;',
-    judge: { test: 'test/backends/redis-predicted.test.ts' },
+    file: 'core/commands/rules.ts',
+    find: 'this.tx.countEnd(!seen && sightings.length < SIGHTINGS_PER_COMMAND);',
+    replace: 'this.tx.countEnd(sightings.length < SIGHTINGS_PER_COMMAND);',
+    judge: { test: 'test/contract/redis-dedup.test.ts' },
   },
   {
     name: 'waits-of-the-dead-kept',

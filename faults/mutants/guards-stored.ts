@@ -34,8 +34,8 @@ export const STORED_GUARDS: readonly GuardMutant[] = [
     name: 'history-of-anybody',
     says: 'the oldest row of all users is dropped first',
     file: 'backends/memory/history-rows.ts',
-    find: "const holder = shares.mostOver('history_bytes');",
-    replace: "const holder = shares.mostOver('links');",
+    find: "const holder = this.#shares.mostOver('history_bytes');",
+    replace: "const holder = this.#shares.mostOver('links');",
     judge: { test: 'test/backends/history-bytes.test.ts' },
   },
   {

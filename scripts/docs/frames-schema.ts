@@ -1,5 +1,5 @@
 /** Writes frames.schema.json: JSON Schemas of all frames of PROTOCOL.md, from the tables of src/protocol. */
-import { WORDS, type FieldKind, type Table } from '../../src/protocol/fields.ts';
+import { ROW_WORDS, WORDS, type FieldKind, type Table } from '../../src/protocol/fields.ts';
 import {
   CONTEXT,
   CONTEXTS_MAX,
@@ -22,7 +22,7 @@ not described are allowed, because a receiver ignores them. What a schema cannot
 ids that occur once, and that "maxLength" counts UTF-16 units.`.replaceAll('\n', ' ');
 
 /** The schemas of the kinds of fields, without those whose values are words. */
-const KINDS: Readonly<Record<Exclude<FieldKind, keyof typeof WORDS>, Schema>> = {
+const KINDS: Readonly<Record<Exclude<FieldKind, keyof (typeof ROW_WORDS & typeof WORDS)>, Schema>> = {
   id: { type: 'string', pattern: '^[A-Za-z0-9_.:@~-]{1,128}$' },
   name: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.:-]{0,127}$' },
   user: { type: 'string', minLength: 1, maxLength: 128 },
@@ -38,7 +38,7 @@ const KINDS: Readonly<Record<Exclude<FieldKind, keyof typeof WORDS>, Schema>> = 
 
 /** Returns the JSON Schema of all frames. */
 export function framesSchema(): Schema {
-  const words = Object.entries(WORDS).map(([kind, values]) => [kind, { enum: values }] as const);
+  const words = Object.entries({ ...ROW_WORDS, ...WORDS }).map(([kind, values]) => [kind, { enum: values }] as const);
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     $id: 'https://callboard.example/frames.schema.json',

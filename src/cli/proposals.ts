@@ -17,7 +17,7 @@ import { openRelay, type OperatorRelay } from './relay.ts';
 
 /** How long each request to the relay may take, in milliseconds: a person waits at the keyboard. */
 const WITHIN_MS = 1_000;
-const ONCE = { repeatable: false, budgetMs: WITHIN_MS };
+const once = () => ({ repeatable: false, signal: AbortSignal.timeout(WITHIN_MS) });
 /** The most users that are read. */
 const USERS = 1000;
 /** The most clients or calls that are read. */
@@ -60,28 +60,28 @@ const FOUND: Readonly<Record<string, Find>> = {
   },
   'user/client/command': async (relay, words) => {
     const filter = { user_id: userIn(words), order: 'newest', limit: ROWS } as const;
-    const { delivery } = await relay.query(ListDeliveryCommandsDocument, filter, ONCE);
+    const { delivery } = await relay.query(ListDeliveryCommandsDocument, filter, once());
     return delivery.commands.items.map((call) => `${call.user_id}/${call.client_id}/${call.command_id}`);
   },
   action: async (relay, words) => {
     const [user_id = '', client_id = ''] = words.at(-2)?.split('/') ?? [];
-    const { connection } = await relay.query(ConnectionActionsDocument, { user_id, client_id }, ONCE);
+    const { connection } = await relay.query(ConnectionActionsDocument, { user_id, client_id }, once());
     return connection?.actions.items.map(({ name }) => name) ?? [];
   },
 };
 
 /** Returns the users that an administrator sees, at most USERS; for a user, that user alone. */
 async function usersOf(relay: OperatorRelay): Promise<readonly string[]> {
-  const { viewer } = await relay.query(GetServerDocument, {}, ONCE);
+  const { viewer } = await relay.query(GetServerDocument, {}, once());
   if (viewer.kind !== 'admin') return viewer.user_id === null ? [] : [viewer.user_id];
-  const { items } = await relay.read('/users', { query: { limit: String(USERS) }, ...ONCE });
+  const { items } = await relay.read('/users', { query: { limit: String(USERS) }, ...once() });
   const rows: readonly unknown[] = Array.isArray(items) ? items : [];
   return rows.flatMap((row) => (isRecord(row) && typeof row['user_id'] === 'string' ? [row['user_id']] : []));
 }
 
 async function connectionsOf(relay: OperatorRelay, user_id: string | undefined, part: string | undefined) {
   const filter = { user_id, text: part || undefined, limit: ROWS };
-  const { connections } = await relay.query(ListConnectionsDocument, filter, ONCE);
+  const { connections } = await relay.query(ListConnectionsDocument, filter, once());
   return connections.items;
 }
 

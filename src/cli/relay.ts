@@ -5,14 +5,9 @@
 import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, sleep, type Clock } from '../clients/link/platform.ts';
-import {
-  parseObject,
-  requestRelay,
-  trimUrl,
-  type HttpAnswer,
-  type ProgressSink,
-} from '../clients/link/relay-request.ts';
+import { requestRelay, trimUrl, type HttpAnswer, type ProgressSink } from '../clients/link/relay-request.ts';
 import type { StreamAnswer } from '../clients/live/stream.ts';
+import { parseObject } from '../protocol/json.ts';
 import { readSettings, type RelayFlags, type RelaySettings } from './contexts.ts';
 import { OperatorFailure, exitOfCode, exitOfProblem, usageFailure, EXIT } from './io.ts';
 
@@ -89,7 +84,7 @@ export function openRelay(
     async query<Data, Variables extends object>(
       document: TypedDocumentString<Data, Variables>,
       variables: Variables,
-      call?: Pick<RelayCall, 'repeatable' | 'budgetMs'>,
+      call?: Pick<RelayCall, 'repeatable' | 'signal'>,
     ): Promise<Data> {
       const { name, body } = operationOf(document, variables);
       return withWords(name, dataOf(await request('/graphql', { method: 'POST', body, ...call })));

@@ -12,8 +12,8 @@ import { canonicalUser } from '../core/ids.ts';
 import { SIGN_IN_TICKET_SECONDS } from '../core/limits.ts';
 import { signTicket } from '../http/sign-in.ts';
 import { signToken } from '../http/tokens.ts';
-import { parseObject } from '../clients/link/relay-request.ts';
 import { createLog } from '../platform/log.ts';
+import { parseObject } from '../protocol/json.ts';
 import { CommandError, UsageError, isHttpUrl, messageOf, splitFlags, type Io } from './io.ts';
 import { keptSecret, pasteable } from './trial-credentials.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Collections that core needs besides those of the language: a map and a set for entries that come and go, a map by
- * client, and the bounded map that caches use.
+ * Collections that core needs besides those of the language: a map for entries that come and go, a map by client, and
+ * the bounded map that caches use.
  */
 import type { ClientKey } from './ids.ts';
 import type { Clock } from './ports.ts';
@@ -81,32 +81,6 @@ export class ChurnMap<K, V> {
   #renew(): void {
     this.#entries = new Map(this.#entries);
     this.#deleted = 0;
-  }
-}
-
-/** Like ChurnMap, for a Set. */
-export class ChurnSet<T> {
-  #items: ChurnMap<T, T> | null = null;
-
-  get size(): number {
-    return this.#items?.size ?? 0;
-  }
-
-  has(item: T): boolean {
-    return this.#items !== null && this.#items.has(item);
-  }
-
-  add(item: T): this {
-    (this.#items ??= new ChurnMap()).set(item, item);
-    return this;
-  }
-
-  delete(item: T): boolean {
-    return this.#items !== null && this.#items.delete(item);
-  }
-
-  *[Symbol.iterator](): Generator<T> {
-    if (this.#items) yield* this.#items.keys();
   }
 }
 

@@ -68,6 +68,8 @@ export class Link implements SocketHandler {
   readonly #ws: LinkSocket;
   readonly #writer: FrameWriter;
   /** The byte rate of the user; null before `welcome` and for an administrator, who is not limited. */
+  #rate: HeldRate | null = null;
+  /** Keeps the link within the rate; created when the rate is exceeded for the first time. */
   #inbound: Inbound | null = null;
   /** The number of bytes received before `hello` was checked. They are charged to the user once the user is known. */
   #uncharged = 0;
@@ -136,10 +138,19 @@ export class Link implements SocketHandler {
 
   message(data: RawData, isBinary: boolean): void {
     const message = Buffer.isBuffer(data) ? data : Buffer.from(data.toString());
-    if (this.#inbound) this.#inbound.charge(message.length);
-    else this.#uncharged += message.length;
+    this.#charge(message.length);
     if (isBinary) this.#receiveFrame('', true);
     else for (const text of framesIn(message)) this.#receiveFrame(text, false);
+  }
+
+  #charge(bytes: number): void {
+    const rate = this.#rate;
+    if (this.#inbound) return this.#inbound.charge(bytes);
+    if (!rate) return void (this.#uncharged += bytes);
+    const wait = rate.rate.charge(bytes);
+    if (wait === 0 || this.#end !== null) return;
+    this.#inbound = new Inbound(rate, this.#ws, this.#parts);
+    this.#inbound.charged(bytes, wait);
   }
 
   /** Handles one frame. An error is answered with a refusal, so that it does not affect the frames that follow. */
@@ -183,6 +194,7 @@ export class Link implements SocketHandler {
     // `ws` reports no errors of the socket.
     this.#leave(causeOfSocket(this.#socket.errored), null);
     this.#inbound?.release();
+    this.#rate?.release();
     void (this.#pending ?? Promise.resolve()).then(() => this.#parts.onDone(this));
   }
 
@@ -250,8 +262,8 @@ export class Link implements SocketHandler {
     for (const command of opened.session?.unfinished ?? []) this.#writer.expect(command);
     parts.onWelcome(this.#socket, principal);
     if (principal.kind === 'user') {
-      this.#inbound = new Inbound(parts.inbound.hold(principal.userId), this.#ws, parts);
-      this.#inbound.charge(this.#uncharged);
+      this.#rate = parts.inbound.hold(principal.userId);
+      this.#charge(this.#uncharged);
     }
     this.#writer.send(opened.welcome);
     opened.session?.begin();
@@ -360,7 +372,11 @@ export class Inbound {
 
   /** Charges a received message, in bytes, and pauses reading if the rate is exceeded. */
   charge(bytes: number): void {
-    const wait = this.#held.rate.charge(bytes - this.#reserved);
+    this.charged(bytes, this.#held.rate.charge(bytes - this.#reserved));
+  }
+
+  /** Does the rest of `charge` for a message that was charged already. `wait`: what the rate answered. */
+  charged(bytes: number, wait: number): void {
     this.#last = bytes;
     this.#reserved = 0;
     if (wait > 0 && !this.#over && this.#cancel === null) this.#pause(wait);
@@ -374,12 +390,11 @@ export class Inbound {
     this.#resume();
   }
 
-  /** Resumes reading for good and releases the user's rate. Call it once, when the socket is gone. */
+  /** Resumes reading for good and gives back what was charged in advance. Call it when the socket is gone. */
   release(): void {
     this.readOn();
     this.#held.rate.charge(-this.#reserved);
     this.#reserved = 0;
-    this.#held.release();
   }
 
   #pause(ms: number): void {

@@ -89,7 +89,8 @@ export class FrameRouter {
     this.#session = session;
     this.#principal = principal;
     this.#holdings = holdings;
-    this.#openedAt = parts.clock.monotonic();
+    // Core knows how long the link of a client was open.
+    this.#openedAt = session ? 0 : parts.clock.monotonic();
     if (!session) parts.log.debug({ requester: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
   }
 

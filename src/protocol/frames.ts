@@ -8,7 +8,7 @@ import {
   ID,
   NAME,
   WORDS,
-  checkFields,
+  checkRow,
   faultIn,
   membersOf,
   type BareCheck,
@@ -16,9 +16,10 @@ import {
   type FieldKind,
   type FieldRule,
   type FieldsOf,
+  type RowTable,
   type Table,
 } from './fields.ts';
-import { isRecord, ownSlice } from './json.ts';
+import { isRecord, ownSlice, parseObject } from './json.ts';
 
 /** What a client or caller sends. Only frames in UP_WITH_PAYLOAD may have a payload, the text after the header line. */
 export const UP = {
@@ -311,15 +312,6 @@ function faultOf(detail: string, frame: string | null, ref: string | null): Fram
   return { fault: 'invalid_argument', detail, frame, ref };
 }
 
-function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
 // The members of a `report` payload, in which a client reports its contexts and windows. The relay reads them, and the
 // client sends them.
 
@@ -332,7 +324,7 @@ export const CONTEXT = {
   /** The task that the context is assigned to now. */
   task_id: 'id?',
   title: 'title?',
-} as const satisfies Table;
+} as const satisfies RowTable;
 
 /**
  * One browser window. The last three members are the window's own counts, 0 when absent. The relay shows them while the
@@ -352,7 +344,7 @@ export const WINDOW = {
   worker_count: 'count?',
   idle_count: 'count?',
   busy_count: 'count?',
-} as const satisfies Table;
+} as const satisfies RowTable;
 
 export type WireContext = FieldsOf<typeof CONTEXT>;
 export type WireWindow = FieldsOf<typeof WINDOW>;
@@ -366,9 +358,9 @@ export const METADATA_MAX_BYTES = 16 * 1024;
  * Returns the row, or a description of its first fault. The description begins with the wrong member's name if the row
  * is an object. Never throws. Members that the table does not name are returned unchecked.
  */
-export function parseRow<T extends Table>(table: T, row: unknown): FieldsOf<T> | string {
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'an object was expected';
-  const fault = checkFields(table, row as Record<string, unknown>);
+export function parseRow<T extends RowTable>(table: T, row: unknown): FieldsOf<T> | string {
+  if (!isRecord(row)) return 'an object was expected';
+  const fault = checkRow(table, row);
   if (fault !== null) return fault;
   // Members that are null count as absent.
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FieldsOf<T>;

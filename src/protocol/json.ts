@@ -168,7 +168,7 @@ export class RawJson {
 let found: JsonText[] | null = null;
 /** What JSON.stringify writes for a RawJson, and `writeJson` replaces. Random, so that no value contains it. */
 const PLACEHOLDER = crypto.getRandomValues(new Uint32Array(4)).join('-');
-const WRITTEN_HOLE = JSON.stringify(PLACEHOLDER);
+const WRITTEN_HOLE = `"${PLACEHOLDER}"`;
 
 /** Does the same as JSON.stringify, but writes the text of each RawJson unchanged. */
 export function writeJson(value: unknown): string | undefined {
@@ -197,4 +197,14 @@ const BREAKS = /[\r\n]/;
  */
 export function inOneLine(json: string): string {
   return BREAKS.test(json) ? json.replace(/[\r\n]+/g, ' ') : json;
+}
+
+/** Returns the members of a JSON object; null for any other text. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : null;
+  } catch {
+    return null;
+  }
 }

@@ -5,7 +5,7 @@ import type { RedisBackend } from '../../src/backends/redis/open.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
 import { startRedisSentinel, type RedisSentinel } from '../kit/redis-sentinel.ts';
-import { openRedis } from './kit/open-redis.ts';
+import { impatient, openRedis } from './kit/open-redis.ts';
 
 function open(url: string, partitions: number): Promise<RedisBackend> {
   return openRedis({ url, partitions });
@@ -85,6 +85,7 @@ describe('over sentinels', () => {
   }, 60_000);
 
   it('gives up after a bounded time if no sentinel answers', async () => {
-    await expect(open('redis+sentinel://127.0.0.1:1/main', 1)).rejects.toMatchObject({ code: 'store_unavailable' });
+    const opening = openRedis({ url: 'redis+sentinel://127.0.0.1:1/main', partitions: 1, system: impatient });
+    await expect(opening).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 });

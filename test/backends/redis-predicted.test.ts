@@ -2,7 +2,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createHeldCommands, heldCommand } from '../../src/backends/redis/commands/held.ts';
 import { toJson } from '../../src/core/json.ts';
-import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
 import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
@@ -17,27 +16,6 @@ describe('a record that the relay keeps', () => {
   const open: RedisBench[] = [];
   afterEach(async () => {
     for (const bench of open.splice(0)) await bench.close();
-  });
-
-  it('counts a repeated end as a duplicate while the message is known, although it left no mark', async () => {
-    const bench = await opened();
-    open.push(bench);
-    const { commands, dedup } = bench.backend;
-    const counted = async () => {
-      const { unique, duplicates } = await dedup.stats(3600);
-      return [unique, duplicates];
-    };
-    await commands.admit(admission('c1'));
-    await bench.advance(1);
-    await commands.dispatch(keyFor('c1'), BOUND);
-    await commands.finish(keyFor('c1'), ending());
-    expect(await counted()).toEqual([1, 0]);
-    await bench.advance(DEDUP_TTL_MS - 1);
-    for (let i = 0; i < 2; i++) await commands.finish(keyFor('c1'), ending());
-    expect(await counted()).toEqual([1, 2]);
-    await bench.advance(1);
-    await commands.finish(keyFor('c1'), ending());
-    expect(await counted()).toEqual([2, 2]);
   });
 
   it('hides nothing that another process has changed since', async () => {

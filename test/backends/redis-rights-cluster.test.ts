@@ -6,7 +6,7 @@ import { connectCommands } from '../kit/redis.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
 import { smallestRules } from '../kit/redis-user.ts';
 import type { RedisBackend } from '../../src/backends/redis/open.ts';
-import { openRedis } from './kit/open-redis.ts';
+import { impatient, openRedis } from './kit/open-redis.ts';
 
 const OF_CLUSTER = ['+cluster|slots', '+cluster|info'];
 
@@ -66,7 +66,7 @@ it.each(OF_CLUSTER)('a cluster is refused without %s, and the missing right is n
   const namespace = randomUUID();
   const rules = [...smallestRules(namespace), ...OF_CLUSTER].filter((other) => other !== rule);
   await Promise.all(cluster.urls.map((url) => allow(url, rules)));
-  await expect(open(namespace)).rejects.toMatchObject({
+  await expect(openRedis({ url: address, namespace, partitions: 6, system: impatient })).rejects.toMatchObject({
     code: 'invalid_argument',
     message: expect.stringContaining(`add the rule ${rule}.`),
   });

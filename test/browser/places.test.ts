@@ -100,7 +100,8 @@ class Tabs {
   }
 
   async #joined(page: Page): Promise<void> {
-    await page.waitForFunction('window.joined === true');
+    // Playwright's own wait would evaluate text in the page, which the page's policy forbids.
+    await expect.poll(() => page.evaluate('window.joined')).toBe(true);
   }
 }
 

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { DedupStore } from '../../src/core/dedup/dedup.ts';
 import type { HistoryStore, IngestedMessage } from '../../src/core/history/message.ts';
-import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
+import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND } from '../../src/core/limits.ts';
 import { BOUND, dispatched, ending, keyFor, type Bench, type MakeBench } from './kit/bench.ts';
 import { newMessage } from './kit/history-model.ts';
 
@@ -99,6 +99,30 @@ export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}
         ['c1:result:i1', 3],
         ['c1:error:i1', 1],
       ]);
+    });
+
+    it('recognizes a repeated end for as long as its command has a record, and keeps its id free for hosts', async () => {
+      await bench.backend.commands.rebind(keyFor('c1'), BOUND, 'up');
+      await dispatched(bench, 'c1');
+      await bench.backend.commands.finish(keyFor('c1'), ending());
+      const end = event('c1:result:i1', keyFor('c1'));
+      expect(await history.ingest(end)).toMatchObject({ kind: 'retained' });
+      expect(await history.ingest(end)).toMatchObject({ kind: 'duplicate' });
+      expect(await counted()).toEqual({ seen: 3, unique: 2, duplicates: 1 });
+      await bench.advance(DEDUP_TTL_MS);
+      await bench.backend.commands.finish(keyFor('c1'), ending());
+      expect(await counted()).toEqual({ seen: 4, unique: 2, duplicates: 2 });
+      const { liveKeys } = await dedup.stats(60);
+      expect([0, null]).toContain(liveKeys);
+    });
+
+    it('counts an end as repeated if the record of its command has no room to remember it', async () => {
+      await bench.backend.commands.rebind(keyFor('c1'), BOUND, 'up');
+      await dispatched(bench, 'c1');
+      const more = 3;
+      for (let i = 1; i <= SIGHTINGS_PER_COMMAND + more; i++)
+        await bench.backend.commands.finish(keyFor('c1'), ending({ instanceId: `i${i}` }));
+      expect(await counted()).toMatchObject({ unique: SIGHTINGS_PER_COMMAND, duplicates: more });
     });
 
     it('is not changed by being observed', async () => {

@@ -1,7 +1,7 @@
-/** Tests the map and the set whose entries are added and removed with every command. */
+/** Tests the map whose entries are added and removed with every command. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ChurnMap, ChurnSet } from '../../src/core/collections.ts';
+import { ChurnMap } from '../../src/core/collections.ts';
 
 type Step =
   | { readonly act: 'set' | 'delete'; readonly key: number }
@@ -74,20 +74,5 @@ describe('a churn map', () => {
     for (let i = 0; i < 1_000; i++) (map.set(i, i), map.delete(i));
     map.set(1_000, 0);
     expect([...reader]).toEqual([1_000]);
-  });
-});
-
-describe('a churn set', () => {
-  it('behaves like a Set over many renewals', () => {
-    const own = new ChurnSet<number>();
-    const plain = new Set<number>();
-    for (let i = 0; i < 5_000; i++) {
-      const item = (i * 7919) % 50;
-      if (i % 3 === 0) expect(own.delete(item)).toBe(plain.delete(item));
-      else (own.add(item), plain.add(item));
-      expect(own.size).toBe(plain.size);
-      expect(own.has(item)).toBe(plain.has(item));
-    }
-    expect([...own]).toEqual([...plain]);
   });
 });

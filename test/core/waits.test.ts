@@ -110,19 +110,19 @@ describe('an answer about waits', () => {
   const { waiters } = createMemoryBackend({ clock, log: silentLog, sha256, shares: createShares(), history: {} });
 
   it('is given only to a question of a known form', async () => {
-    for (const text of ['{}', '{"form":1,"read":"list"}', '{"form":2,"read":"other"}'])
+    for (const text of ['{}', '{"form":1,"read":"list"}', '{"form":2,"read":"list"}', '{"form":3,"read":"other"}'])
       await expect(answerQuestion(waiters, text)).rejects.toThrow('another form');
   });
 
   it('is read only in its known form', () => {
-    expect(readAnswer('{"form":2,"tooLong":true}')).toBe('limit_reached');
+    expect(readAnswer('{"form":3,"tooLong":true}')).toBe('limit_reached');
     const row = { row: { waiter: { rpcId: 'r' }, command: { stage: 'queued' } }, position: ['1'] };
     const list = { total: 1, rows: [row], next: null };
-    const answer = { form: 2, lists: [list], counts: [['n1', 1]], complete: true };
+    const answer = { form: 3, lists: [list], counts: [['n1', 1]], complete: true };
     expect(readAnswer(JSON.stringify(answer))).toEqual(answer);
     for (const other of [
       null,
-      { ...answer, form: 1 },
+      { ...answer, form: 2 },
       { ...answer, lists: [{ ...list, next: 1 }] },
       { ...answer, lists: [{ ...list, rows: [{ ...row, position: null }] }] },
       { ...answer, counts: [[1, 1]] },

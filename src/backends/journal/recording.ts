@@ -3,7 +3,7 @@
  * that record what changed. KEPT says of each method of each port whether it is recorded.
  */
 import type { Backend } from '../../core/backend.ts';
-import type { Command, Sighting } from '../../core/commands/command.ts';
+import type { Command } from '../../core/commands/command.ts';
 import type { CommandRules } from '../../core/commands/rules.ts';
 import type { Binding } from '../../core/commands/stores.ts';
 import type { CommandMessage, Progress, Transaction } from '../../core/commands/transaction.ts';
@@ -14,9 +14,8 @@ import type { JsonText } from '../../core/json.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backend.ts';
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
-import type { Row } from '../memory/history-row.ts';
 import type { Entry } from '../memory/ledger.ts';
-import { NEW_COMMAND, addRow, differenceOf, packTrace, packedId, type ActWriter } from './records.ts';
+import { NEW_COMMAND, addRow, differenceOf, packTrace, type ActWriter } from './records.ts';
 
 /**
  * What happens to what a method changes when the process ends. `read`: it changes nothing. `recorded`: it is put back.
@@ -90,7 +89,7 @@ export const VERBS = {
   ...{ result: 'read', reserved: 'read', scopeFull: 'read', memberFull: 'read', queueFull: 'read', noMark: 'read' },
   ...{ noRoom: 'read', canWait: 'read', sha256: 'read', moving: 'read', context: 'read' },
   ...{ add: 'recorded', reserveMark: 'recorded', retain: 'recorded', move: 'recorded', queue: 'recorded' },
-  ...{ run: 'recorded', noteProgress: 'recorded', see: 'recorded', end: 'recorded', bind: 'recorded' },
+  ...{ run: 'recorded', noteProgress: 'recorded', end: 'recorded', bind: 'recorded', countEnd: 'process' },
   ...{ wait: 'process', unwait: 'process', offer: 'process', post: 'process', reply: 'process' },
 } as const satisfies { readonly [V in Verb]: Kept };
 
@@ -126,15 +125,15 @@ export class RecordingTransaction extends MemoryTransaction {
     this.#records.addText('"mark"');
   }
 
-  override retain(entry: Entry, row: CommandMessage): Row | null {
+  override retain(entry: Entry, row: CommandMessage): number | null {
     const records = this.#records;
     const trace = packTrace(entry.trace);
     // The facts about rows that this row displaces follow it.
     return records.deferred(
       () => super.retain(entry, row),
-      (retained) => {
+      (seq) => {
         this.#about(entry);
-        addRow(records, entry.commandId, { ...row, trace, seq: retained?.seq ?? 0 });
+        addRow(records, entry.commandId, { ...row, trace, seq: seq ?? 0 });
       },
     );
   }
@@ -158,12 +157,6 @@ export class RecordingTransaction extends MemoryTransaction {
     this.#about(entry);
     this.#records.addText(`"progress",${progress.rows},${progress.at}`);
     super.noteProgress(entry, progress);
-  }
-
-  override see(entry: Entry, messageId: string, _first?: Sighting | null): void {
-    this.#about(entry);
-    this.#records.addText(`"see",${packedId(entry.commandId, messageId)}`);
-    super.see(entry, messageId);
   }
 
   override end(entry: Entry, command: Command, result: JsonText | null): void {
@@ -344,7 +337,7 @@ export function createWatcher(records: ActWriter, clock: Pick<Clock, 'now'>): Me
   const drop = (...fact: readonly unknown[]): void => void records.add(...fact);
   return {
     replaying: false,
-    rowDropped: ({ stream, seq }) => drop('row_gone', stream.user.userId, stream.suffix, seq),
+    rowDropped: ({ user, suffix }, seq) => drop('row_gone', user.userId, suffix, seq),
     markDropped: ({ userId, clientId, messageId }) => drop('seen_gone', userId, clientId, messageId),
     resultDropped(entry) {
       records.about(entry, false);

@@ -333,7 +333,7 @@ function packId(commandId: string, id: string): PackedId {
 }
 
 /** Returns the JSON of `packId`, mostly from a cache: what follows a command's id is the same for one instance. */
-export function packedId(commandId: string, id: string): string {
+function packedId(commandId: string, id: string): string {
   return id.startsWith(commandId) ? `[${quote(id.slice(commandId.length))}]` : json(id);
 }
 

@@ -23,13 +23,15 @@ import type { Site, SiteKey, SiteSession } from '../../core/sites/site.ts';
 import type { MemoryTables } from '../memory/backend.ts';
 import { MemoryTransaction, traceOf, type AddedRequest } from '../memory/commands.ts';
 import type { MarkShard } from '../memory/commands-marks.ts';
-import { NO_TRACE, type Gap, type StreamHead, type TraceIds } from '../memory/history-rows.ts';
+import { CommandRows, NO_TRACE, type StreamHead, type TraceIds } from '../memory/history-row.ts';
+import type { Gap } from '../memory/history-rows.ts';
 import { Entry } from '../memory/ledger.ts';
 import {
   Interned,
   NEW_COMMAND,
   RESULT,
   applyDifference,
+  packTrace,
   readActs,
   unpackId,
   versionOf,
@@ -212,11 +214,8 @@ export class Replay {
       const entry = this.#find();
       if (entry) this.#tx.noteProgress(entry, progress);
     },
-    see: (given) => {
-      const { userId, clientId, commandId } = this.#about.key;
-      const messageId = unpackId(commandId, given.next());
-      this.#tables.dedup.restore({ userId, clientId, messageId }, this.#at);
-    },
+    // An earlier form of the journal has this fact for each end of a command.
+    see: (given) => void given.next(),
     row: (given) => this.#row(given),
     bind: (given) => {
       const key = { userId: this.#text(given), clientId: this.#text(given) };
@@ -344,8 +343,8 @@ export class Replay {
     const { key } = this.#about;
     const { history } = this.#tables;
     const entry = this.#inSnapshot ? this.#about.entry : this.#find();
-    // The same text as that of the command or of its other rows, so that it is in memory once.
-    const commandId = entry?.commandId ?? history.tables.messages.idOf(key) ?? key.commandId;
+    const known = entry?.rows ?? history.tables.messages.rowsOf(key);
+    const commandId = known?.commandId ?? key.commandId;
     const [kind, instanceId] = [given.next<MessageKind>(), given.next<string | null>()];
     const packed = given.next<string | readonly [string] | null>();
     const place = given.next<number>();
@@ -360,12 +359,13 @@ export class Replay {
       error,
       ...(packed !== null && { id: unpackId(commandId, packed) }),
     };
+    // The row may be of an earlier command with the same id, which had another trace.
+    const isOfKnown = known && JSON.stringify(packTrace(known.trace)) === JSON.stringify(traced);
     const trace = traced ? unpackTrace(traced) : NO_TRACE;
-    const about = { commandId, trace, head: entry?.head ?? this.#head(key) };
-    // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired. A row in it may
-    // be of an earlier command with the same id, so it takes no trace from the command.
-    if (this.#inSnapshot) history.tables.messages.addOfCommand(about, part, this.#at, seq);
-    else history.keep(entry ?? about, part, this.#at, seq);
+    const rows = isOfKnown ? known : new CommandRows(commandId, trace, known?.head ?? this.#head(key));
+    // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired.
+    if (this.#inSnapshot) history.tables.messages.addOfCommand(rows, part, this.#at, seq);
+    else history.keep(rows, part, this.#at, seq);
   }
 
   #head({ userId, clientId }: ClientKey): StreamHead {

@@ -7,7 +7,7 @@ import { renameSync, rmSync } from 'node:fs';
 import type { EventLoop } from '../../core/ports.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { MemoryTables } from '../memory/backend.ts';
-import type { Row, RowList, Stream } from '../memory/history-row.ts';
+import type { AgeQueue, Row, Stream } from '../memory/history-row.ts';
 import type { Entry } from '../memory/ledger.ts';
 import type { BatchFile, OpenFile } from './files.ts';
 import { ActWriter, NEW_COMMAND, RESULT, addRow, differenceOf, packTrace, quote } from './records.ts';
@@ -80,13 +80,13 @@ function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
   records.begin(now());
   writeFloors(tables, records, history.lastAt);
   for (const [hash, until] of tickets) records.add('ticket', hash, until);
-  for (const list of [messages.byAge, links.byAge]) list.cursor = list.first;
-  const [until, linksUntil] = [messages.byAge.last?.at ?? 0, links.byAge.last?.at ?? 0];
+  for (const order of [ledger, messages.byAge, links.byAge]) order.rewind();
+  const until = history.lastAt;
   const end = ledger.nextPlace;
   return (function* () {
     yield* commands(parts, records, end);
     yield* rows(messages.byAge, until, parts, records);
-    yield* rows(links.byAge, linksUntil, parts, records);
+    yield* rows(links.byAge, until, parts, records);
     yield* others(parts, records);
     records.begin(now());
     // Again: streams that ended before their rows were written are in no record, but their numbers must not return.
@@ -102,16 +102,11 @@ function writeFloors({ history, connections }: MemoryTables, records: ActWriter,
 }
 
 function* commands({ tables: { ledger }, now }: SnapshotParts, records: ActWriter, end: number): Generator<void> {
-  let from = 0;
-  for (let count = STEP; count === STEP;) {
-    count = 0;
-    for (const { item, place } of ledger.oldestFirst(from)) {
-      if (place >= end) break;
-      writeEntry(item, records, now());
-      from = place + 1;
-      if (++count === STEP) break;
-    }
-    yield;
+  for (let count = 1; ; count++) {
+    const next = ledger.next();
+    if (!next || next.place >= end) return yield;
+    writeEntry(next.item, records, now());
+    if (count % STEP === 0) yield;
   }
 }
 
@@ -125,49 +120,47 @@ function writeEntry(entry: Entry, records: ActWriter, at: number): void {
 }
 
 function* rows(
-  list: RowList,
+  queue: AgeQueue,
   until: number,
   { tables: { ledger } }: SnapshotParts,
   records: ActWriter,
 ): Generator<void> {
-  const told = new Set<Stream>();
-  while (list.cursor) {
-    for (let count = 0; list.cursor && count < STEP; count++) {
-      const row: Row = list.cursor;
-      // Later rows are in the journal. If some have the same time, they are in both, which their numbers tell.
-      list.cursor = row.at <= until ? row.after : null;
-      if (row.at <= until) writeRow(row, ledger, records);
-      if (row.stream.evictedAt > -Infinity && !told.has(row.stream)) writeGapOf(row.stream, records, told);
-    }
-    yield;
+  const streams = new Set<Stream>();
+  // Later rows are in the journal. If some have the same time, they are in both, which their numbers tell.
+  for (let count = 1; ; count++) {
+    const row = queue.nextRow();
+    if (!row || row.at > until) break;
+    writeRow(row, ledger, records);
+    streams.add(row.stream);
+    if (count % STEP === 0) yield;
+  }
+  for (const [at, stream] of [...streams].entries()) {
+    if (stream.evictedAt > -Infinity) writeGapOf(stream, records);
+    if (at % STEP === 0) yield;
   }
 }
 
 function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter): void {
-  // Rows have these members as getters, which a spread would leave out.
-  const { userId, clientId, commandId, suffix, traceId, parentSpanId, link, contextId, callerLabel } = row.content;
-  const { id, kind, instanceId, payload, spill, error } = row.content;
+  const { payload, ...message } = row.content;
+  const { id, userId, clientId, commandId, suffix, kind, instanceId, spill, error } = message;
   records.begin(row.at);
   const ofCommand = commandId !== null && clientId !== null && suffix === clientStream(clientId);
-  if (ofCommand && packTrace({ traceId, parentSpanId, contextId, callerLabel }) === null) {
+  if (ofCommand && packTrace(message) === null) {
     const key = { userId, clientId, commandId };
     const entry = ledger.find(key);
     records.about(entry ?? key, entry !== undefined);
     const own = id === `${commandId}:${kind}` ? {} : { id };
     const place =
       kind === 'result' && payload !== null && entry?.result === payload ? RESULT : records.payload(payload);
-    const message = { kind, instanceId, ...own, kept: { payload, spill }, error, trace: null, seq: row.seq };
-    return addRow(records, commandId, message, place);
+    const about = { kind, instanceId, ...own, kept: { payload, spill }, error, trace: null, seq: row.seq };
+    return addRow(records, commandId, about, place);
   }
-  const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
-  const message = { ...ids, spill, error, link, contextId, callerLabel };
   records.add('retained', message, records.payload(payload), row.seq);
 }
 
-function writeGapOf(stream: Stream, records: ActWriter, told: Set<Stream>): void {
-  told.add(stream);
-  const table = stream.suffix === 'links' ? 'links' : 'messages';
-  records.add('gap', table, stream.user.userId, stream.suffix, stream.evictedAt, null);
+function writeGapOf({ user, suffix, evictedAt }: Stream, records: ActWriter): void {
+  const table = suffix === 'links' ? 'links' : 'messages';
+  records.add('gap', table, user.userId, suffix, evictedAt, null);
 }
 
 function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<void> {
@@ -185,7 +178,7 @@ function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<
   for (const { userId, clientId, messageId, setAt } of dedup.marks())
     yield* one(records, 'seen', userId, clientId, messageId, setAt);
   for (const table of ['messages', 'links'] as const)
-    for (const { userId, droppedAt, wholeStreamAt } of history.tables[table].gaps())
+    for (const { userId, droppedAt, wholeStreamAt } of history.tables[table].evictions.gaps())
       yield* one(records, 'gap', table, userId, null, droppedAt, wholeStreamAt === -Infinity ? null : wholeStreamAt);
 }
 

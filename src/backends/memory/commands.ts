@@ -34,8 +34,7 @@ import type { Clock } from '../../core/ports.ts';
 import { paramsAreSmall, paramsBytesAtMost, type Holdings, type ShareRefusal } from '../../core/shares/shares.ts';
 import { DECLINED } from '../../core/trace-context.ts';
 import type { MemoryDedup } from './dedup.ts';
-import { NO_TRACE, type About, type TraceIds } from './history-rows.ts';
-import type { Row } from './history-row.ts';
+import { NO_TRACE, type CommandRows, type TraceIds } from './history-row.ts';
 import { ClientQueue, Entry, type Ledger, type UserLedger } from './ledger.ts';
 import type { WaiterIndex } from './waiters.ts';
 
@@ -45,9 +44,9 @@ export type Acts = {
   readonly ledger: Ledger;
   readonly waiters: WaiterIndex;
   readonly mailboxes: Mailboxes;
-  /** Retains a message about a command in history. */
-  readonly keep: (about: About, row: CommandMessage, now: number, seq?: number) => Row | null;
-  readonly dedup: Pick<MemoryDedup, 'see'>;
+  /** Retains a message about a command in history, and returns the number of its row. */
+  readonly keep: (rows: CommandRows, row: CommandMessage, now: number, seq?: number) => number | null;
+  readonly dedup: Pick<MemoryDedup, 'countEnd'>;
   readonly sha256: (text: string) => string;
   /** Returns what a client reports of a context. */
   readonly contextState: (key: ClientKey, contextId: string) => ContextState;
@@ -187,9 +186,9 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     if (row) waiters.remove(row);
   }
 
-  /** Returns the row. `seq`: the number that it had before a restart; returns null if it is there already. */
-  retain(entry: Entry, row: CommandMessage, seq?: number): Row | null {
-    return this.#acts.keep(entry, row, this.now, seq);
+  /** Returns the number of the row. */
+  retain({ rows }: Entry, row: CommandMessage): number | null {
+    return this.#acts.keep(rows, row, this.now);
   }
 
   offer(entry: Entry, nodeId: string): void {
@@ -220,8 +219,8 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     entry.progress = progress;
   }
 
-  see({ userId, clientId }: Entry, messageId: string): void {
-    this.#acts.dedup.see({ userId, clientId, messageId }, this.now);
+  countEnd(isNew: boolean): void {
+    this.#acts.dedup.countEnd(isNew, this.now);
   }
 
   reply(entry: Entry): void {

@@ -4,6 +4,7 @@ import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/l
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
+import { SparseQueue } from './collections.ts';
 
 export interface MemoryDedup extends DedupStore {
   /**
@@ -11,6 +12,8 @@ export interface MemoryDedup extends DedupStore {
    * mark, and later ones do not renew it.
    */
   see(key: DedupKey, now?: number): boolean;
+  /** Counts one arrival of an end of a command. Sets no mark: the command's record says whether the end is `isNew`. */
+  countEnd(isNew: boolean, now: number): void;
   /** Reads the marks, oldest first. Between two of them, marks may be set, evicted and expire. */
   marks(): Generator<DedupKey & { readonly setAt: number }>;
   /** Sets a mark that was set at this time before a restart. Counts nothing. */
@@ -32,52 +35,58 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
       counters.count(now, first);
       return first;
     },
+    countEnd: (isNew, now) => counters.count(now, isNew, isNew ? 1 : 0),
     marks: () => marks.all(),
     restore: (key, setAt) => void marks.set(key, setAt),
     evict: (key, now) => marks.evictAgain(key, now),
     stats(windowSeconds) {
       const now = clock.now();
       marks.expire(now);
-      const { from, ...counted } = counters.sum(now, windowSeconds);
+      const { from, newEnds: _, ...counted } = counters.sum(now, windowSeconds);
+      const { newEnds } = counters.sum(now, DEDUP_TTL_MS / 1000);
       // If a mark was evicted early, a duplicate may have looked unique until the mark would have expired.
       const exact = marks.evictedAt + DEDUP_TTL_MS < from;
-      return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size };
+      return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size + newEnds };
     },
     backend: () => ({ implementation: 'memory', ttlSeconds: DEDUP_TTL_MS / 1000, namespace: null }),
   };
 }
 
-type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'>;
+type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'> & {
+  /** How many of the unique messages were ends of commands. */
+  readonly newEnds: number;
+};
 
 function createCounters() {
-  const buckets = new Map<number, { seen: number; unique: number }>();
+  const buckets = new Map<number, { seen: number; unique: number; newEnds: number }>();
   const forget = (oldest: number): void => {
     for (const bucket of buckets.keys()) {
       if (bucket < oldest) buckets.delete(bucket);
     }
   };
   return {
-    count(now: number, first: boolean): void {
+    count(now: number, first: boolean, newEnds = 0): void {
       const at = bucketOf(now);
-      const bucket = buckets.get(at) ?? { seen: 0, unique: 0 };
+      const bucket = buckets.get(at) ?? { seen: 0, unique: 0, newEnds: 0 };
       if (!buckets.has(at)) forget(at - bucketsOf(DEDUP_WINDOW_SECONDS.max));
       buckets.set(at, bucket);
       bucket.seen++;
       if (first) bucket.unique++;
+      bucket.newEnds += newEnds;
     },
     /**
      * Sums the counters of the window. `from`: when the oldest time slot of the window began, in epoch milliseconds.
      */
     sum(now: number, windowSeconds: number): Counted & { readonly from: number } {
       const first = bucketOf(now) - bucketsOf(windowSeconds) + 1;
-      let seen = 0;
-      let unique = 0;
+      let [seen, unique, newEnds] = [0, 0, 0];
       for (const [at, bucket] of buckets) {
         if (at < first) continue;
         seen += bucket.seen;
         unique += bucket.unique;
+        newEnds += bucket.newEnds;
       }
-      return { seen, unique, duplicates: seen - unique, from: first * DEDUP_GRAIN_MS };
+      return { seen, unique, duplicates: seen - unique, newEnds, from: first * DEDUP_GRAIN_MS };
     },
   };
 }
@@ -113,8 +122,27 @@ export interface MarkDrops {
   markDropped(key: DedupKey): void;
 }
 
-/** The message ids of one client that are remembered now. */
-type ClientMarks = { readonly clientId: string; readonly ids: Set<string> };
+/** A remembered message id of one client. `end`: when it expires, in epoch milliseconds. */
+type Mark = {
+  readonly user: UserMarks;
+  readonly clientId: string;
+  readonly messageId: string;
+  readonly end: number;
+  gone: boolean;
+};
+
+/** The marks of one user. `evictedAt`: when one was last evicted, in epoch milliseconds; -Infinity: never. */
+type UserMarks = {
+  readonly holdings: Holdings;
+  /** The marks by client and message id, so that no look-up builds a key text. */
+  readonly clients: Map<string, Map<string, Mark>>;
+  readonly oldestFirst: SparseQueue<Mark>;
+  evictedAt: number;
+};
+
+function isGone({ gone }: Mark): boolean {
+  return gone;
+}
 
 /**
  * The remembered message ids, called marks, in the order in which they were set. A mark lives for DEDUP_TTL_MS. If the
@@ -126,18 +154,7 @@ export class DedupMarks {
   readonly #options: DedupMarksOptions;
   readonly #metrics: Metrics;
   readonly #users = new Map<string, UserMarks>();
-  /**
-   * The user of each mark, in the order in which the marks were set. `#ends` has the expiry of each mark. Evicting a
-   * mark leaves its entry in place, so the first `evicted` entries of a user have no mark any more.
-   */
-  #places: (UserMarks | undefined)[] = [];
-  #ends: number[] = [];
-  #head = 0;
-  /** The number of entries that were cut from the beginning of `#places`. */
-  #cut = 0;
-  /** The number of evictions, each of which moves the ids of a user against its entries. */
-  #evictions = 0;
-  #size = 0;
+  readonly #oldestFirst = new SparseQueue<Mark>(isGone);
   #evictedAt = -Infinity;
 
   constructor(options: DedupMarksOptions) {
@@ -146,7 +163,7 @@ export class DedupMarks {
   }
 
   get size(): number {
-    return this.#size;
+    return this.#oldestFirst.size;
   }
 
   /** When the last mark was dropped for lack of room, in epoch milliseconds; -Infinity: never. */
@@ -154,193 +171,85 @@ export class DedupMarks {
     return this.#evictedAt;
   }
 
-  /** The number of entries in `#places`: at most about twice the number of marks. */
-  get places(): number {
-    return this.#places.length - this.#head;
-  }
-
   /** Sets a mark. Returns true if the id had no live mark before. */
   set({ userId, clientId, messageId }: DedupKey, now: number): boolean {
     this.expire(now);
     const user = this.#users.get(userId) ?? this.#userOf(userId);
-    if (!user.add(clientId, messageId)) return false;
-    this.#size++;
-    this.#places.push(user);
-    this.#ends.push(now + DEDUP_TTL_MS);
+    const ids = user.clients.get(clientId) ?? new Map<string, Mark>();
+    if (ids.has(messageId)) return false;
+    const mark: Mark = { user, clientId, messageId, end: now + DEDUP_TTL_MS, gone: false };
+    user.clients.set(clientId, ids.set(messageId, mark));
+    user.oldestFirst.push(mark);
+    user.holdings.take('dedup_marks', 1);
+    this.#oldestFirst.push(mark);
     const { total } = this.#options.shares.bounds.dedup_marks;
-    if (total !== null && this.#size > total && !this.#options.drops?.replaying) this.#evict(now);
+    if (total !== null && this.size > total && !this.#options.drops?.replaying) this.#evict(this.#nextToGo(), now);
     return true;
   }
 
-  /** Reads the marks that are there now, oldest first. Between two of them, marks may be set, evicted and expire. */
+  /**
+   * Reads the marks that are there now, oldest first, and perhaps some that are set later. Between two of them, marks
+   * may be set, evicted and expire. There is one reader at a time.
+   */
   *all(): Generator<DedupKey & { readonly setAt: number }> {
-    const last = this.#cut + this.#places.length;
-    let evictions = -1;
-    let place = 0;
-    let next = new Map<UserMarks, number>();
-    for (; ; place++) {
-      // What was read twice does no harm: setting a mark again changes nothing.
-      if (evictions !== this.#evictions || place < this.#cut + this.#head) {
-        evictions = this.#evictions;
-        place = this.#cut + this.#head;
-        next = new Map();
-      }
-      const user = this.#places[place - this.#cut];
-      const end = this.#ends[place - this.#cut] ?? 0;
-      if (!user || place >= last) return;
-      const number = next.get(user) ?? user.dropped - user.evicted;
-      next.set(user, number + 1);
-      const key = user.markOf(number);
-      if (key) yield { ...key, userId: user.holdings.userId, setAt: end - DEDUP_TTL_MS };
+    this.#oldestFirst.rewind();
+    // Those that are set meanwhile take the places of those that are dropped meanwhile.
+    for (let left = this.size; left > 0; left--) {
+      const next = this.#oldestFirst.next();
+      if (!next) return;
+      const { user, clientId, messageId, end } = next.item;
+      yield { userId: user.holdings.userId, clientId, messageId, setAt: end - DEDUP_TTL_MS };
     }
   }
 
   /** Drops the marks that have expired. */
   expire(now: number): void {
-    for (let user = this.#places[this.#head]; user; user = this.#places[this.#head]) {
-      if (user.evicted > 0) user.evicted--;
-      else if ((this.#ends[this.#head] ?? 0) <= now) this.#drop(user);
-      else return;
-      this.#shift();
-    }
-  }
-
-  #userOf(userId: string): UserMarks {
-    const made = new UserMarks(this.#options.shares.of(userId));
-    this.#users.set(userId, made);
-    return made;
-  }
-
-  #evict(now: number): void {
-    const holder = this.#options.shares.mostOver('dedup_marks');
-    const user = (holder && this.#users.get(holder.userId)) ?? this.#oldest();
-    if (user) this.#evictFrom(user, now);
+    for (let mark = this.#oldestFirst.first(); mark && mark.end <= now; mark = this.#oldestFirst.first())
+      this.#drop(mark);
   }
 
   /** Evicts a mark that was evicted before a restart. It is the oldest one of its user, or gone already. */
   evictAgain({ userId, clientId, messageId }: DedupKey, now: number): void {
-    const user = this.#users.get(userId);
-    const oldest = user?.markOf(user.dropped);
-    if (user && oldest?.clientId === clientId && oldest.messageId === messageId) this.#evictFrom(user, now);
+    const oldest = this.#users.get(userId)?.oldestFirst.first();
+    if (oldest?.clientId === clientId && oldest.messageId === messageId) this.#evict(oldest, now);
   }
 
-  #evictFrom(user: UserMarks, now: number): void {
-    const oldest = user.markOf(user.dropped);
-    if (oldest) this.#options.drops?.markDropped({ userId: user.holdings.userId, ...oldest });
+  #userOf(userId: string): UserMarks {
+    const holdings = this.#options.shares.of(userId);
+    const oldestFirst = new SparseQueue<Mark>(isGone);
+    const made: UserMarks = { holdings, clients: new Map(), oldestFirst, evictedAt: -Infinity };
+    this.#users.set(userId, made);
+    return made;
+  }
+
+  #nextToGo(): Mark | undefined {
+    const holder = this.#options.shares.mostOver('dedup_marks');
+    return (holder && this.#users.get(holder.userId)?.oldestFirst.first()) ?? this.#oldestFirst.first();
+  }
+
+  #evict(mark: Mark | undefined, now: number): void {
+    if (!mark) return;
+    const { user, clientId, messageId } = mark;
+    const { userId } = user.holdings;
+    this.#options.drops?.markDropped({ userId, clientId, messageId });
     this.#evictedAt = now;
     this.#metrics.count('dedup_marks_evicted');
     if (user.evictedAt + DEDUP_TTL_MS <= now)
-      this.#options.log.warn(
-        { userId: user.holdings.userId },
-        'no room for deduplication marks: some are dropped early',
-      );
+      this.#options.log.warn({ userId }, 'no room for deduplication marks: some are dropped early');
     user.evictedAt = now;
-    this.#evictions++;
-    user.evicted++;
-    this.#drop(user);
-    if (this.places > 2 * this.#size + 16) this.#compact();
+    this.#drop(mark);
   }
 
-  #oldest(): UserMarks | undefined {
-    // Skips the first entries as far as their marks were evicted. At this time no mark has expired.
-    this.expire(-Infinity);
-    return this.#places[this.#head];
-  }
-
-  /** Drops the user's oldest mark. A user without marks is forgotten. */
-  #drop(user: UserMarks): void {
-    user.dropFirst();
-    this.#size--;
-    if (user.size === 0) this.#users.delete(user.holdings.userId);
-  }
-
-  #shift(): void {
-    // Clears the entry at once, so that it refers to no user until the arrays are shortened.
-    this.#places[this.#head++] = undefined;
-    if (this.#head * 2 <= this.#places.length) return;
-    this.#places = this.#places.slice(this.#head);
-    this.#ends = this.#ends.slice(this.#head);
-    this.#cut += this.#head;
-    this.#head = 0;
-  }
-
-  /** Removes the entries whose marks were evicted. These are the first entries of each user. */
-  #compact(): void {
-    let kept = 0;
-    for (let at = this.#head; at < this.#places.length; at++) {
-      const user = this.#places[at];
-      if (user === undefined || user.evicted-- > 0) continue;
-      user.evicted = 0;
-      this.#places[kept] = user;
-      this.#ends[kept++] = this.#ends[at] ?? 0;
-    }
-    this.#places.length = kept;
-    this.#ends.length = kept;
-    this.#head = 0;
-  }
-}
-
-/**
- * The marks of one user. Ids are kept in one Set for each client. An id is the same string as in its history row, so
- * its text takes no further memory.
- */
-class UserMarks {
-  readonly holdings: Holdings;
-  /**
-   * The number of this user's entries in DedupMarks whose marks were evicted. They come before the entries that still
-   * have marks.
-   */
-  evicted = 0;
-  /** When a mark was last evicted, in epoch milliseconds; -Infinity: never. */
-  evictedAt = -Infinity;
-  /** The number of marks that were dropped. Marks are numbered in the order in which they were set. */
-  dropped = 0;
-  readonly #clients = new Map<string, ClientMarks>();
-  // Finding the first key of a Set means skipping all deleted keys, so a queue keeps the order.
-  #ids: (string | undefined)[] = [];
-  #owners: (ClientMarks | undefined)[] = [];
-  #head = 0;
-
-  constructor(holdings: Holdings) {
-    this.holdings = holdings;
-  }
-
-  get size(): number {
-    return this.#ids.length - this.#head;
-  }
-
-  /** Adds an id. Returns false if it is already there. */
-  add(clientId: string, id: string): boolean {
-    const client = this.#clients.get(clientId) ?? { clientId, ids: new Set<string>() };
-    const before = client.ids.size;
-    if (client.ids.add(id).size === before) return false;
-    if (before === 0) this.#clients.set(clientId, client);
-    this.#ids.push(id);
-    this.#owners.push(client);
-    this.holdings.take('dedup_marks', 1);
-    return true;
-  }
-
-  /** Returns the mark of this number; null if it was dropped. */
-  markOf(number: number): Omit<DedupKey, 'userId'> | null {
-    const at = this.#head + number - this.dropped;
-    const [messageId, client] = number < this.dropped ? [] : [this.#ids[at], this.#owners[at]];
-    return messageId === undefined || !client ? null : { clientId: client.clientId, messageId };
-  }
-
-  dropFirst(): void {
-    const id = this.#ids[this.#head];
-    const client = this.#owners[this.#head];
-    if (id === undefined || client === undefined) return;
-    client.ids.delete(id);
-    if (client.ids.size === 0) this.#clients.delete(client.clientId);
-    this.holdings.release('dedup_marks', 1);
-    this.dropped++;
-    this.#ids[this.#head] = undefined;
-    this.#owners[this.#head++] = undefined;
-    if (this.#head * 2 <= this.#ids.length) return;
-    this.#ids = this.#ids.slice(this.#head);
-    this.#owners = this.#owners.slice(this.#head);
-    this.#head = 0;
+  /** Drops a mark. A user without marks is forgotten. */
+  #drop(mark: Mark): void {
+    const { user, clientId, messageId } = mark;
+    const ids = user.clients.get(clientId);
+    mark.gone = true;
+    ids?.delete(messageId);
+    if (ids?.size === 0) user.clients.delete(clientId);
+    user.oldestFirst.noteDeleted();
+    user.holdings.release('dedup_marks', 1);
+    this.#oldestFirst.noteDeleted();
+    if (user.oldestFirst.size === 0) this.#users.delete(user.holdings.userId);
   }
 }

@@ -1,159 +1,376 @@
 /**
- * The rows of the memory history: each holds one retained message in few bytes. Also the streams and users that have
- * the rows, and a linked list of rows. Only history-rows.ts adds and drops rows.
+ * The rows of the memory history: the objects that hold them, the view in which a row is read, the streams and users
+ * that have them, and their order by age. Only history-rows.ts adds and drops rows.
  */
+import type { Command } from '../../core/commands/command.ts';
+import { endMessageId } from '../../core/commands/stores.ts';
+import type { CommandMessage } from '../../core/commands/transaction.ts';
 import { linkRowId, type LinkDetails } from '../../core/connections/connection.ts';
-import type { Message, NewMessage, StoredPayload } from '../../core/history/message.ts';
-import { utf8Length } from '../../core/json.ts';
+import { NO_PAYLOAD, type Message, type NewMessage, type PayloadRef } from '../../core/history/message.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import { utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import { packTime, unpackTime, type List, type ListItem, type SortedMap, type SparseQueue } from './collections.ts';
+import { SparseQueue, packTime, unpackTime, type List, type ListItem, type SortedMap } from './collections.ts';
 
 /**
- * The size that a message counts for besides its payload, in bytes. It covers the message's object, its ids, and its
- * entries in three orders: in its stream, among all messages, and among those of its command. In a measurement with
- * 200,000 messages and ids of 36 characters, each message took 768 bytes of the heap (Node 24). The rest is for longer
- * ids and an error.
+ * The size that a message counts for besides its payload, in bytes. It covers the object that holds it, its ids, and its
+ * places in three orders: in its stream, among all messages, and among those of its user.
  */
 export const ROW_BYTES = 1024;
-
-/**
- * A stream and its messages: the elements of `rows` from index `head` on, with consecutive `seq`. `evictedAt`: when the
- * newest of the messages that were dropped for lack of room was retained.
- */
-export type Stream = {
-  readonly user: User;
-  readonly suffix: string;
-  readonly rows: (Row | undefined)[];
-  head: number;
-  nextSeq: number;
-  evictedAt: number;
-  place: ListItem<Stream> | null;
-};
 
 export type User = {
   readonly userId: string;
   readonly streams: SortedMap<Stream>;
   readonly byLastWrite: List<Stream>;
-  /** The newest row of each command, by command id. From there, `olderOfCommand` leads to the others. */
-  readonly byCommand: Map<string, Row>;
-  /** Rows of all streams, oldest first. */
-  readonly byAge: SparseQueue<Row>;
+  /** The newest holder of rows of each command, by command id. From there, `older` leads to the others. */
+  readonly byCommand: Map<string, CommandHolder>;
+  /** The rows of all streams. */
+  readonly byAge: AgeQueue;
   /** The user's holdings, in which the bytes of these rows are counted as `history_bytes`. */
   readonly holdings: Holdings;
 };
 
-/** Where a new message belongs: its stream, and the time at which it is retained. */
-export type Placed = { readonly stream: Stream; readonly at: number };
+/** An object that holds one row or more. Each method is about the row with this number. */
+interface Holder {
+  /** The command that the rows are about; null: they are about none. */
+  readonly commandId: string | null;
+  /** When the row was retained, in epoch milliseconds. */
+  timeOf(seq: number): number;
+  /** The number of bytes that the row counts for in the limit on the size of history. */
+  bytesOf(seq: number): number;
+  /** Returns the message that was retained, perhaps as a new object. `stream`: the row's stream. */
+  messageOf(seq: number, stream: Stream): NewMessage;
+}
 
-/** One retained message. Its Message object is made at the first read, because hardly any message is ever read. */
-export abstract class Row {
+/** A holder of rows that may be about a command. */
+export interface CommandHolder extends Holder {
+  /** The neighbours among the holders of this command. These members belong to history-rows.ts. */
+  older: CommandHolder | null;
+  newer: CommandHolder | null;
+  readonly suffix: string;
+  /** The numbers of the rows that are retained. */
+  readonly seqs: readonly number[];
+  /** Forgets the row with this number. Returns true if the object now holds no row. */
+  drop(seq: number): boolean;
+}
+export type RowHolder = LinkRow | CommandHolder;
+
+/** A stream. Its rows have consecutive numbers (`Message.seq`), and are dropped oldest first. */
+export class Stream {
+  readonly user: User;
+  readonly suffix: string;
+  /** When the newest of the messages that were dropped for lack of room was retained, in epoch milliseconds. */
+  evictedAt: number;
+  /** The stream's position among the streams of its user; null before its first row. */
+  place: ListItem<Stream> | null = null;
+  /** What holds each row, from index `#head` on. */
+  readonly #holders: (RowHolder | undefined)[] = [];
+  #head = 0;
+  #firstSeq: number;
+  /** The messages that were read, by the number of their row; null before the first read. */
+  #shown: Map<number, Message> | null = null;
+
+  constructor(user: User, suffix: string, from: { readonly seq: number; readonly evictedAt: number }) {
+    this.user = user;
+    this.suffix = suffix;
+    this.#firstSeq = from.seq;
+    this.evictedAt = from.evictedAt;
+  }
+
+  get length(): number {
+    return this.#holders.length - this.#head;
+  }
+
+  /** The number of the oldest row. Every row with a lower number was dropped. */
+  get firstSeq(): number {
+    return this.#firstSeq;
+  }
+
+  get nextSeq(): number {
+    return this.#firstSeq + this.length;
+  }
+
+  /** Makes `seq` the number of the next row. The stream must have no rows. */
+  skipTo(seq: number): void {
+    this.#firstSeq = seq;
+  }
+
+  push(holder: RowHolder): void {
+    this.#holders.push(holder);
+  }
+
+  /** Drops the oldest row, and returns what held it. */
+  dropFirst(): RowHolder | undefined {
+    const holder = this.#holders[this.#head];
+    if (!holder) return undefined;
+    this.#shown?.delete(this.#firstSeq);
+    this.#firstSeq++;
+    // Clears the element at once, so that a dropped payload is not kept in memory until the array is shortened.
+    this.#holders[this.#head++] = undefined;
+    if (this.#head * 2 > this.#holders.length) {
+      this.#holders.splice(0, this.#head);
+      this.#head = 0;
+    }
+    return holder;
+  }
+
+  /** Returns when the oldest row was retained; Infinity if there is none. */
+  get firstAt(): number {
+    return this.#holders[this.#head]?.timeOf(this.#firstSeq) ?? Infinity;
+  }
+
+  /** Returns the row at this index. Index 0 is the oldest row. */
+  row(index: number): Row | undefined {
+    const holder = this.#holders[this.#head + index];
+    return holder && new Row(this, this.#firstSeq + index, holder);
+  }
+
+  /** Returns the row with this number as a message. Every read returns the same object. */
+  show(row: Row): Message {
+    const shown = (this.#shown ??= new Map());
+    const known = shown.get(row.seq);
+    if (known) return known;
+    const made = shape(row);
+    shown.set(row.seq, made);
+    return made;
+  }
+}
+
+/** One retained row, as it is read. */
+export class Row {
   readonly stream: Stream;
   readonly seq: number;
-  readonly payloadBytes: number;
-  /** The number of bytes that the row counts for in the limit on the size of history. */
-  readonly bytes: number;
-  /** The neighbours of the row in a RowList of all messages. Only RowList changes them. */
-  before: Row | null = null;
-  after: Row | null = null;
-  /** The next older row of the same command. */
-  olderOfCommand: Row | null = null;
-  newerOfCommand: Row | null = null;
-  /** True once the row is no longer retained. */
-  gone = false;
-  /** When the row was retained, as `packTime` packs it. */
-  readonly #at: number;
-  #shaped: Message | null = null;
+  readonly #holder: RowHolder;
 
-  constructor({ stream, at }: Placed, { payload, spill }: StoredPayload) {
-    const inlineBytes = payload === null ? 0 : utf8Length(payload);
+  constructor(stream: Stream, seq: number, holder: RowHolder) {
     this.stream = stream;
-    this.seq = stream.nextSeq++;
-    this.payloadBytes = payload === null ? (spill?.bytes ?? 0) : inlineBytes;
-    this.bytes = ROW_BYTES + inlineBytes;
-    this.#at = packTime(at);
+    this.seq = seq;
+    this.#holder = holder;
   }
-
-  abstract get commandId(): string | null;
-  protected abstract get given(): NewMessage;
 
   get at(): number {
-    return unpackTime(this.#at);
+    return this.#holder.timeOf(this.seq);
   }
 
-  /** The message that was given. Unlike `message`, it keeps no object. */
+  get bytes(): number {
+    return this.#holder.bytesOf(this.seq);
+  }
+
+  /** The message that was retained. Unlike `message`, it keeps no object. */
   get content(): NewMessage {
-    return this.given;
+    return this.#holder.messageOf(this.seq, this.stream);
   }
 
   /** The row as a message. Every read returns the same object. */
   get message(): Message {
-    return (this.#shaped ??= shape(this.given, this));
+    return this.stream.show(this);
   }
 }
 
-/** A row of any message. */
-export class MessageRow extends Row {
-  protected readonly given: NewMessage;
-
-  constructor(placed: Placed, message: NewMessage) {
-    super(placed, message);
-    this.given = message;
-  }
-
-  get commandId(): string | null {
-    return this.given.commandId;
-  }
-}
-
-/** Makes the message of a row. Copies each member, because `given` may be the row itself. */
-function shape(given: NewMessage, { seq, at, payloadBytes }: Row): Message {
-  const { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId } = given;
-  const { payload, spill, error, link, contextId, callerLabel } = given;
+/** Makes the message of a row. Copies each member, because what was retained may have more. */
+function shape({ seq, at, bytes, content }: Row): Message {
+  const { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId } = content;
+  const { payload, spill, error, link, contextId, callerLabel } = content;
   const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
+  const payloadBytes = payload === null ? (spill?.bytes ?? 0) : bytes - ROW_BYTES;
   const message = { ...ids, payload, spill, error, seq, at, payloadBytes };
   if (link) return { ...message, link };
   if (contextId === undefined && !callerLabel) return message;
   return { ...message, ...(contextId !== undefined && { contextId }), ...(callerLabel && { callerLabel }) };
 }
 
-/** A linked list of rows, in the order in which they were added. A row is its own node in the list. */
-export class RowList {
-  /** The next row of a reader that comes back in later turns. If this row is removed, the cursor moves on. */
-  cursor: Row | null = null;
-  #first: Row | null = null;
-  #last: Row | null = null;
+function bytesOf(payload: JsonText | null): number {
+  return ROW_BYTES + (payload === null ? 0 : utf8Length(payload));
+}
 
-  get first(): Row | null {
-    return this.#first;
+/** The number of a row that is not retained. */
+const NO_ROW = -1;
+
+/** Holds one row of any message. */
+export class MessageRow implements CommandHolder {
+  older: CommandHolder | null = null;
+  newer: CommandHolder | null = null;
+  readonly #message: NewMessage;
+  readonly #seq: number;
+  /** When the row was retained, as `packTime` packs it. */
+  readonly #at: number;
+  readonly #bytes: number;
+
+  constructor(message: NewMessage, seq: number, at: number) {
+    this.#message = message;
+    this.#seq = seq;
+    this.#at = packTime(at);
+    this.#bytes = bytesOf(message.payload);
   }
 
-  get last(): Row | null {
-    return this.#last;
+  get commandId(): string | null {
+    return this.#message.commandId;
   }
 
-  push(row: Row): void {
-    row.before = this.#last;
-    if (this.#last) this.#last.after = row;
-    else this.#first = row;
-    this.#last = row;
+  get suffix(): string {
+    return this.#message.suffix;
   }
 
-  /** Removes a row, which must be in the list. */
-  remove(row: Row): void {
-    const { before, after } = row;
-    if (this.cursor === row) this.cursor = after;
-    if (before) before.after = after;
-    else this.#first = after;
-    if (after) after.before = before;
-    else this.#last = before;
-    row.before = null;
-    row.after = null;
+  get seqs(): readonly number[] {
+    return [this.#seq];
   }
 
-  /** Reads the rows, newest first. */
-  *backwards(): Generator<Row> {
-    for (let row = this.#last; row; row = row.before) yield row;
+  timeOf(): number {
+    return unpackTime(this.#at);
   }
+
+  bytesOf(): number {
+    return this.#bytes;
+  }
+
+  messageOf(): NewMessage {
+    return this.#message;
+  }
+
+  drop(): boolean {
+    return true;
+  }
+}
+
+// The history rows of messages about commands.
+
+/** The values that the rows of all commands of one client share: the client's ids, and the suffix of their stream. */
+export type StreamHead = ClientKey & { readonly suffix: string };
+
+/**
+ * What the rows of a command show of its call: its trace, the context that it named, and the program that made it. Most
+ * commands have none of these and use the object NO_TRACE.
+ */
+export type TraceIds = Pick<
+  Command,
+  'traceId' | 'parentSpanId' | 'traceFlags' | 'traceState' | 'callSpan' | 'contextId'
+> &
+  Pick<NewMessage, 'callerLabel'>;
+
+export const NO_TRACE: TraceIds = {
+  traceId: null,
+  parentSpanId: null,
+  traceFlags: null,
+  traceState: null,
+  callSpan: null,
+};
+
+type Spills = { readonly command: PayloadRef | null; readonly result: PayloadRef | null };
+const NO_SPILLS: Spills = { command: null, result: null };
+
+/**
+ * Holds the two rows that nearly every command has: that of its admission, and that of the first result from its client.
+ * One object holds both, and keeps nothing that follows from the command, because hardly any row is ever read.
+ */
+export class CommandRows implements CommandHolder {
+  readonly commandId: string;
+  readonly trace: TraceIds;
+  readonly head: StreamHead;
+  older: CommandHolder | null = null;
+  newer: CommandHolder | null = null;
+  #admissionSeq = NO_ROW;
+  /** When the admission was retained, as `packTime` packs it. */
+  #admissionAt = 0;
+  #admissionBytes = 0;
+  #params: JsonText | null = null;
+  /** The instance that the command was admitted for. */
+  #admittedFor: string | null = null;
+  #resultSeq = NO_ROW;
+  #resultAt = 0;
+  #resultBytes = 0;
+  #result: JsonText | null = null;
+  /** The instance that reported the result. */
+  #reportedBy = '';
+  /** The references to stored payloads; null if both rows have none. */
+  #spills: Spills | null = null;
+
+  constructor(commandId: string, trace: TraceIds, head: StreamHead) {
+    this.commandId = commandId;
+    this.trace = trace;
+    this.head = head;
+  }
+
+  get suffix(): string {
+    return this.head.suffix;
+  }
+
+  get seqs(): readonly number[] {
+    return [this.#admissionSeq, this.#resultSeq].filter((seq) => seq !== NO_ROW);
+  }
+
+  get #isEmpty(): boolean {
+    return this.#admissionSeq === NO_ROW && this.#resultSeq === NO_ROW;
+  }
+
+  /** Whether the row is one of the two that this object can hold, and is not held yet. */
+  fits({ kind, instanceId }: CommandMessage): boolean {
+    if (kind === 'command') return this.#admissionSeq === NO_ROW;
+    return kind === 'result' && this.#resultSeq === NO_ROW && instanceId !== null;
+  }
+
+  /** Holds the row, which must fit, until `drop`. Returns true if the object held no row before. */
+  hold({ kind, instanceId, kept = NO_PAYLOAD }: CommandMessage, seq: number, at: number): boolean {
+    const isFirst = this.#isEmpty;
+    const { payload, spill } = kept;
+    if (kind === 'command') {
+      this.#admissionSeq = seq;
+      this.#admissionAt = packTime(at);
+      this.#admissionBytes = bytesOf(payload);
+      this.#params = payload;
+      this.#admittedFor = instanceId;
+    } else {
+      this.#resultSeq = seq;
+      this.#resultAt = packTime(at);
+      this.#resultBytes = bytesOf(payload);
+      this.#result = payload;
+      this.#reportedBy = instanceId ?? '';
+    }
+    if (spill !== null || this.#spills !== null) this.#spills = { ...NO_SPILLS, ...this.#spills, [kind]: spill };
+    return isFirst;
+  }
+
+  drop(seq: number): boolean {
+    if (seq === this.#resultSeq) {
+      this.#resultSeq = NO_ROW;
+      this.#result = null;
+    } else {
+      this.#admissionSeq = NO_ROW;
+      this.#params = null;
+    }
+    return this.#isEmpty;
+  }
+
+  timeOf(seq: number): number {
+    return unpackTime(seq === this.#resultSeq ? this.#resultAt : this.#admissionAt);
+  }
+
+  bytesOf(seq: number): number {
+    return seq === this.#resultSeq ? this.#resultBytes : this.#admissionBytes;
+  }
+
+  messageOf(seq: number): NewMessage {
+    if (seq !== this.#resultSeq) {
+      const kept = { payload: this.#params, spill: this.#spills?.command ?? null };
+      return messageAbout(this, { kind: 'command', instanceId: this.#admittedFor, kept });
+    }
+    const kept = { payload: this.#result, spill: this.#spills?.result ?? null };
+    const end = { kind: 'result', instanceId: this.#reportedBy } as const;
+    return messageAbout(this, { ...end, id: endMessageId(this.commandId, end), kept });
+  }
+}
+
+/** Makes the message of a row about a command. */
+export function messageAbout(
+  { commandId, trace, head }: Pick<CommandRows, 'commandId' | 'trace' | 'head'>,
+  { kind, instanceId, id = `${commandId}:${kind}`, kept = NO_PAYLOAD, error = null }: CommandMessage,
+): NewMessage {
+  const { userId, clientId, suffix } = head;
+  const { traceId, parentSpanId, contextId, callerLabel } = trace;
+  const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
+  const message = { ...ids, payload: kept.payload, spill: kept.spill, error };
+  if (contextId === undefined && !callerLabel) return message;
+  const named = contextId === undefined ? message : { ...message, contextId };
+  return callerLabel && kind === 'command' ? { ...named, callerLabel } : named;
 }
 
 // The history rows of links that opened or ended.
@@ -166,14 +383,11 @@ export function fitsLinkRow(message: NewMessage): message is LinkMessage {
   return message.link !== undefined && message.id === linkRowId(message.kind, message.link.epoch);
 }
 
-/**
- * A row that is also its message. It is one object, because each open link retains such a row and hardly any is ever
- * read.
- */
-export class LinkRow extends Row implements LinkMessage {
-  readonly kind: NewMessage['kind'];
-  readonly clientId: string | null;
-  readonly instanceId: string | null;
+/** Holds one row of a link history. One small object, because each open link has such a row and hardly any is read. */
+export class LinkRow implements Holder {
+  readonly #kind: NewMessage['kind'];
+  readonly #clientId: string | null;
+  readonly #instanceId: string | null;
   readonly #clientType: LinkDetails['clientType'];
   readonly #nodeId: string;
   readonly #epoch: number;
@@ -181,13 +395,13 @@ export class LinkRow extends Row implements LinkMessage {
   readonly #closeCode: number | null;
   readonly #openMs: number | null;
   readonly #previousInstanceId: string | null;
+  /** When the row was retained, as `packTime` packs it. */
+  readonly #at: number;
 
-  constructor(placed: Placed, message: LinkMessage) {
-    super(placed, message);
-    const { kind, clientId, instanceId, link } = message;
-    this.kind = kind;
-    this.clientId = clientId;
-    this.instanceId = instanceId;
+  constructor({ kind, clientId, instanceId, link }: LinkMessage, at: number) {
+    this.#kind = kind;
+    this.#clientId = clientId;
+    this.#instanceId = instanceId;
     this.#clientType = link.clientType;
     this.#nodeId = link.nodeId;
     this.#epoch = link.epoch;
@@ -195,57 +409,60 @@ export class LinkRow extends Row implements LinkMessage {
     this.#closeCode = link.closeCode;
     this.#openMs = link.openMs;
     this.#previousInstanceId = link.previousInstanceId;
-  }
-
-  protected get given(): NewMessage {
-    return this;
-  }
-
-  get id(): string {
-    return linkRowId(this.kind, this.#epoch);
-  }
-
-  get userId(): string {
-    return this.stream.user.userId;
-  }
-
-  get suffix(): string {
-    return this.stream.suffix;
-  }
-
-  get link(): LinkDetails {
-    return {
-      clientType: this.#clientType,
-      nodeId: this.#nodeId,
-      epoch: this.#epoch,
-      cause: this.#cause,
-      closeCode: this.#closeCode,
-      openMs: this.#openMs,
-      previousInstanceId: this.#previousInstanceId,
-    };
+    this.#at = packTime(at);
   }
 
   get commandId(): null {
     return null;
   }
 
-  get traceId(): null {
-    return null;
+  timeOf(): number {
+    return unpackTime(this.#at);
   }
 
-  get parentSpanId(): null {
-    return null;
+  bytesOf(): number {
+    return ROW_BYTES;
   }
 
-  get error(): null {
-    return null;
+  messageOf(_seq: number, { user: { userId }, suffix }: Stream): LinkMessage {
+    const [kind, epoch] = [this.#kind, this.#epoch];
+    const ids = { id: linkRowId(kind, epoch), userId, suffix, kind, clientId: this.#clientId };
+    const link = {
+      clientType: this.#clientType,
+      nodeId: this.#nodeId,
+      epoch,
+      cause: this.#cause,
+      closeCode: this.#closeCode,
+      openMs: this.#openMs,
+      previousInstanceId: this.#previousInstanceId,
+    };
+    const none = { commandId: null, traceId: null, parentSpanId: null, error: null };
+    return { ...ids, instanceId: this.#instanceId, ...none, ...NO_PAYLOAD, link };
+  }
+}
+
+// The order of rows by age.
+
+/**
+ * The rows of some streams, oldest first. An entry is a stream and the number of a row, so dropping a row changes none:
+ * it is dropped if its stream begins with a later row.
+ */
+export class AgeQueue extends SparseQueue<Stream> {
+  constructor() {
+    super((stream, seq) => seq < stream.firstSeq);
   }
 
-  get payload(): null {
-    return null;
+  /** Reads the rows, newest first. */
+  *newest(): Generator<Row> {
+    for (const { item, number } of this.backwards()) {
+      const row = item.row(number - item.firstSeq);
+      if (row) yield row;
+    }
   }
 
-  get spill(): null {
-    return null;
+  /** Returns the next row after `rewind`, oldest first; undefined at the end. */
+  nextRow(): Row | undefined {
+    const found = this.next();
+    return found?.item.row(found.number - found.item.firstSeq);
   }
 }

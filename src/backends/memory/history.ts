@@ -30,20 +30,8 @@ import { silentLog, type Clock } from '../../core/ports.ts';
 import { SHARE_BOUNDS, createShares, type Shares } from '../../core/shares/shares.ts';
 import { lowerBound } from './collections.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
-import type { Row } from './history-row.ts';
-import {
-  HISTORY_LIMITS,
-  createRows,
-  lengthOf,
-  rowAt,
-  rowsOfCommand,
-  type About,
-  type RowDrops,
-  type RowLimits,
-  type Rows,
-  type Stream,
-  type Totals,
-} from './history-rows.ts';
+import type { CommandRows, Row, Stream } from './history-row.ts';
+import { HISTORY_LIMITS, Rows, rowsOfCommand, type RowDrops, type RowLimits, type Totals } from './history-rows.ts';
 
 type MemoryHistoryOptions = {
   readonly clock: Clock;
@@ -67,10 +55,10 @@ export interface MemoryHistory extends HistoryStore {
    */
   retain(message: NewMessage): Message;
   /**
-   * Retains a message about a command. The Message object is created only when the message is first read. `seq`: as for
-   * `Rows.add`.
+   * Retains a message about a command, and returns the number of its row. The Message object is created only when the
+   * message is first read. `seq`: as for `Rows.add`.
    */
-  keep(about: About, part: CommandMessage, now: number, seq?: number): Row | null;
+  keep(rows: CommandRows, part: CommandMessage, now: number, seq?: number): number | null;
   /** Retains a message without creating its Message object. `seq`: as for `Rows.add`. */
   keepRow(message: NewMessage, now?: number, seq?: number): Row | null;
   /** The time of the latest row. */
@@ -131,7 +119,7 @@ export function createMemoryHistory({
     retentionMs: limits.retentionMs,
     retain,
     keepRow,
-    keep: (about, part, now, seq) => messages.addOfCommand(about, part, next(messages, now), seq),
+    keep: (rows, part, now, seq) => messages.addOfCommand(rows, part, next(messages, now), seq),
     tables,
     get lastAt() {
       return lastAt;
@@ -185,7 +173,7 @@ export function createMemoryHistory({
       if (of && !stream) return null;
       const droppedAt = stream ? stream.evictedAt : messages.evictions.anyDroppedAt();
       return {
-        ...sampleRows(stream ? newestOf(stream) : messages.newest(), bounds),
+        ...sampleRows(stream ? newestOf(stream) : messages.byAge.newest(), bounds),
         gaps: gaps('messages', droppedAt),
       };
     },
@@ -201,8 +189,8 @@ export function createMemoryHistory({
 }
 
 function* newestOf(stream: Stream): Generator<Row> {
-  for (let index = stream.rows.length - 1; index >= stream.head; index--) {
-    const row = stream.rows[index];
+  for (let index = stream.length - 1; index >= 0; index--) {
+    const row = stream.row(index);
     if (row) yield row;
   }
 }
@@ -213,9 +201,9 @@ function* streamsOf(messages: Rows, userId: string, { prefix, after }: StreamRan
   const streams = messages.users.get(userId)?.streams.values({ after: after?.[0] ?? null, from: prefix });
   for (const stream of streams ?? []) {
     if (!stream.suffix.startsWith(prefix ?? '')) return;
-    const messageCount = lengthOf(stream);
-    const firstAt = rowAt(stream, 0)?.at ?? null;
-    const lastAt = rowAt(stream, messageCount - 1)?.at ?? null;
+    const messageCount = stream.length;
+    const firstAt = stream.row(0)?.at ?? null;
+    const lastAt = stream.row(messageCount - 1)?.at ?? null;
     yield { userId, suffix: stream.suffix, messageCount, firstAt, lastAt };
   }
 }
@@ -230,10 +218,10 @@ function scanMessages(stream: Stream, filter: MessageFilter, page: MessagePage):
  * stream, the order by time is the order by `seq`, so both limits of the range are found by binary search.
  */
 function* messagesIn(stream: Stream, { afterTime, beforeTime }: MessageFilter, page: MessagePage): Generator<Message> {
-  const length = lengthOf(stream);
+  const { length } = stream;
   const leading = (holds: (row: Row) => boolean): number =>
     lowerBound(length, (index) => {
-      const row = rowAt(stream, index);
+      const row = stream.row(index);
       return row !== undefined && holds(row);
     });
   const [seq] = page.after ?? [];
@@ -247,7 +235,7 @@ function* messagesIn(stream: Stream, { afterTime, beforeTime }: MessageFilter, p
     seq === undefined || !backwards ? length : leading((row) => sortable(row.seq) < seq),
   );
   for (let i = 0; i < end - start; i++) {
-    const row = rowAt(stream, backwards ? end - 1 - i : start + i);
+    const row = stream.row(backwards ? end - 1 - i : start + i);
     if (row) yield row.message;
   }
 }
@@ -279,9 +267,9 @@ const TABLE_LIMITS: TableLimits = { ...HISTORY_LIMITS, linkMessages: LINK_MESSAG
  */
 function createTables(limits: TableLimits, shares: Shares | undefined, drops: RowDrops | undefined) {
   const { bytes, linkBytes, linkMessages, retentionMs } = limits;
-  const messages = createRows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes), drops);
+  const messages = new Rows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes), drops);
   const linkLimits = { streamMessages: linkMessages, retentionMs, bytes: linkBytes, streamsPerUser: 1 };
-  const links = createRows(linkLimits, sharesOf(LINK_BYTES_GUARANTEE, linkBytes), drops);
+  const links = new Rows(linkLimits, sharesOf(LINK_BYTES_GUARANTEE, linkBytes), drops);
   const both = [messages, links];
   /** Returns the table that holds the stream with this suffix. */
   const of = (suffix: string): Rows => (suffix === LINK_STREAM ? links : messages);

@@ -15,11 +15,18 @@ import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
-import type { StreamHead, TraceIds } from './history-rows.ts';
-import { DueItem, List, type ListItem, SparseQueue, packTime, smallInteger, unpackTime } from './collections.ts';
+import { CommandRows, type StreamHead, type TraceIds } from './history-row.ts';
+import { DueItem, SparseQueue, packTime, smallInteger, unpackTime } from './collections.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
+
+/** The commands that hold a reservation in one admission scope, and how many of them each user has. */
+export type Scope = {
+  readonly scopeId: string;
+  readonly holders: SparseQueue<Entry>;
+  readonly members: Map<string, number>;
+};
 
 /** The values with which an entry is created. */
 type NewEntry = {
@@ -34,9 +41,9 @@ type NewEntry = {
  * members.
  */
 export class Entry extends DueItem implements HeldCommand {
-  readonly commandId: string;
-  readonly trace: TraceIds;
   readonly client: ClientQueue;
+  /** The command's first rows in history, which may be retained for longer than the command. */
+  readonly rows: CommandRows;
   /** The node that the command was last queued on. */
   queuedOn: string | null;
   /** The params, until dispatch. They are not needed later, because no command is written twice. */
@@ -56,16 +63,15 @@ export class Entry extends DueItem implements HeldCommand {
    * many commands without waiters can use the same empty array.
    */
   waiters = NO_WAITERS;
-  /** The command's positions in the lists of its client and of its admission scope; null once the command has ended. */
-  place: ListItem<Entry> | null = null;
-  scopePlace: ListItem<Entry> | null = null;
+  /** The command's admission scope, and which commands of its client it is among; null once it has ended. */
+  scope: Scope | null = null;
+  place: 'waiting' | 'running' | null = null;
   #record: Command | PackedCommand;
 
   constructor({ command, trace, client, params }: NewEntry) {
     super();
-    this.commandId = command.commandId;
-    this.trace = trace;
     this.client = client;
+    this.rows = new CommandRows(command.commandId, trace, client.head);
     this.queuedOn = command.nodeId;
     this.params = params;
     this.#record = command;
@@ -84,8 +90,12 @@ export class Entry extends DueItem implements HeldCommand {
     return this.client.head.clientId;
   }
 
-  get head(): StreamHead {
-    return this.client.head;
+  get commandId(): string {
+    return this.rows.commandId;
+  }
+
+  get trace(): TraceIds {
+    return this.rows.trace;
   }
 
   /**
@@ -151,8 +161,8 @@ export class WaiterRow {
   readonly seq: number;
   readonly createdAt: number;
   readonly request: NewWaiter;
-  /** The waiter's positions in the lists of WaiterIndex; null before it is added. */
-  places: Readonly<Record<'all' | 'user' | 'client', ListItem<WaiterRow>>> | null = null;
+  /** True once the waiter was resolved or removed. */
+  gone = false;
 
   constructor(
     entry: Entry,
@@ -170,8 +180,12 @@ export class WaiterRow {
   }
 }
 
+export function isOver({ gone }: WaiterRow): boolean {
+  return gone;
+}
+
 /**
- * The commands of one client, and the waiters for them. Each list is created at its first use, because a connected
+ * The commands of one client, and the waiters for them. Each queue is created at its first use, because a connected
  * client usually has no command.
  */
 export class ClientQueue {
@@ -179,9 +193,9 @@ export class ClientQueue {
   /** The ids of the client, and the suffix of its history stream. */
   readonly head: StreamHead;
   binding: Binding | null = null;
-  #waiting: List<Entry> | null = null;
-  #running: List<Entry> | null = null;
-  #waiters: List<WaiterRow> | null = null;
+  #waiting: SparseQueue<Entry> | null = null;
+  #running: SparseQueue<Entry> | null = null;
+  #waiters: SparseQueue<WaiterRow> | null = null;
 
   constructor(user: UserLedger, { userId, clientId }: ClientKey) {
     this.user = user;
@@ -194,18 +208,18 @@ export class ClientQueue {
   }
 
   /** The commands that wait for the client, in the order of admission. */
-  get waiting(): List<Entry> {
-    return (this.#waiting ??= new List());
+  get waiting(): SparseQueue<Entry> {
+    return (this.#waiting ??= new SparseQueue(({ place }) => place !== 'waiting'));
   }
 
   /** The commands that the client runs. */
-  get running(): List<Entry> {
-    return (this.#running ??= new List());
+  get running(): SparseQueue<Entry> {
+    return (this.#running ??= new SparseQueue(({ place }) => place !== 'running'));
   }
 
   /** The waiters for the client's commands, in the order of registration. */
-  get waiters(): List<WaiterRow> {
-    return (this.#waiters ??= new List());
+  get waiters(): SparseQueue<WaiterRow> {
+    return (this.#waiters ??= new SparseQueue(isOver));
   }
 
   /** Whether the client has no live command. */
@@ -226,7 +240,7 @@ export type UserLedger = {
   /** The ended commands with a result. */
   readonly results: SparseQueue<Entry>;
   /** The waiters for the user's commands, in the order of registration. */
-  readonly waiters: List<WaiterRow>;
+  readonly waiters: SparseQueue<WaiterRow>;
   /** The number of the user's clients that have an object in the ledger. */
   clients: number;
   /** The time until which the user's listings lack records that were reduced to marks early, in epoch milliseconds. */
@@ -472,7 +486,7 @@ export class UserLedgers {
       holdings: this.#shares.of(userId),
       records: new SparseQueue(hasNoRecord),
       results: new SparseQueue(hasNoResult),
-      waiters: new List(),
+      waiters: new SparseQueue(isOver),
       clients: 0,
       shortUntil: -Infinity,
       unmarkedId: '',

@@ -10,15 +10,12 @@ import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { isRelayId } from './commands-marks.ts';
-import { DueIndex, List, createSortedMap, type SortedMap, lowerBound } from './collections.ts';
-import { ClientQueue, type Entry, type UserLedger, hasNoRecord } from './ledger-entry.ts';
+import { DueIndex, SparseQueue, createSortedMap, type SortedMap } from './collections.ts';
+import { ClientQueue, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';
 import type { Binding } from '../../core/commands/stores.ts';
 
-export { ClientQueue, Entry, WaiterRow, type UserLedger } from './ledger-entry.ts';
-
-/** The commands that hold a reservation in one admission scope, and how many of them each user has. */
-export type Scope = { readonly scopeId: string; readonly holders: List<Entry>; readonly members: Map<string, number> };
+export { ClientQueue, Entry, WaiterRow, type Scope, type UserLedger } from './ledger-entry.ts';
 
 /** The data that the stores of commands, waiters and nodes share. Keeps it within its limits. */
 export class Ledger {
@@ -83,9 +80,11 @@ export class Ledger {
     const { scopeId } = command;
     this.#entries.add(entry, entry);
     const scope = this.#scope(scopeId);
-    entry.scopePlace = scope.holders.push(entry);
+    entry.scope = scope;
+    scope.holders.push(entry);
     countMember(scope, command.userId, 1);
-    entry.place = (wasDispatched(command) ? entry.client.running : entry.client.waiting).push(entry);
+    entry.place = wasDispatched(command) ? 'running' : 'waiting';
+    entry.client[entry.place].push(entry);
     this.#due.set(entry, dueAt);
   }
 
@@ -96,27 +95,27 @@ export class Ledger {
   /** Moves a dispatched command from its client's waiting commands to its client's running commands. */
   run(entry: Entry): void {
     const { waiting, running } = entry.client;
-    if (entry.place) waiting.remove(entry.place);
-    entry.place = running.push(entry);
+    entry.place = 'running';
+    waiting.noteDeleted();
+    running.push(entry);
   }
 
   /** Removes an ended command from all indexes of live commands, and keeps it among the ended ones. */
   end(entry: Entry, now: number): void {
-    const { client, command } = entry;
+    const { client, command, scope, place } = entry;
     this.ended.expire(now);
     // The entry is added before the steps below, because they may drop the command's client, and with it the user.
     this.ended.add(entry);
     this.#due.delete(entry);
-    if (entry.place) (wasDispatched(command) ? client.running : client.waiting).remove(entry.place);
-    if (client.binding === null) this.dropIdle(client.head);
-    const scope = this.#scopes.get(command.scopeId);
-    if (scope && entry.scopePlace) {
-      scope.holders.remove(entry.scopePlace);
-      countMember(scope, command.userId, -1);
-    }
-    if (scope?.holders.size === 0) this.#scopes.delete(command.scopeId);
     entry.place = null;
-    entry.scopePlace = null;
+    entry.scope = null;
+    if (place) client[place].noteDeleted();
+    if (client.binding === null) this.dropIdle(client.head);
+    if (scope) {
+      scope.holders.noteDeleted();
+      countMember(scope, command.userId, -1);
+      if (scope.holders.size === 0) this.#scopes.delete(command.scopeId);
+    }
     entry.giveUpParams();
   }
 
@@ -194,7 +193,7 @@ export class Ledger {
   }
 
   /** Reads the commands that have a record and whose place is below `after`, latest admission first. */
-  newestFirst(after: number | null): IteratorObject<Newest<Entry>> {
+  newestFirst(after: number | null): IteratorObject<Placed<Entry>> {
     this.#expire();
     return this.#entries.newest(after);
   }
@@ -233,9 +232,14 @@ export class Ledger {
     return this.ended.markBytes;
   }
 
-  /** Reads the commands that have a record, from a place on, oldest admission first; see `NewestFirst.oldestFirst`. */
-  oldestFirst(from: number): IteratorObject<Newest<Entry>> {
-    return this.#entries.oldest(from);
+  /** Lets `next` begin with the command that was admitted first. There is one such reader at a time. */
+  rewind(): void {
+    this.#entries.rewind();
+  }
+
+  /** Returns the next command that has a record, in the order of admission. Between two calls acts may run. */
+  next(): Placed<Entry> | undefined {
+    return this.#entries.next();
   }
 
   /** The place of the next command that is admitted. */
@@ -266,7 +270,7 @@ export class Ledger {
   #scope(scopeId: string): Scope {
     const known = this.#scopes.get(scopeId);
     if (known) return known;
-    const made: Scope = { scopeId, holders: new List(), members: new Map() };
+    const made: Scope = { scopeId, holders: new SparseQueue(({ scope }) => scope === null), members: new Map() };
     this.#scopes.set(scopeId, made);
     return made;
   }
@@ -288,6 +292,9 @@ type Commands<V> = SortedMap<V>;
 type Clients<V> = SortedMap<{ readonly clientId: string; readonly commands: Commands<V> }>;
 type Users<V> = SortedMap<{ readonly userId: string; readonly clients: Clients<V> }>;
 
+/** A value and the number of its position, called its place. A later value has a higher place, and keeps it. */
+type Placed<V> = { readonly item: V; readonly place: number };
+
 /** Selects the values to read: those of one client, of one user (`clientId` null), or all (both null). */
 type Whose = { readonly userId: string | null; readonly clientId: string | null };
 
@@ -297,19 +304,22 @@ type Whose = { readonly userId: string | null; readonly clientId: string | null 
  */
 class CommandMap<V> {
   readonly #users: Users<V> = createSortedMap();
-  readonly #newest: NewestFirst<V>;
-  #size = 0;
+  readonly #byPlace: SparseQueue<V>;
+  /** The place of the first value. The queue has the differences to it, which are small. */
+  readonly #origin: number;
+  #added = 0;
 
   /**
    * `gone`: returns whether a value was deleted. It must already return true when `delete` is called. `now`: the time
-   * in epoch milliseconds.
+   * in epoch milliseconds. Places start at 1000 times this number, so they are higher than all of an earlier process.
    */
   constructor(gone: (value: V) => boolean, now: number) {
-    this.#newest = new NewestFirst(gone, now);
+    this.#byPlace = new SparseQueue(gone);
+    this.#origin = now * 1000;
   }
 
   get size(): number {
-    return this.#size;
+    return this.#byPlace.size;
   }
 
   get({ userId, clientId, commandId }: CommandKey): V | undefined {
@@ -320,16 +330,14 @@ class CommandMap<V> {
   add(key: CommandKey, value: V): void {
     const commands = this.#of(key.userId, key.clientId) ?? this.#make(key);
     commands.set(key.commandId, value);
-    this.#newest.push(value);
-    this.#size++;
+    this.#byPlace.push(value, this.#added++);
   }
 
   delete({ userId, clientId, commandId }: CommandKey): void {
     const clients = this.#users.get(userId)?.clients;
     const commands = clients?.get(clientId)?.commands;
     if (!clients || !commands?.delete(commandId)) return;
-    this.#size--;
-    this.#newest.noteDeleted();
+    this.#byPlace.noteDeleted();
     if (commands.size > 0) return;
     clients.delete(clientId);
     if (clients.size === 0) this.#users.delete(userId);
@@ -356,18 +364,24 @@ class CommandMap<V> {
    * Reads the values whose place is below `after`, latest first. If `after` is null, reads all values. While they are
    * being read, no key may be added or removed.
    */
-  newest(after: number | null): IteratorObject<Newest<V>> {
-    return this.#newest.values(after);
+  *newest(after: number | null): Generator<Placed<V>> {
+    const below = after === null ? Infinity : after - this.#origin;
+    for (const { item, number } of this.#byPlace.backwards(below)) yield { item, place: this.#origin + number };
   }
 
-  /** Reads the values from the place `from` on, oldest first; see `NewestFirst.oldestFirst`. */
-  oldest(from: number): IteratorObject<Newest<V>> {
-    return this.#newest.oldestFirst(from);
+  rewind(): void {
+    this.#byPlace.rewind();
+  }
+
+  /** Returns the next value after `rewind`, earliest first; undefined at the end. */
+  next(): Placed<V> | undefined {
+    const found = this.#byPlace.next();
+    return found && { item: found.item, place: this.#origin + found.number };
   }
 
   /** The place of the next value that is added. */
   get end(): number {
-    return this.#newest.end;
+    return this.#origin + this.#added;
   }
 
   #of(userId: string, clientId: string): Commands<V> | undefined {
@@ -385,135 +399,4 @@ class CommandMap<V> {
 
 function laterOf(a: string | null, b: string): string {
   return a === null || a < b ? b : a;
-}
-
-/**
- * An item and the number of its position, called its place. A new item gets a higher place than all items before it,
- * and keeps this place.
- */
-type Newest<T> = { readonly item: T; readonly place: number };
-
-/**
- * A part of the list: the items from index `head` on. An item's place is the origin of the list, plus the `place` of
- * its chunk, plus its own offset.
- */
-type Chunk<T> = { readonly place: number; readonly items: (T | undefined)[]; readonly offsets: number[]; head: number };
-
-/** The number of items in a full chunk. */
-const CHUNK = 512;
-/** The list is compacted once it holds more deleted items than this number plus a quarter of all its items. */
-const SLACK = 1024;
-
-/**
- * Items in the order in which they were added, read backwards from any place. Items may be deleted in any order: `gone`
- * returns whether an item was deleted, and `noteDeleted` must be called once for each deletion. Adding an item takes
- * constant time, deleting one amortised constant time, and finding a place a binary search. While items are being read,
- * none may be added or deleted.
- */
-class NewestFirst<T> {
-  readonly #gone: (item: T) => boolean;
-  readonly #origin: number;
-  #chunks: Chunk<T>[] = [];
-  #next = 0;
-  #count = 0;
-  /** The number of deleted items that the list still holds. */
-  #deleted = 0;
-
-  /**
-   * `gone`: returns whether an item was deleted. `now`: the time in epoch milliseconds. Places start at 1000 times this
-   * number, so they are higher than all places of an earlier process.
-   */
-  constructor(gone: (item: T) => boolean, now: number) {
-    this.#gone = gone;
-    this.#origin = now * 1000;
-  }
-
-  push(item: T): void {
-    const last = this.#chunks.at(-1);
-    const chunk = last && last.items.length < CHUNK ? last : this.#begin();
-    chunk.items.push(item);
-    chunk.offsets.push(this.#next - chunk.place);
-    this.#next++;
-    this.#count++;
-  }
-
-  /** Counts a deletion. Call it once for each deleted item, after `gone` returns true for the item. */
-  noteDeleted(): void {
-    this.#deleted++;
-    this.#dropOldest();
-    if (this.#deleted > SLACK + this.#count / 4) this.#compact();
-  }
-
-  /** Reads the items whose place is below `after`, newest first, or all items if it is null. Skips deleted items. */
-  *values(after: number | null): Generator<Newest<T>> {
-    const before = after === null ? this.#next : after - this.#origin;
-    const chunks = this.#chunks;
-    for (let c = lowerBound(chunks.length, (i) => (chunks[i]?.place ?? 0) < before) - 1; c >= 0; c--) {
-      const chunk = chunks[c];
-      if (!chunk) continue;
-      const { place, items, offsets } = chunk;
-      for (let i = lowerBound(offsets.length, (at) => place + (offsets[at] ?? 0) < before) - 1; i >= 0; i--) {
-        const item = items[i];
-        if (item !== undefined && !this.#gone(item)) yield { item, place: this.#origin + place + (offsets[i] ?? 0) };
-      }
-    }
-  }
-
-  /** The place of the next item. */
-  get end(): number {
-    return this.#origin + this.#next;
-  }
-
-  /**
-   * Reads the items from the place `from` on, oldest first. Skips deleted items. A reader may stop, and continue after
-   * items were added and deleted, from the place after the last item that it has read.
-   */
-  *oldestFirst(from: number): Generator<Newest<T>> {
-    const start = from - this.#origin;
-    const first = lowerBound(this.#chunks.length, (i) => (this.#chunks[i + 1]?.place ?? Infinity) <= start);
-    for (const { place, items, offsets } of this.#chunks.slice(first)) {
-      for (let i = lowerBound(offsets.length, (at) => place + (offsets[at] ?? 0) < start); i < items.length; i++) {
-        const item = items[i];
-        if (item !== undefined && !this.#gone(item)) yield { item, place: this.#origin + place + (offsets[i] ?? 0) };
-      }
-    }
-  }
-
-  #begin(): Chunk<T> {
-    const chunk: Chunk<T> = { place: this.#next, items: [], offsets: [], head: 0 };
-    this.#chunks.push(chunk);
-    return chunk;
-  }
-
-  #dropOldest(): void {
-    for (let chunk = this.#chunks[0]; chunk; chunk = this.#chunks[0]) {
-      for (; chunk.head < chunk.items.length; chunk.head++, this.#count--, this.#deleted--) {
-        const item = chunk.items[chunk.head];
-        if (item !== undefined && !this.#gone(item)) return;
-        chunk.items[chunk.head] = undefined;
-      }
-      this.#chunks.shift();
-    }
-  }
-
-  /** Removes the deleted items from all chunks, and fills the chunks again. */
-  #compact(): void {
-    const kept: Chunk<T>[] = [];
-    let count = 0;
-    for (const { place, items, offsets } of this.#chunks) {
-      for (const [i, item] of items.entries()) {
-        if (item === undefined || this.#gone(item)) continue;
-        const own = place + (offsets[i] ?? 0);
-        const last = kept.at(-1);
-        const chunk = last && last.items.length < CHUNK ? last : { place: own, items: [], offsets: [], head: 0 };
-        if (chunk !== last) kept.push(chunk);
-        chunk.items.push(item);
-        chunk.offsets.push(own - chunk.place);
-        count++;
-      }
-    }
-    this.#chunks = kept;
-    this.#count = count;
-    this.#deleted = 0;
-  }
 }

@@ -5,34 +5,33 @@ import type { CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../
 import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
+import { SparseQueue } from './collections.ts';
+import { isOver } from './ledger-entry.ts';
 import { WaiterRow, type Entry, type Ledger } from './ledger.ts';
-import { List } from './collections.ts';
 
-type Rows = List<WaiterRow>;
+type Rows = SparseQueue<WaiterRow>;
 
 /**
- * The waiters that are not resolved, in the order of registration. This index has the list of all waiters; the ledger's
- * objects have a list for each user and each client.
+ * The waiters that are not resolved, in the order of registration. This index has the queue of all waiters; the ledger's
+ * objects have a queue for each user and each client.
  */
 export class WaiterIndex {
-  readonly all: Rows = new List();
+  readonly all: Rows = new SparseQueue(isOver);
   #seq = 0;
 
   add(entry: Entry, request: NewWaiter, createdAt: number): void {
     const { client } = entry;
     const row = new WaiterRow(entry, request, { seq: ++this.#seq, createdAt });
     entry.waiters = [...entry.waiters, row];
-    row.places = { all: this.all.push(row), user: client.user.waiters.push(row), client: client.waiters.push(row) };
+    for (const rows of [this.all, client.user.waiters, client.waiters]) rows.push(row);
   }
 
   remove(row: WaiterRow): void {
-    const { entry, places } = row;
-    const { client } = entry;
-    if (!places) return;
-    this.all.remove(places.all);
-    client.user.waiters.remove(places.user);
-    client.waiters.remove(places.client);
-    entry.removeWaiter(row);
+    const { client } = row.entry;
+    if (row.gone) return;
+    row.gone = true;
+    for (const rows of [this.all, client.user.waiters, client.waiters]) rows.noteDeleted();
+    row.entry.removeWaiter(row);
   }
 
   /** Removes and returns the waiters whose condition the command's record now meets. */
@@ -88,7 +87,7 @@ export function createWaitReads(
   };
 }
 
-const NONE: Rows = new List();
+const NONE: Rows = new SparseQueue(isOver);
 
 function view({ waiter, entry }: WaiterRow): PendingWait {
   return { waiter, command: entry.command };

@@ -5,8 +5,8 @@ import { listOf } from './types.ts';
 import type { Store } from './store.ts';
 
 /**
- * Creates Core's DedupStore over Redis. It only reads counters. The acts that ingest messages and that record ends of
- * commands set the marks. No mark is dropped early, so the counters are exact.
+ * Creates Core's DedupStore over Redis. It only reads counters. The acts that ingest messages set the marks. No mark is
+ * dropped early, so the counters are exact.
  */
 export function createRedisDedup({ store }: { readonly store: Store }): DedupStore {
   return {

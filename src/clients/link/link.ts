@@ -477,6 +477,4 @@ export class FrameBatch {
 }
 
 /** Returns the text of a frame to the relay. `payload` must be JSON text. */
-export function upFrame(header: UpHeader, payload: string | null = null): string {
-  return joinFrame(header, payload);
-}
+export const upFrame: (header: UpHeader, payload?: string | null) => string = joinFrame;

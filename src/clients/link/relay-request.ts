@@ -3,7 +3,7 @@
  * Also has what the errors and spans of all client libraries share.
  */
 import type { CloseReason, Code } from '../../protocol/codes.ts';
-import { isRecord, writeJson } from '../../protocol/json.ts';
+import { parseObject, writeJson } from '../../protocol/json.ts';
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
 import {
   checkBaseUrl,
@@ -169,16 +169,6 @@ export function trimUrl(url: string): string {
 export function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? '';
   return /^\d{1,9}$/.test(text) ? Number(text) * 1000 : null;
-}
-
-/** Returns the members of a JSON object; null for any other text. */
-export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 async function sendOnce(options: RelayRequestOptions, request: RelayRequest, token: string): Promise<HttpAnswer> {

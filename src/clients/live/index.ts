@@ -10,6 +10,7 @@ import {
   type LiveConnectionsQueryVariables,
 } from '../../../generated/live.ts';
 import { STAGES, type WireStage } from '../../protocol/codes.ts';
+import { parseObject } from '../../protocol/json.ts';
 import type { Handle } from '../caller/caller.ts';
 import {
   STABLE_MS,
@@ -28,7 +29,6 @@ import {
   createOperationRunner,
   isData,
   operationRefusal,
-  parseObject,
   retryAfterOf,
   trimUrl,
   type LibraryErrorDetails,

@@ -1,6 +1,6 @@
 /** Runs commands: local checks, authorization, approval, the handler, its deadline, its end and its span. */
 import type { DownFrame } from '../../protocol/frames.ts';
-import { RawJson } from '../../protocol/json.ts';
+import { RawJson, parseObject } from '../../protocol/json.ts';
 import {
   NO_PARENT,
   SERVER,
@@ -12,7 +12,7 @@ import {
 import type { Params } from '../link/actions.ts';
 import { upFrame } from '../link/link.ts';
 import { guarded, systemClock, type Clock } from '../link/platform.ts';
-import { SCOPE, endSpan, parseObject, spanAttributes, type WireTrace } from '../link/relay-request.ts';
+import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/relay-request.ts';
 import { boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
 import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';
 import type { ActionRequest, Call, Judge, RuntimeOptions, SiteCall } from './types.ts';
@@ -123,7 +123,7 @@ export class Commands {
   /** Returns the end of a command whose context is gone; null if it is there, or if the command names none. */
   #contextGone(contextId: string | null | undefined): EndReport | null {
     if (contextId == null || this.#options.hasContext(contextId)) return null;
-    return failure('context_gone', `The context ${contextId} is gone.`);
+    return failure('context_gone', 'The context is gone.');
   }
 
   /** Checks the params. Returns the job with the params that the schema gives, or the end of a refused command. */

@@ -12,6 +12,7 @@ import {
   type Schema,
 } from '@cfworker/json-schema';
 import { NAME } from '../../protocol/fields.ts';
+import { isRecord } from '../../protocol/json.ts';
 import type { ActionSchema, ActionSpec, JsonSchema, StandardIssue, StandardSchema } from '../link/actions.ts';
 import { wrong } from '../link/platform.ts';
 import { boundedMessage, fits, messageOf } from './ends.ts';
@@ -277,7 +278,7 @@ function plain(name: string, value: unknown): unknown {
 }
 
 function isSchema(value: unknown): value is Schema | boolean {
-  return typeof value === 'boolean' || (typeof value === 'object' && value !== null && !Array.isArray(value));
+  return typeof value === 'boolean' || isRecord(value);
 }
 
 /**

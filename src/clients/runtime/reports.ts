@@ -1,5 +1,5 @@
 /** Reports the contexts and windows of a client to the relay, at a bounded rate. */
-import { ID, type FieldsOf, type Table } from '../../protocol/fields.ts';
+import { ID, type FieldsOf, type RowTable } from '../../protocol/fields.ts';
 import {
   CONTEXT,
   CONTEXTS_MAX,
@@ -10,6 +10,7 @@ import {
   type WireContext,
   type WireWindow,
 } from '../../protocol/frames.ts';
+import { isRecord } from '../../protocol/json.ts';
 import type { Clock } from '../link/platform.ts';
 import { byteLength, fits, retryMs, toJson, type Refused } from './ends.ts';
 
@@ -65,8 +66,7 @@ export class Reporter {
 
   /** Whether the context is reported, not as closed, and has never left since it was reported first. */
   hasContext(contextId: string): boolean {
-    const json = this.#contexts.row(contextId);
-    return json !== undefined && (JSON.parse(json) as WireContext).status !== 'closed';
+    return this.#contexts.has(contextId);
   }
 
   /** Called for each new link. Nothing has been reported on it yet. */
@@ -210,8 +210,8 @@ export type ReportedWindow = Camelized<WireWindow>;
 type ReportRow = { readonly id: string; readonly json: string };
 
 /**
- * The most levels of nesting in reported metadata. The relay accepts 200 levels in a report, and the report around the
- * metadata needs some of them.
+ * The most levels of nesting in metadata. The relay accepts 200 levels in a payload, and the payload around the metadata
+ * needs some of them.
  */
 const DEPTH = 190;
 const STRINGS = /"(?:[^"\\]|\\.)*"/g;
@@ -230,15 +230,16 @@ function windowRow(window: ReportedWindow, where: string): ReportRow {
   return { id: row.window_id, json: JSON.stringify(row) };
 }
 
-function wireOf<T extends Table>(table: T, given: unknown, where: string): FieldsOf<T> {
-  if (typeof given !== 'object' || given === null) throw new TypeError(`${where}: an object was expected`);
+function wireOf<T extends RowTable>(table: T, given: unknown, where: string): FieldsOf<T> {
+  if (!isRecord(given)) throw new TypeError(`${where}: an object was expected`);
   const members = new Map<string, unknown>(Object.entries(given));
   const row = parseRow(table, Object.fromEntries(Object.keys(table).map((name) => [name, members.get(camel(name))])));
   if (typeof row === 'string') throw new TypeError(`${where}.${row.replace(/^\w+/, camel)}`);
   return row;
 }
 
-function metadataJson(metadata: unknown, where: string): string {
+/** Returns metadata as JSON text. Throws TypeError, naming it as `where`, if it is no JSON, too large or too deep. */
+export function metadataJson(metadata: unknown, where: string): string {
   const json = toJson(metadata ?? null);
   if (typeof json !== 'string' || !fits(json, METADATA_MAX_BYTES) || nesting(json) > DEPTH) {
     throw new TypeError(`${where}: JSON of at most ${METADATA_MAX_BYTES} bytes, ${DEPTH} deep, was expected`);
@@ -281,7 +282,7 @@ class ReportState<T> {
   readonly #options: ReportStateOptions<T>;
   #rows = new Map<string, string>();
   readonly #changed = new Set<string>();
-  /** The last rows that left. A row that comes back under the id of one of them is another row. */
+  /** The last rows that left or were closed. A row that comes back under the id of one of them is another row. */
   readonly #left = new Set<string>();
   /** Whether the client has reported this kind. If not, nothing is sent about it. */
   #reported = false;
@@ -308,9 +309,9 @@ class ReportState<T> {
     this.#keep(rows, removed);
   }
 
-  /** Returns a row in its first life, as JSON. */
-  row(id: string): string | undefined {
-    return this.#left.has(id) ? undefined : this.#rows.get(id);
+  /** Whether there is a row in its first life. */
+  has(id: string): boolean {
+    return this.#rows.has(id) && !this.#left.has(id);
   }
 
   /** Makes the next report a snapshot, because the relay has none any more. */
@@ -356,8 +357,12 @@ class ReportState<T> {
     for (const id of removed) rows.delete(id);
     for (const [id, json] of set) rows.set(id, json);
     if (rows.size > max) throw new TypeError(`${kind}: more than ${max}`);
-    for (const id of [...removed, ...set.keys()]) if (rows.get(id) !== this.#rows.get(id)) this.#changed.add(id);
-    for (const id of removed) if (this.#rows.has(id) && !rows.has(id)) this.#left.add(id);
+    for (const id of [...removed, ...set.keys()]) {
+      const json = rows.get(id);
+      if (json === this.#rows.get(id)) continue;
+      this.#changed.add(id);
+      if (json === undefined || json.startsWith(`{"context_id":"${id}","status":"closed"`)) this.#left.add(id);
+    }
     for (const id of this.#left) if (this.#left.size > LEFT_ROWS && !rows.has(id)) this.#left.delete(id);
     this.#rows = rows;
     this.#reported = true;

@@ -2,7 +2,7 @@
  * Creates the client of the relay that runs commands. It joins the link, the actions, the commands, the reports and the
  * hosted sites.
  */
-import { ID, WORDS } from '../../protocol/fields.ts';
+import { CLIENT_TYPES, ID } from '../../protocol/fields.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
 import type { ActionSpec } from '../link/actions.ts';
 import {
@@ -26,17 +26,22 @@ import {
   fits,
   refusalError,
   retryMs,
-  toJson,
   type EndReport,
   type Refused,
 } from './ends.ts';
 import { ActionRegistry } from './registry.ts';
-import { Reporter, createThrottle, type ReportedContext, type ReportedWindow, type RowsUpdate } from './reports.ts';
+import {
+  Reporter,
+  createThrottle,
+  metadataJson,
+  type ReportedContext,
+  type ReportedWindow,
+  type RowsUpdate,
+} from './reports.ts';
 import type { Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 
 // Sizes are bytes of UTF-8, times are milliseconds. The limit of metadata is the relay's (PROTOCOL.md, section 10).
 
-const MAX_METADATA_BYTES = 16 * 1024;
 /** The most cooperative sites of one client. Equals the relay's limit for one user. */
 const MAX_SITES = 100;
 /** The number of unsent bytes in the socket above which progress is dropped. */
@@ -90,9 +95,9 @@ class LinkRuntime implements Runtime {
     this.#mayProgress = createThrottle(this.#clock, PROGRESS_RATE);
     this.clientId = checkId('clientId', options.clientId);
     this.instanceId = checkId('instanceId', options.instanceId ?? randomId('i-'));
-    if (!WORDS.clientType.includes(options.clientType))
-      throw wrong('clientType', options.clientType, `one of ${WORDS.clientType.join(', ')}`);
-    this.#metadata = metadataJson(options);
+    if (!CLIENT_TYPES.includes(options.clientType))
+      throw wrong('clientType', options.clientType, `one of ${CLIENT_TYPES.join(', ')}`);
+    this.#metadata = metadataJson(options.metadata, 'metadata');
     this.#ends = new Deliverer({
       clock: this.#clock,
       send: (text) => this.#link.sendText(text),
@@ -240,7 +245,7 @@ class LinkRuntime implements Runtime {
     const { clientType, places } = this.#options;
     const ids = { client_id: this.clientId, instance_id: this.instanceId, client_type: clientType };
     const payload = `{"metadata":${this.#metadata},"actions":${this.#registry.json()}}`;
-    return upFrame({ type: 'hello', token, ...ids, ...(places && { places }) }, payload);
+    return upFrame({ type: 'hello', token, ...ids, places }, payload);
   }
 
   /** Advertises once for all changes of one event-loop turn. Without a link, the next hello advertises. */
@@ -348,15 +353,6 @@ function failProcess(): void {
 export function checkId(option: string, id: string): string {
   if (typeof id !== 'string' || !ID.test(id)) throw wrong(option, id, '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
   return id;
-}
-
-/** Returns the metadata as JSON text. Throws TypeError when it is not JSON or too large. */
-function metadataJson({ metadata }: RuntimeOptions): string {
-  const json = toJson(metadata ?? null);
-  if (typeof json !== 'string' || !fits(json, MAX_METADATA_BYTES)) {
-    throw new TypeError(`metadata: JSON of at most ${MAX_METADATA_BYTES} bytes expected`);
-  }
-  return json;
 }
 
 /** Returns a site's definition with the names of the protocol and with its defaults. */

@@ -95,7 +95,7 @@ export type RuntimeOptions = LinkOptions & {
    * false: the relay refuses such calls.
    */
   readonly places?: boolean;
-  /** Facts about this client for operators: any JSON of at most 16 KiB. Default null. */
+  /** Facts about this client for operators: any JSON of at most 16 KiB and 190 levels. Default null. */
   readonly metadata?: unknown;
   /** The actions to begin with. `handle` adds more. */
   readonly actions?: readonly Action[];

@@ -1,4 +1,5 @@
 /** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
+import { parseObject } from '../../protocol/json.ts';
 import { readHttpOutcome, type Ended } from '../caller/caller.ts';
 import {
   unreachable,
@@ -15,7 +16,6 @@ import {
 import {
   LibraryError,
   checkRequestOptions,
-  parseObject,
   refusalIn,
   requestRelay,
   retryAfterOf,

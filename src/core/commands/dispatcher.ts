@@ -7,8 +7,8 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import { ENTRY_BYTES, type DeliveryActs, type StoreRetryQueue } from './acts.ts';
 import type { Command } from './command.ts';
 import {
+  LinkQueue,
   LinkQueues,
-  createLinkQueue,
   endWaits,
   isAnswered,
   isBusy,
@@ -19,7 +19,6 @@ import {
   type Claim,
   type ClientLink,
   type Held,
-  type LinkQueue,
 } from './link-queues.ts';
 import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './spans.ts';
 import type { Binding, DispatchResult } from './stores.ts';
@@ -50,7 +49,7 @@ export class Dispatcher {
     binding: Binding,
     link: ClientLink,
   ): { linkQueue: LinkQueue; previous: LinkQueue | undefined } {
-    const linkQueue = createLinkQueue(client, binding, link);
+    const linkQueue = new LinkQueue(client, binding, link);
     return { linkQueue, previous: this.#linkQueues.bind(linkQueue) };
   }
 
@@ -107,7 +106,7 @@ export class Dispatcher {
     // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
     if (linkQueue.window.has(key.commandId)) return;
     // If no other command waits, the dispatch usually begins at once, without a place in the queue.
-    if (linkQueue.queue.size === 0 && mayDispatch(linkQueue)) return this.#begin(linkQueue, key);
+    if (linkQueue.queued === 0 && mayDispatch(linkQueue)) return this.#begin(linkQueue, key);
     linkQueue.queue.set(key.commandId, key);
     this.pump(linkQueue);
   }
@@ -142,7 +141,7 @@ export class Dispatcher {
     if (!linkQueue.open) return;
     if (linkQueue.held) writeHeld(this.#deps, linkQueue, linkQueue.held);
     if (linkQueue.quiet) wakeWaits(linkQueue);
-    while (linkQueue.queue.size > 0 && mayDispatch(linkQueue)) {
+    while (linkQueue.queued > 0 && mayDispatch(linkQueue)) {
       const [commandId, key] = linkQueue.queue.first() ?? [];
       if (commandId === undefined || key === undefined) return;
       linkQueue.queue.delete(commandId);
@@ -151,7 +150,7 @@ export class Dispatcher {
   }
 
   #begin(linkQueue: LinkQueue, key: CommandKey): void {
-    linkQueue.window.add(key.commandId);
+    linkQueue.window.set(key.commandId, key);
     this.#dispatch(linkQueue, key);
   }
 
@@ -175,7 +174,7 @@ export class Dispatcher {
 
   /** The number of links with queued commands. */
   get draining(): number {
-    return [...this.#linkQueues.values()].filter(({ queue }) => queue.size > 0).length;
+    return [...this.#linkQueues.values()].filter(({ queued }) => queued > 0).length;
   }
 
   /**
@@ -279,10 +278,10 @@ export class Dispatcher {
 
 /** Reserves room in the link's window. Null: the link has no room, or other commands wait for it. */
 function takeClaim(linkQueue: LinkQueue, key: CommandKey, attempt: string): Claim | null {
-  const { queue, window, binding } = linkQueue;
-  if (queue.size > 0 || window.has(key.commandId) || !mayDispatch(linkQueue)) return null;
+  const { queued, window, binding } = linkQueue;
+  if (queued > 0 || window.has(key.commandId) || !mayDispatch(linkQueue)) return null;
   const claim = { linkQueue, key, binding, attempt };
-  window.add(key.commandId);
+  window.set(key.commandId, key);
   (linkQueue.claims ??= new Map()).set(key.commandId, claim);
   linkQueue.pendingDispatches++;
   return claim;

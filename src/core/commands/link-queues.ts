@@ -2,7 +2,7 @@
  * Keeps the queue of commands of each link of this node, in memory, and defines the interface of a link's socket.
  * Writes nothing to sockets.
  */
-import { ByClient, ChurnMap, ChurnSet } from '../collections.ts';
+import { ByClient, ChurnMap } from '../collections.ts';
 import type { ActionAdvertisement, ClientType, DisconnectCause } from '../connections/connection.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
@@ -29,62 +29,69 @@ export type Claim = DispatchClaim & { readonly linkQueue: LinkQueue; readonly ke
 /** Code that waits for a change of a link's queue. `wake` is called as soon as `over` returns true. */
 type LinkQueueWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };
 
-/** The queue and the window of one link on this node. */
-export type LinkQueue = {
+/**
+ * The queue and the window of one link on this node. Queue and window are created at their first use, because each of
+ * thousands of idle links has such an object.
+ */
+export class LinkQueue {
   readonly client: ClientKey;
   readonly binding: Binding;
   readonly link: ClientLink;
-  /** The queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
-  readonly queue: ChurnMap<string, CommandKey>;
-  /** The ids of commands that are dispatched, or being dispatched, and have not ended. */
-  readonly window: ChurnSet<string>;
   /** The commands in the window whose admission is not answered yet, by id; created with the first one. */
-  claims: Map<string, Claim> | null;
+  claims: Map<string, Claim> | null = null;
   /** Whether commands may be dispatched on the link. False until the client is welcomed. */
-  open: boolean;
+  open = false;
   /** Whether dispatching has ended for good on this link. Queued commands then wait for the client's next link. */
-  quiet: boolean;
+  quiet = false;
   /**
    * Commands that are dispatched but not written yet, because the socket had back-pressure when the store answered. In
    * the order of dispatch; created with the first one.
    */
-  held: Map<string, Held> | null;
+  held: Map<string, Held> | null = null;
   /** The number of dispatches that the store has not answered yet. */
-  pendingDispatches: number;
+  pendingDispatches = 0;
   /**
    * The number of dispatches that are retried because the store was unavailable. No other dispatch begins until the
    * store has answered these, so that the order holds.
    */
-  retriedDispatches: number;
+  retriedDispatches = 0;
   /** The code that waits for a change of this queue; null while none does. */
-  waits: LinkQueueWait[] | null;
+  waits: LinkQueueWait[] | null = null;
   /** The spans of commands that are written and have not ended; created with the first one. */
-  spans: Map<string, OpenSpan> | null;
-};
+  spans: Map<string, OpenSpan> | null = null;
+  #queue: ChurnMap<string, CommandKey> | null = null;
+  #window: ChurnMap<string, CommandKey> | null = null;
 
-export function createLinkQueue(client: ClientKey, binding: Binding, link: ClientLink): LinkQueue {
-  return {
-    client,
-    binding,
-    link,
-    queue: new ChurnMap<string, CommandKey>(),
-    window: new ChurnSet<string>(),
-    claims: null,
-    open: false,
-    quiet: false,
-    held: null,
-    pendingDispatches: 0,
-    retriedDispatches: 0,
-    waits: null,
-    spans: null,
-  };
+  constructor(client: ClientKey, binding: Binding, link: ClientLink) {
+    this.client = client;
+    this.binding = binding;
+    this.link = link;
+  }
+
+  /** The queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
+  get queue(): ChurnMap<string, CommandKey> {
+    return (this.#queue ??= new ChurnMap());
+  }
+
+  /** The commands that are dispatched, or being dispatched, and have not ended, by id. */
+  get window(): ChurnMap<string, CommandKey> {
+    return (this.#window ??= new ChurnMap());
+  }
+
+  get queued(): number {
+    return this.#queue?.size ?? 0;
+  }
+
+  get inFlight(): number {
+    return this.#window?.size ?? 0;
+  }
 }
 
 /**
  * Whether the link still has commands to finish: those in flight, and on a link that is not quiet also those queued.
  */
-export function isBusy({ quiet, queue, window }: LinkQueue): boolean {
-  return window.size > 0 || (!quiet && queue.size > 0);
+export function isBusy({ quiet, queued, inFlight }: LinkQueue): boolean {
+  return inFlight > 0 || (!quiet && queued > 0);
 }
 
 export function isHolding({ held }: LinkQueue): boolean {
@@ -96,8 +103,8 @@ export function isHolding({ held }: LinkQueue): boolean {
  * dispatch waits for it.
  */
 export function mayDispatch(linkQueue: LinkQueue): boolean {
-  const { open, quiet, retriedDispatches, window, link } = linkQueue;
-  if (!open || quiet || retriedDispatches > 0 || window.size >= IN_FLIGHT || isHolding(linkQueue)) return false;
+  const { open, quiet, retriedDispatches, inFlight, link } = linkQueue;
+  if (!open || quiet || retriedDispatches > 0 || inFlight >= IN_FLIGHT || isHolding(linkQueue)) return false;
   return link.backlog() < BACK_PRESSURE_BYTES;
 }
 
@@ -201,13 +208,12 @@ export class LinkQueues {
 
   /** The numbers of queued commands and of commands in flight on all links. */
   get load(): CommandLoad {
-    let inFlight = 0;
-    let queued = 0;
-    for (const { window, queue } of this.values()) {
-      inFlight += window.size;
-      queued += queue.size;
+    const load = { inFlight: 0, queued: 0 };
+    for (const { inFlight, queued } of this.values()) {
+      load.inFlight += inFlight;
+      load.queued += queued;
     }
-    return { inFlight, queued };
+    return load;
   }
 
   /** Yields all links, bound and leaving. */

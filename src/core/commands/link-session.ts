@@ -19,7 +19,7 @@ import type { ContextReport, ReportOutcome } from '../contexts/context.ts';
 import type { Deps } from '../deps.ts';
 import { fail, isStoreUnavailable } from '../errors.ts';
 import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
-import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
+import { clientKeyText, commandKeyText, id, keyOf, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
@@ -99,7 +99,7 @@ async function bind(
   if (!previous) kickElsewhere(parts, result);
   const { requeued, unfinished, orphaned } = await deps.backend.commands.rebind(client, binding, 'up');
   for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
-  for (const command of unfinished) linkQueue.window.add(command.commandId);
+  for (const command of unfinished) linkQueue.window.set(command.commandId, keyOf(command));
   beginResumeSpans(deps, linkQueue, unfinished);
   giveUpLater(parts, orphaned);
   linkOpened(deps, result);
@@ -315,7 +315,7 @@ class ClientSession {
       throw error;
     });
     await this.#left;
-    return [...this.#linkQueue.window];
+    return [...this.#linkQueue.window.keys()];
   }
 
   /** Called when the socket has closed. Idempotent. */
@@ -373,6 +373,8 @@ class ClientSession {
   }
 
   #keyOf(commandId: string): CommandKey {
+    const known = this.#linkQueue.window.get(commandId);
+    if (known) return known;
     const { userId, clientId } = this.#linkQueue.client;
     return { userId, clientId, commandId: id('command_id', commandId) };
   }

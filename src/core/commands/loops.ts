@@ -221,8 +221,7 @@ async function doubtful(
   linkQueue: LinkQueue,
 ): Promise<ReadonlyMap<string, CommandKey>> {
   const { client, queue, window } = linkQueue;
-  const keys = new Map<string, CommandKey>(queue);
-  for (const commandId of window) keys.set(commandId, { ...client, commandId });
+  const keys = new Map<string, CommandKey>([...queue, ...window]);
   // Other commands of a leaving link's client are on its next link, perhaps on another node.
   if (dispatcher.find(client) !== linkQueue) return keys;
   try {

@@ -273,7 +273,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const { sightings } = before;
     const messageId = endMessageId(before.commandId, end);
     const seen = sightings.length === 0 ? undefined : sightings.find((sighting) => sighting.messageId === messageId);
-    this.tx.see(entry, messageId, seen ?? null);
+    // An end of which the record can keep no sighting is not new either: nothing else is kept of it.
+    this.tx.countEnd(!seen && sightings.length < SIGHTINGS_PER_COMMAND);
     if (seen)
       return { kind: 'duplicate', command: this.#move(entry, { sightings: seeAgain(before, seen, this.tx.now) }) };
     if (isTerminal(before)) return { kind: 'late', command: this.#keepLate(entry, { end, messageId }) };

@@ -261,8 +261,8 @@ export interface CommandStore {
   report(key: CommandKey, report: Report): MaybePromise<ReportResult>;
   /**
    * Records an end that a client reported. Replies to the waiters never precede the record. In the same act the
-   * deduplicator counts the end under `endMessageId`. The deduplicator decides nothing else: whether an end is a
-   * repeated one is decided by the record, which is kept longer.
+   * deduplicator counts the end: as a duplicate if the record has a sighting of its `endMessageId`, or has no room for
+   * one. It sets no mark, so a message with this id that a host ingests is no duplicate of the end.
    */
   finish(key: CommandKey, end: End): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): MaybePromise<SettleResult>;

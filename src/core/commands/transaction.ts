@@ -3,7 +3,7 @@ import type { MessageKind, StoredPayload, TerminalError } from '../history/messa
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { ShareRefusal } from '../shares/shares.ts';
-import type { Command, CommandMark, NewWaiter, Sighting } from './command.ts';
+import type { Command, CommandMark, NewWaiter } from './command.ts';
 import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow } from './stores.ts';
 
 /** The rows of a command's progress: how many there are, and when the last one was retained. */
@@ -138,8 +138,8 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
    */
   run(entry: E, command: Command, markedBy: string | null): JsonText | null;
   noteProgress(entry: E, progress: Progress): void;
-  /** Counts one arrival of the message of an end. `first`: the sighting that the record has of it. */
-  see(entry: E, messageId: string, first: Sighting | null): void;
+  /** Lets deduplication count one arrival of the message of an end. */
+  countEnd(isNew: boolean): void;
   /** Replies to each wait that the record satisfies now, and removes it. */
   reply(entry: E): void;
   /** Replaces the record by its last one, keeps the result, frees the reservation and replies to the waits. */

@@ -16,7 +16,10 @@ export type DedupStats = {
    */
   readonly exact: boolean;
   readonly grainSeconds: number;
-  /** The number of remembered message ids that have not expired; null where the backend cannot tell cheaply. */
+  /**
+   * The number of remembered message ids that have not expired, and of ends of commands that arrived within the same
+   * time, in whole buckets; null where the backend cannot tell cheaply.
+   */
   readonly liveKeys: number | null;
 };
 
@@ -28,9 +31,9 @@ export type DedupBackend = {
 };
 
 /**
- * Reads the state of the deduplicator. Its marks are the remembered ids of messages. `HistoryStore.ingest` and
- * `CommandStore.finish` set them, in the same atomic act that retains the message. Reading sets, renews and removes no
- * mark.
+ * Reads the state of the deduplicator. Its marks are the remembered ids of messages. `HistoryStore.ingest` sets them, in
+ * the same atomic act that retains the message. `CommandStore.finish` is counted too, but sets none, because the record
+ * of a command remembers its ends. Reading sets, renews and removes no mark.
  */
 export interface DedupStore {
   /**

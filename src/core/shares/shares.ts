@@ -40,8 +40,8 @@ export const SHARE_NAMES = [
    */
   'marks',
   /**
-   * The number of remembered ids of ingested messages and reported ends, by which repeated ones are recognised. When it
-   * is used up, ids are forgotten early, and the counters of deduplication are no longer exact. Direct mode only.
+   * The number of remembered ids of ingested messages, by which repeated ones are recognised. When it is used up, ids are
+   * forgotten early, and the counters of deduplication are no longer exact. Direct mode only.
    */
   'dedup_marks',
   /**

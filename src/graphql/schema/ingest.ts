@@ -131,10 +131,10 @@ const DedupStatsType = builder.objectRef<DedupStats>('DedupStats').implement({
     windowSeconds: int('The requested length of the window, in seconds.'),
     seen: int('How many messages came in, duplicates included. It is not how often any client executed anything.'),
     unique: int(
-      'How many of the messages in `seen` had not been seen within the deduplicator’s TTL. It is not proof that anything was executed.',
+      'How many of the messages in `seen` were new: events that were not seen within the deduplicator’s TTL, and ends that are not in the record of their command. It is not proof that anything was executed.',
     ),
     duplicates: int(
-      'How many of the messages in `seen` had been seen within the TTL. It is not proof that a client executed anything twice, or only once. A backend that cannot tell answers 0, with `exact` false.',
+      'How many of the messages in `seen` were not new. It is not proof that a client executed anything twice, or only once. A backend that cannot tell answers 0, with `exact` false.',
     ),
     exact: flag(
       'Whether the counters are exact for whole buckets of `grainSeconds`; false if deduplication entries were dropped early, or if the counters are estimated from the entries that remain.',
@@ -143,7 +143,7 @@ const DedupStatsType = builder.objectRef<DedupStats>('DedupStats').implement({
       'Length of one bucket, in seconds. The window consists of whole buckets, the current one included.',
     ),
     liveKeys: nullable.int(
-      'How many messages would be recognised as duplicates now; null if the backend cannot tell cheaply.',
+      'How many new messages came in within the TTL and are still remembered, ends in whole buckets; null if the backend cannot tell cheaply.',
     ),
   })),
 });

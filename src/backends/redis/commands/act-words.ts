@@ -23,7 +23,7 @@ export const GRACE_MS = HOUR_MS;
 /** The longest time between the admission and the end of a command: as in lib-spans of commands-records.lua. */
 export const LIFE_MS = 660_000;
 /** How much longer a key is kept than the mark of a message that it has. */
-export const MARK_GRACE_MS = 10_000;
+const MARK_GRACE_MS = 10_000;
 /** How long the counters of deduplication are kept, and the time that one of them covers: as in dedup.lua. */
 const SEEN_MS = 7_200_000;
 const SEEN_GRAIN_MS = 10_000;

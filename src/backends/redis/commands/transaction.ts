@@ -1,11 +1,5 @@
 /** The transaction of one act over Redis: what a rule reads and changes becomes words of its tick. */
-import {
-  satisfied,
-  type Command,
-  type CommandMark,
-  type NewWaiter,
-  type Sighting,
-} from '../../../core/commands/command.ts';
+import { satisfied, type Command, type CommandMark, type NewWaiter } from '../../../core/commands/command.ts';
 import type { AdmitQuestion, AdmitRequest, Binding, MailboxRow } from '../../../core/commands/stores.ts';
 import type {
   ClientView,
@@ -16,12 +10,12 @@ import type {
 } from '../../../core/commands/transaction.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { trustJson, utf8Length, type JsonText } from '../../../core/json.ts';
-import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
+import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
 import { REPORTER_FIELDS, reporterOf } from '../connections-rows.ts';
 import { listOf, textOr, type ReadCommand } from '../types.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
-import { GRACE_MS, LIFE_MS, MARK_GRACE_MS, NO_LIMIT, Unread } from './act-words.ts';
+import { GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
 import { Entry } from './entry.ts';
 import { LinkWords, parseLink } from './link-words.ts';
 import type { ReadHash } from './tick.ts';
@@ -366,20 +360,8 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     this.changes++;
   }
 
-  /**
-   * The record counts as the mark of an end for as long as a mark lasts. After that, and for an end of which the record
-   * has no sighting, a mark has a key of its own.
-   */
-  see({ command }: Entry, messageId: string, first: Sighting | null): void {
-    const isMarked = first !== null && first.firstSeenAt + DEDUP_TTL_MS > this.now;
-    if (isMarked) return this.countSeen('duplicates');
-    if (first === null && command.sightings.length < SIGHTINGS_PER_COMMAND) return this.countSeen('unique');
-    const mark = this.tick.key('mark', this.parts.hash(command.userId, command.clientId, messageId));
-    const known = /^(\d+) /.exec(String(this.read(['GET', mark]) ?? ''));
-    if (known && Number(known[1]) > this.now) return this.countSeen('duplicates');
-    this.countSeen('unique');
-    const value = `${this.now + DEDUP_TTL_MS} - - -`;
-    this.write(['SET', mark], [value, 'PX', String(DEDUP_TTL_MS + MARK_GRACE_MS)]);
+  countEnd(isNew: boolean): void {
+    this.countSeen(isNew ? 'unique' : 'duplicates');
   }
 
   reply(entry: Entry): void {
