@@ -251,6 +251,8 @@ export type MessageKind =
   | 'LINK_REPLACED'
   /** A client reported progress. At most one such row per second is kept for a command. */
   | 'PROGRESS'
+  /** The relay had been away, and started on its data directory. Its message id names the time of the last record before. `error` says how the relay had ended; null: it was stopped in order. Only in the stream `<user>/links` of users whose clients were connected in the last minute before. */
+  | 'RELAY_AWAY'
   /** A client reported a result. */
   | 'RESULT';
 

@@ -511,7 +511,8 @@ export const ENUM_WORDS = {
     "LATE_RESULT": "late_result",
     "LINK_OPENED": "link_opened",
     "LINK_CLOSED": "link_closed",
-    "LINK_REPLACED": "link_replaced"
+    "LINK_REPLACED": "link_replaced",
+    "RELAY_AWAY": "relay_away"
   },
   "MessageOrder": {
     "OLDEST_FIRST": "oldest_first",

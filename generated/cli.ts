@@ -210,6 +210,8 @@ export type MessageKind =
   | 'link_replaced'
   /** A client reported progress. At most one such row per second is kept for a command. */
   | 'progress'
+  /** The relay had been away, and started on its data directory. Its message id names the time of the last record before. `error` says how the relay had ended; null: it was stopped in order. Only in the stream `<user>/links` of users whose clients were connected in the last minute before. */
+  | 'relay_away'
   /** A client reported a result. */
   | 'result';
 

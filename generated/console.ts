@@ -332,6 +332,8 @@ export type MessageKind =
   | 'LINK_REPLACED'
   /** A client reported progress. At most one such row per second is kept for a command. */
   | 'PROGRESS'
+  /** The relay had been away, and started on its data directory. Its message id names the time of the last record before. `error` says how the relay had ended; null: it was stopped in order. Only in the stream `<user>/links` of users whose clients were connected in the last minute before. */
+  | 'RELAY_AWAY'
   /** A client reported a result. */
   | 'RESULT';
 
@@ -718,7 +720,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { messages: { nodes: Array<{ commandId: string | null, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, payloadBytes: number, payloadState: PayloadState, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type MessagesQuery = { messages: { nodes: Array<{ commandId: string | null, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type RevealMessageQueryVariables = Exact<{
   id: string;
@@ -1023,7 +1025,7 @@ export type ClientLinksQueryVariables = Exact<{
 }>;
 
 
-export type ClientLinksQuery = { messages: { nodes: Array<{ id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type ClientLinksQuery = { messages: { nodes: Array<{ id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, error: { message: string } | null, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type TopClientsQueryVariables = Exact<{
   by: ClientMeasure;
@@ -1160,7 +1162,7 @@ export type InvocationPartFragment =
 
 export type MessageRowFragment = { id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null };
 
-export type LinkRowFragment = { id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null };
+export type LinkRowFragment = { id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, error: { message: string } | null, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null };
 
 export type StreamRowFragment = { key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null };
 
@@ -1323,6 +1325,9 @@ export const LinkRowFragmentDoc = new TypedDocumentString(`
   at
   clientId
   instanceId
+  error {
+    message
+  }
   link {
     epoch
     nodeId
@@ -1480,6 +1485,9 @@ fragment LinkRow on Message {
   at
   clientId
   instanceId
+  error {
+    message
+  }
   link {
     epoch
     nodeId
@@ -2848,6 +2856,9 @@ fragment LinkRow on Message {
   at
   clientId
   instanceId
+  error {
+    message
+  }
   link {
     epoch
     nodeId

@@ -188,11 +188,10 @@ type Place = {
 /** Opens a data directory. Only this function imports the journal, so that a relay without one does not load it. */
 async function openDirectory(options: CallboardOptions, root: string): Promise<Place> {
   const { config, clock = systemClock, log = silentLog } = options;
-  const { openData, dataPaths } = await import('./backends/journal/open.ts');
+  const { openData } = await import('./backends/journal/open.ts');
   const shares = sharesOf(config, fitSockets);
   const meter = createMetrics(() => clock.now());
-  const paths = dataPaths(root);
-  const { backend, cursorKey } = await openData({
+  const { backend, directory, cursorKey } = await openData({
     ...{ root, version: VERSION, loop: systemLoop },
     sync: config.dataSync ?? DATA_SYNC_MS,
     onFailure(error) {
@@ -205,11 +204,11 @@ async function openDirectory(options: CallboardOptions, root: string): Promise<P
       ...{ clock, log, shares, metrics: meter, sha256: createCrypto('').sha256 },
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
-      openAudit: () => openAuditFile(config.audit?.file ?? paths.audit, log),
+      openAudit: ({ audit }) => openAuditFile(config.audit?.file ?? audit, log),
     },
   });
   const crypto = createCrypto(cursorKey);
-  const spill = options.spill ?? spillStore(config.spillDir ?? paths.spill, { clock, log, crypto, shares });
+  const spill = options.spill ?? spillStore(config.spillDir ?? directory.spill, { clock, log, crypto, shares });
   return { backend, spill, crypto, clock, shares, meter };
 }
 

@@ -26,6 +26,8 @@ const OWN: Acts = {
     const { user, system } = process.cpuUsage();
     return user + system;
   },
+  /** Returns the part of `cpu` that the system spent for the process. */
+  system: () => process.cpuUsage().system,
   /** Returns the memory in bytes, after garbage collection if the process was started with `--expose-gc`. */
   async memory() {
     for (let i = 0; i < 4 && globalThis.gc; i++) {

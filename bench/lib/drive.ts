@@ -5,17 +5,17 @@
 import { z } from 'zod';
 import { quantile } from './numbers.ts';
 
-/** The options of a drive. `calls`: the maximum number of calls to begin; by default as many as the time allows. */
-export const DRIVE = z.object({ inFlight: z.number(), ms: z.number(), calls: z.number().default(Infinity) });
+/** The options of a drive. `count`: the maximum number of calls to begin; by default as many as the time allows. */
+export const DRIVE = z.object({ inFlight: z.number(), ms: z.number(), count: z.number().default(Infinity) });
 
 /** The number of latencies that are kept: the newest ones. The percentiles are computed from them. */
 const LATENCIES = 1_000_000;
 
 /**
- * Keeps this many calls in flight for this long, or until `calls` were made. Counts the calls that returned, including
+ * Keeps this many calls in flight for this long, or until `count` were made. Counts the calls that returned, including
  * those that return after the time.
  */
-export async function drive(call: () => Promise<unknown>, { inFlight, ms, calls }: z.infer<typeof DRIVE>) {
+export async function drive(call: () => Promise<unknown>, { inFlight, ms, count: most }: z.infer<typeof DRIVE>) {
   const latencies = new Float64Array(LATENCIES);
   let count = 0;
   let begun = 0;
@@ -23,7 +23,7 @@ export async function drive(call: () => Promise<unknown>, { inFlight, ms, calls 
   const until = began + ms;
   const lane = async (): Promise<void> => {
     for (let at = performance.now(); at < until;) {
-      if (begun++ >= calls) return;
+      if (begun++ >= most) return;
       await call();
       const now = performance.now();
       latencies[count++ % LATENCIES] = now - at;

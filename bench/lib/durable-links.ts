@@ -9,6 +9,7 @@ import type { Sample } from './numbers.ts';
 import { startChild, type Child } from './processes.ts';
 import { openRedis } from './redis.ts';
 import type { RowKind } from './report.ts';
+import type { Length } from './rounds.ts';
 import { CALLS, USER, type End } from './rpc.ts';
 
 /** The numbers of calls in flight that are measured. Each has a table of its own. */
@@ -24,7 +25,8 @@ export const LINKS = {
 } as const;
 
 /** A running path. `drive` makes calls with this many in flight for this long, and returns the measurements. */
-export type LinkPath = { drive(load: { readonly inFlight: number; readonly ms: number }): Promise<Sample> };
+export type LinkPath = { drive(load: LinkLoad): Promise<Sample> };
+type LinkLoad = Length & { readonly inFlight: number };
 
 export type LinkContender = {
   readonly name: string;
@@ -91,11 +93,7 @@ async function bullmq(stack: AsyncDisposableStack): Promise<LinkPath> {
 }
 
 /** Makes calls over a path. `relays`: the processes whose CPU time is added up; empty for a path without a relay. */
-async function driven(
-  caller: Child,
-  relays: readonly Child[],
-  load: { readonly inFlight: number; readonly ms: number },
-): Promise<Sample> {
+async function driven(caller: Child, relays: readonly Child[], load: LinkLoad): Promise<Sample> {
   const cpu = async (): Promise<number> =>
     (await Promise.all(relays.map((relay) => relay.cpu()))).reduce((sum, each) => sum + each, 0);
   const before = await cpu();

@@ -35,7 +35,7 @@ async function handmade(stack: AsyncDisposableStack, mode: 'naive' | 'auto'): Pr
   const type = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;
   const requests = [`POST /call HTTP/1.1\r\nHost: bench\r\n${type}\r\n${body}`];
   const sample = '"ok":{"text":"ppp';
-  return withRedis(redis, await httpCalls(stack, { port: relay.port, requests, cpu: () => relay.cpu(), sample }));
+  return withRedis(redis, await httpCalls(stack, { port: relay.port, requests, server: relay, sample }));
 }
 
 /** Starts the path without a relay: caller and worker communicate through Redis. */
@@ -44,9 +44,9 @@ async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
   stack.use(await startChild('loads/bullmq-worker.ts', { options: { port: redis.port } }));
   const caller = stack.use(await startChild('loads/bullmq-caller.ts', { options: { port: redis.port } }));
   return withRedis(redis, {
-    async drive(ms) {
-      const { count, ms: took, p50, p99 } = await caller.ask('drive', { inFlight: IN_FLIGHT, ms }, CALLS);
-      return { rate: (count * 1000) / took, p50, p99, cpu: NaN, calls: count };
+    async drive(length) {
+      const { count, ms, p50, p99 } = await caller.ask('drive', { inFlight: IN_FLIGHT, ...length }, CALLS);
+      return { rate: (count * 1000) / ms, p50, p99, cpu: NaN, calls: count };
     },
   });
 }
@@ -55,7 +55,7 @@ export const REDIS_FOR_BULLMQ = [...EVERYSEC, '--maxmemory-policy', 'noeviction'
 
 /** Returns the path with measurements that include what its Redis used for each call. */
 function withRedis(redis: BenchRedis, path: RpcPath): RpcPath {
-  return { drive: (ms) => counted(redis, () => path.drive(ms)) };
+  return { drive: (length) => counted(redis, () => path.drive(length)) };
 }
 
 /** Runs a measurement, and adds what Redis used for each of its calls. */

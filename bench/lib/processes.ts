@@ -18,7 +18,20 @@ export interface Child extends AsyncDisposable {
   ask<T>(act: string, given: unknown, answer: z.ZodType<T>): Promise<T>;
   /** Returns the CPU time, user and system, since the process started, by its own accounting. Microseconds. */
   cpu(): Promise<number>;
+  /** Returns the part of `cpu` that the system spent for the process. Waking a process that sleeps is part of it. */
+  system(): Promise<number>;
   memory(): Promise<Memory>;
+}
+
+/** A process whose CPU time is measured. */
+export type Measured = Pick<Child, 'cpu' | 'system'>;
+
+/** Measures the CPU time for each of the `count` operations of `work`, in microseconds: all of it, and the system's. */
+export async function costOf<T extends { readonly count: number }>(server: Measured, work: () => Promise<T>) {
+  const before = { cpu: await server.cpu(), system: await server.system() };
+  const done = await work();
+  const each = (after: number, since: number): number => (after - since) / done.count;
+  return { done, cpu: each(await server.cpu(), before.cpu), system: each(await server.system(), before.system) };
 }
 
 export type ChildOptions = {
@@ -62,10 +75,11 @@ export async function startChild(module: string, { options, execArgv = [] }: Chi
 
 type Ask = (act: string, given: unknown) => Promise<unknown>;
 
-function acts(asking: Ask): Pick<Child, 'ask' | 'cpu' | 'memory'> {
+function acts(asking: Ask): Pick<Child, 'ask' | 'memory'> & Measured {
   return {
     ask: async (act, given, answer) => answer.parse(await asking(act, given)),
     cpu: async () => z.number().parse(await asking('cpu', null)),
+    system: async () => z.number().parse(await asking('system', null)),
     memory: async () => MEMORY.parse(await asking('memory', null)),
   };
 }

@@ -2,13 +2,26 @@
 import { medians, type Sample } from './numbers.ts';
 import type { Row, RowKind } from './report.ts';
 
-/** The number of rounds, and the time of the warm-up and of the measurement in each round. */
-export type Pace = { readonly rounds: number; readonly warmMs: number; readonly timedMs: number };
+/** How long a load runs: until this many milliseconds are over, or until it has made `count` requests or calls. */
+export type Length = { readonly ms: number; readonly count?: number };
+
+/** The number of rounds, and the lengths of the warm-up and of the measurement in each round. */
+export type Pace = {
+  readonly rounds: number;
+  /**
+   * The warm-up of a load of requests or calls. It ends by their number, because V8 compiles what runs often, and a slow
+   * server would still compile when a time is over. The time is for servers that would take minutes.
+   */
+  readonly warm: Length;
+  /** The warm-up of any other load. */
+  readonly warmMs: number;
+  readonly timedMs: number;
+};
 
 /** The pace of a full run: three rounds, each with its own warm-up. */
-export const PACE: Pace = { rounds: 3, warmMs: 4000, timedMs: 1200 };
+export const PACE: Pace = { rounds: 3, warm: { count: 30_000, ms: 15_000 }, warmMs: 4000, timedMs: 1200 };
 /** The pace of `--quick`, which only shows that each benchmark runs. */
-export const QUICK: Pace = { rounds: 1, warmMs: 300, timedMs: 500 };
+export const QUICK: Pace = { rounds: 1, warm: { count: 1000, ms: 2000 }, warmMs: 300, timedMs: 500 };
 
 /** The options of a suite's run. */
 export type Run = {

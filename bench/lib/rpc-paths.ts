@@ -9,12 +9,13 @@ import { freePort } from '../../test/kit/free-port.ts';
 import { HTTP_RUN, NUMBER } from '../loads/http.ts';
 import { startRelay, userToken } from './callboard.ts';
 import type { Sample } from './numbers.ts';
-import { startChild } from './processes.ts';
+import { costOf, startChild, type Measured } from './processes.ts';
 import type { RowKind } from './report.ts';
+import type { Length } from './rounds.ts';
 import { ACTION, CALLS, CLIENT_IDS, type End, IN_FLIGHT, PAYLOAD, USER } from './rpc.ts';
 
 /** A running path: makes calls for some time and returns its measurements. */
-export type RpcPath = { drive(ms: number): Promise<Sample> };
+export type RpcPath = { drive(length: Length): Promise<Sample> };
 
 export type RpcContender = {
   readonly name: string;
@@ -35,6 +36,7 @@ export const RPC = {
   dataOff: 'callboard with data, off',
   library: 'callboard',
   http: 'callboard, HTTP caller',
+  graphql: 'callboard, GraphQL mutation',
   sdk: 'MCP SDK, same handler',
   mcp: 'callboard, MCP caller',
 } as const;
@@ -52,12 +54,12 @@ export const RPC_CONTENDERS: readonly RpcContender[] = [
   own(RPC.dataOff, 'bare', 'off'),
   own(RPC.library, 'library'),
   { name: RPC.http, kind: 'own', prepare: (stack) => overHttp(stack) },
+  { name: RPC.graphql, kind: 'own', prepare: (stack) => overHttp(stack, {}, graphqlCall) },
   { name: RPC.sdk, kind: 'peer', prepare: sdkServer },
   { name: RPC.mcp, kind: 'own', prepare: overMcp },
 ];
 
 type Kind = End['kind'];
-type Cpu = () => Promise<number>;
 
 function peer(kind: RowKind, name: string, via: { module: string; mode: string; kind: Kind }): RpcContender {
   return {
@@ -65,7 +67,7 @@ function peer(kind: RowKind, name: string, via: { module: string; mode: string; 
     kind,
     async prepare(stack) {
       const relay = stack.use(await startChild(`servers/${via.module}.ts`, { options: { mode: via.mode } }));
-      return ends(stack, { end: { kind: via.kind, port: relay.port, token: '' }, cpu: () => relay.cpu() });
+      return ends(stack, { end: { kind: via.kind, port: relay.port, token: '' }, server: relay });
     },
   };
 }
@@ -78,7 +80,7 @@ function own(name: string, kind: Kind, sync?: string): RpcContender {
     async prepare(stack) {
       const relay = stack.use(await startRelay(sync === undefined ? {} : dataSettings(stack, sync)));
       const token = await userToken(USER, 'connect', 'invoke');
-      return ends(stack, { end: { kind, port: relay.port, token }, cpu: () => relay.cpu() });
+      return ends(stack, { end: { kind, port: relay.port, token }, server: relay });
     },
   };
 }
@@ -90,32 +92,47 @@ function dataSettings(stack: AsyncDisposableStack, sync: string): Readonly<Recor
 }
 
 /** Starts the client and the caller of a path on their links. */
-async function ends(stack: AsyncDisposableStack, { end, cpu }: { end: End; cpu: Cpu }): Promise<RpcPath> {
+async function ends(stack: AsyncDisposableStack, { end, server }: { end: End; server: Measured }): Promise<RpcPath> {
   stack.use(await startChild('loads/rpc-client.ts', { options: end }));
   const caller = stack.use(await startChild('loads/rpc-caller.ts', { options: end }));
-  return driven(cpu, (ms) => caller.ask('drive', { inFlight: IN_FLIGHT, ms }, CALLS));
+  return driven(server, (length) => caller.ask('drive', { inFlight: IN_FLIGHT, ...length }, CALLS));
 }
+
+/** Returns the request of a call to a client. */
+type CallRequest = (client: string, token: string) => string;
+
+const restCall: CallRequest = (client, token) => {
+  const body = JSON.stringify({ params: PAYLOAD, wait_for: 'completed' });
+  return post(`/connections/${USER}/${client}/actions/${ACTION}`, token, body);
+};
+
+const INVOKE = `mutation Call($input: InvokeActionInput!) {
+  invokeAction(input: $input) { __typename ... on Invocation { commandId outcome result error { code message } } }
+}`;
+
+const graphqlCall: CallRequest = (clientId, token) => {
+  const input = { userId: USER, clientId, action: ACTION, params: PAYLOAD };
+  return post('/graphql', token, JSON.stringify({ query: INVOKE, variables: { input } }));
+};
 
 /** Starts a Callboard relay with HTTP callers, over any backend. `env`: further settings. */
 export async function overHttp(
   stack: AsyncDisposableStack,
   env: Readonly<Record<string, string>> = {},
+  requestOf: CallRequest = restCall,
 ): Promise<RpcPath> {
   const relay = stack.use(await startRelay(env));
   const token = await userToken(USER, 'connect', 'invoke');
   stack.use(await startChild('loads/rpc-client.ts', { options: { kind: 'bare', port: relay.port, token } }));
-  const requests = CLIENT_IDS.map((client) => {
-    const body = JSON.stringify({ params: PAYLOAD, wait_for: 'completed' });
-    return post(`/connections/${USER}/${client}/actions/${ACTION}`, token, body);
-  });
-  return httpCalls(stack, { port: relay.port, requests, cpu: () => relay.cpu(), sample: '"ok":{"text":"ppp' });
+  const requests = CLIENT_IDS.map((client) => requestOf(client, token));
+  return httpCalls(stack, { port: relay.port, requests, server: relay, sample: '"ok":{"text":"ppp' });
 }
 
 async function plainHttp(stack: AsyncDisposableStack): Promise<RpcPath> {
   const relay = stack.use(await startChild('servers/rpc-ws.ts', { options: { mode: '' } }));
   stack.use(await startChild('loads/rpc-client.ts', { options: { kind: 'ws', port: relay.port } }));
   const requests = [post('/call', 'none', JSON.stringify({ params: PAYLOAD }))];
-  return httpCalls(stack, { port: relay.port, requests, cpu: () => relay.cpu(), sample: '"ok":{"text":"ppp' });
+  return httpCalls(stack, { port: relay.port, requests, server: relay, sample: '"ok":{"text":"ppp' });
 }
 
 /** Calls of agents: each has a key of its own, because identical calls at the same time are one command. */
@@ -124,14 +141,14 @@ async function overMcp(stack: AsyncDisposableStack): Promise<RpcPath> {
   const token = await userToken(USER, 'connect', 'invoke');
   stack.use(await startChild('loads/rpc-client.ts', { options: { kind: 'bare', port: relay.port, token } }));
   const requests = CLIENT_IDS.map((client) => toolCall(token, { ...PAYLOAD, client }));
-  return httpCalls(stack, { port: relay.port, requests, cpu: () => relay.cpu(), sample: 'ppp' });
+  return httpCalls(stack, { port: relay.port, requests, server: relay, sample: 'ppp' });
 }
 
 /** The same tool on a server of the SDK alone, which answers by itself. */
 async function sdkServer(stack: AsyncDisposableStack): Promise<RpcPath> {
   const server = stack.use(await startChild('servers/mcp-sdk.ts'));
   const requests = [toolCall('none', PAYLOAD)];
-  return httpCalls(stack, { port: server.port, requests, cpu: () => server.cpu(), sample: 'ppp' });
+  return httpCalls(stack, { port: server.port, requests, server, sample: 'ppp' });
 }
 
 function toolCall(token: string, args: object): string {
@@ -155,7 +172,7 @@ const MCP_VERSION = '2026-07-28';
 
 async function nats(stack: AsyncDisposableStack): Promise<RpcPath> {
   const server = stack.use(await natsServer());
-  return ends(stack, { end: { kind: 'nats', port: server.port, token: '' }, cpu: () => server.cpu() });
+  return ends(stack, { end: { kind: 'nats', port: server.port, token: '' }, server });
 }
 
 function post(path: string, token: string, body: string, more: readonly string[] = []): string {
@@ -167,30 +184,30 @@ function post(path: string, token: string, body: string, more: readonly string[]
 type HttpCalls = {
   readonly port: number;
   readonly requests: readonly string[];
-  readonly cpu: Cpu;
+  readonly server: Measured;
   readonly sample: string;
 };
 
-export async function httpCalls(stack: AsyncDisposableStack, { cpu, sample, ...to }: HttpCalls): Promise<RpcPath> {
+export async function httpCalls(stack: AsyncDisposableStack, { server, sample, ...to }: HttpCalls): Promise<RpcPath> {
   const load = stack.use(await startChild('loads/http.ts'));
   const text = await load.ask('once', to, z.string());
   if (!text.includes(sample)) throw new Error(`A call was answered ${JSON.stringify(text.slice(0, 160))}.`);
-  return driven(cpu, (ms) => load.ask('run', { ...to, connections: IN_FLIGHT, ms }, HTTP_RUN));
+  return driven(server, (length) => load.ask('run', { ...to, connections: IN_FLIGHT, ...length }, HTTP_RUN));
 }
 
-function driven(cpu: Cpu, calls: (ms: number) => Promise<z.infer<typeof CALLS>>): RpcPath {
+function driven(server: Measured, calls: (length: Length) => Promise<z.infer<typeof CALLS>>): RpcPath {
   return {
-    async drive(ms) {
-      const before = await cpu();
-      const { count, ms: took, p50, p99 } = await calls(ms);
-      return { rate: (count * 1000) / took, p50, p99, cpu: ((await cpu()) - before) / count, calls: count };
+    async drive(length) {
+      const { done, cpu, system } = await costOf(server, () => calls(length));
+      const { count, ms, p50, p99 } = done;
+      return { rate: (count * 1000) / ms, p50, p99, cpu, system, calls: count };
     },
   };
 }
 
 // Starts a NATS server to compare with, and measures its CPU time.
 
-type NatsServer = AsyncDisposable & { readonly port: number; cpu(): Promise<number> };
+type NatsServer = AsyncDisposable & Measured & { readonly port: number };
 
 /** One clock tick of /proc/<pid>/stat (100 per second on Linux), in microseconds. */
 const TICK_US = 10_000;
@@ -204,15 +221,14 @@ async function natsServer(): Promise<NatsServer> {
   const port = await freePort();
   const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' });
   await reachable(port);
+  // The system's accounting, in steps of 10 ms, because the server does not report its own.
+  const fields = (): readonly string[] =>
+    readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  const ticks = (...places: readonly number[]): number => places.reduce((sum, at) => sum + Number(fields()[at]), 0);
   return {
     port,
-    /**
-     * Returns the CPU time from the system's accounting, in steps of 10 ms, because the server does not report its own.
-     */
-    async cpu() {
-      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-      return (Number(fields[11]) + Number(fields[12])) * TICK_US;
-    },
+    cpu: async () => ticks(11, 12) * TICK_US,
+    system: async () => ticks(12) * TICK_US,
     async [Symbol.asyncDispose]() {
       child.kill();
     },

@@ -8,17 +8,21 @@ import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto, systemClock, systemLoop } from '../../src/platform/system.ts';
 import type { Started } from '../lib/child.ts';
 
-const OPTIONS = z.object({ root: z.string() });
-const FILL = z.object({ calls: z.number() });
+/** `historyBytes`: the bound of history, if it is not the default one. */
+const OPTIONS = z.object({ root: z.string(), historyBytes: z.number().optional() });
+/** `events`: how many events are retained for each call. */
+const FILL = z.object({ calls: z.number(), events: z.number() });
 const USERS = 100;
 /** The number of calls in one turn of the event loop. */
 const TOGETHER = 50;
 const PAYLOAD_CHARS = 180;
+/** The bound of the rows of a stream, if history has more room than by default. */
+const ROWS_OF_A_STREAM = 1_000_000;
 
 export type Snapshot = { readonly cpu: number; readonly longestMs: number; readonly bytes: number };
 
 export async function start(given: unknown): Promise<Started> {
-  const { root } = OPTIONS.parse(given);
+  const { root, historyBytes } = OPTIONS.parse(given);
   let longestMs = 0;
   const log: Log = {
     ...silentLog,
@@ -30,13 +34,21 @@ export async function start(given: unknown): Promise<Started> {
     onFailure(error) {
       throw error;
     },
-    memory: { clock: systemClock, log, sha256: createCrypto('bench').sha256, shares: createShares() },
+    memory: {
+      ...{ clock: systemClock, log, sha256: createCrypto('bench').sha256 },
+      ...(historyBytes === undefined
+        ? { shares: createShares() }
+        : {
+            shares: createShares({ history_bytes: { guarantee: historyBytes, total: historyBytes } }),
+            history: { bytes: historyBytes, streamMessages: ROWS_OF_A_STREAM },
+          }),
+    },
   });
   const startCpu = cpuMicros() - before;
   return {
     acts: {
       started: () => startCpu,
-      fill: (options) => fill(data, FILL.parse(options).calls),
+      fill: (options) => fill(data, FILL.parse(options)),
       /** Writes a snapshot, and ends without closing: as after a kill, the next start finds what is there. */
       async snapshot() {
         const from = cpuMicros();
@@ -54,12 +66,12 @@ function cpuMicros(): number {
 }
 
 /** Returns the bytes of the journal for one call. */
-async function fill({ backend }: OpenData, calls: number): Promise<number> {
+async function fill({ backend }: OpenData, { calls, events }: z.infer<typeof FILL>): Promise<number> {
   const bindings: Binding[] = [];
   const before = backend.durability().bytes ?? 0;
   for (let number = 0; number < USERS; number++) bindings.push(await connect(backend, number));
   for (let number = 0; number < calls; number += TOGETHER) {
-    for (let one = number; one < number + TOGETHER; one++) await call(backend, one, bindings);
+    for (let one = number; one < number + TOGETHER; one++) await call(backend, { number: one, events, bindings });
     await new Promise((done) => setImmediate(done));
   }
   return ((backend.durability().bytes ?? 0) - before) / calls;
@@ -74,8 +86,10 @@ async function connect({ connections, commands }: OpenData['backend'], number: n
   return binding;
 }
 
+type Call = { readonly number: number; readonly events: number; readonly bindings: readonly Binding[] };
+
 /** One call, from its admission to its end. Its payloads are texts of their own. */
-async function call({ commands }: OpenData['backend'], number: number, bindings: readonly Binding[]): Promise<void> {
+async function call({ commands, history }: OpenData['backend'], { number, events, bindings }: Call): Promise<void> {
   const at = number % USERS;
   const binding = bindings[at];
   if (!binding) return;
@@ -91,6 +105,11 @@ async function call({ commands }: OpenData['backend'], number: number, bindings:
   });
   await commands.dispatch(key, binding);
   const { instanceId } = binding;
+  for (let event = 0; event < events; event++) {
+    const ids = { id: `${key.commandId}:${event}`, suffix: 'events', kind: 'event', commandId: null } as const;
+    const traced = { traceId: null, parentSpanId: null, error: null, spill: null };
+    await history.retain({ ...key, ...ids, ...traced, instanceId, payload: toJson({ event }) ?? null });
+  }
   const kept = { payload: result, spill: null };
   await commands.finish(key, { instanceId, kind: 'result', payload: result, kept, error: null, refused: false });
 }

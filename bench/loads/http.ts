@@ -9,9 +9,20 @@ import type { Started } from '../lib/child.ts';
 import { quantile } from '../lib/numbers.ts';
 import { createAnswerReader } from '../lib/http-answers.ts';
 
-const RUN = z.object({ port: z.number(), requests: z.array(z.string()), connections: z.number(), ms: z.number() });
+/**
+ * The form of the options. `count`: the number of answers after which the run ends before its time is over. `awake`:
+ * the process never sleeps, so that the server does not pay for waking it; it then needs a core of its own.
+ */
+const RUN = z.object({
+  port: z.number(),
+  requests: z.array(z.string()),
+  connections: z.number(),
+  ms: z.number(),
+  count: z.number().default(Infinity),
+  awake: z.boolean().default(false),
+});
 
-/** The form of a run's results. Times are in milliseconds. `count` includes answers that arrived after the time. */
+/** The form of a run's results. Times are in milliseconds. `count` includes answers that arrived after the end. */
 export const HTTP_RUN = z.object({
   count: z.number(),
   ms: z.number(),
@@ -30,7 +41,7 @@ export async function start(): Promise<Started> {
   return { acts: { run: (given) => run(RUN.parse(given)), once: (given) => once(ONCE.parse(given)) } };
 }
 
-function run({ port, requests, connections, ms }: z.infer<typeof RUN>): Promise<HttpRun> {
+function run({ port, requests, connections, ms, count: most, awake }: z.infer<typeof RUN>): Promise<HttpRun> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpRun>();
   const latencies = new Float64Array(LATENCIES);
   const sockets: Socket[] = [];
@@ -56,7 +67,7 @@ function run({ port, requests, connections, ms }: z.infer<typeof RUN>): Promise<
       if (count < LATENCIES) latencies[count] = now - sent;
       count++;
       size = length;
-      if (now >= until) return done();
+      if (now >= until || count >= most) return done();
       sent = now;
       socket.write(next());
     });
@@ -74,7 +85,19 @@ function run({ port, requests, connections, ms }: z.infer<typeof RUN>): Promise<
     socket.on('close', () => reject(new Error('It closed a connection.')));
     sockets.push(socket);
   }
-  return promise.finally(() => sockets.forEach((socket) => socket.destroy()));
+  const sleeps = awake ? keepAwake() : () => {};
+  return promise.finally(() => {
+    sleeps();
+    sockets.forEach((socket) => socket.destroy());
+  });
+}
+
+/** Keeps the process from sleeping until the returned function is called. */
+function keepAwake(): () => void {
+  let next = setImmediate(function again() {
+    next = setImmediate(again);
+  });
+  return () => clearImmediate(next);
 }
 
 /** What a request has in place of its number, of as many digits. Requests without it are all the same. */

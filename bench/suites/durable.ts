@@ -60,7 +60,7 @@ async function measureLinks(run: Run, columns: readonly Column[]): Promise<LinkT
     }
   }
   run.say('durable: warming up links');
-  const warm = { inFlight: Math.max(...LEVELS), ms: run.pace.warmMs };
+  const warm = { inFlight: Math.max(...LEVELS), ...run.pace.warm };
   await alternate(ready, { rounds: 1, results: new Results() }, ({ path }) => path.drive(warm));
   const tables: { inFlight: number; table: Table }[] = [];
   for (const inFlight of LEVELS) {

@@ -261,7 +261,7 @@ async function settled(redis: BenchRedis): Promise<{ readonly data: number }> {
 async function callUntil(caller: Child, { ended, size }: { ended: number; size: number }): Promise<number> {
   let more = 0;
   while (ended + more < size) {
-    const load = { inFlight: IN_FLIGHT, ms: PART_MS, calls: size - ended - more };
+    const load = { inFlight: IN_FLIGHT, ms: PART_MS, count: size - ended - more };
     more += (await caller.ask('drive', load, CALLS)).count;
   }
   return more;

@@ -6,9 +6,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { ADMIN_TOKEN, askJson, startRelay, userToken, type Relay } from '../lib/callboard.ts';
 import type { Sample } from '../lib/numbers.ts';
-import { startChild, type Child } from '../lib/processes.ts';
+import { costOf, startChild, type Child } from '../lib/processes.ts';
 import { ratio, valueOf, type Column, type Goal, type Report, type RowKind, type Table } from '../lib/report.ts';
-import { alternate, Results, type Run } from '../lib/rounds.ts';
+import { alternate, Results, type Length, type Run } from '../lib/rounds.ts';
 import { action, ACTIONS, ANSWER, SUMMARY, USER_NAMES, USERS, type User, type UserName } from '../lib/summary.ts';
 import { HTTP_RUN } from '../loads/http.ts';
 
@@ -55,6 +55,7 @@ const OWN_ROWS = [OWN.fast, OWN_USER, OWN.warm, OWN.cold, OWN.slow, OWN.rest].ma
 const COLUMNS: readonly Column[] = [
   { key: 'rate', label: 'req/s', more: true },
   { key: 'cpu', label: 'CPU us/req' },
+  { key: 'system', label: 'system us' },
   { key: 'p50', label: 'p50 ms' },
   { key: 'p99', label: 'p99 ms' },
   { key: 'bytes', label: 'bytes' },
@@ -70,11 +71,11 @@ export async function query(run: Run): Promise<Report> {
   const load = stack.use(await startChild('loads/http.ts'));
   for (const user of USER_NAMES) {
     const of = results.get(user) ?? new Results();
-    const measure = (ms: number) => (server: Server) => timed(load, server, { user, ms });
+    const measure = (length: Length) => (server: Server) => timed(load, server, { user, length });
     run.say(`query: warming up, ${user}`);
-    await alternate(servers, { rounds: 1, results: discarding(of) }, measure(run.pace.warmMs));
+    await alternate(servers, { rounds: 1, results: discarding(of) }, measure(run.pace.warm));
     run.say(`query: timing, ${user}`);
-    await alternate(servers, { rounds: run.pace.rounds, results: of }, measure(run.pace.timedMs));
+    await alternate(servers, { rounds: run.pace.rounds, results: of }, measure({ ms: run.pace.timedMs }));
   }
   const rows = [...PEERS, ...OWN_ROWS].filter(({ name }) => run.wanted(name));
   const tables = USER_NAMES.map((user): Table => {
@@ -167,12 +168,13 @@ function requestOf({ path, token, accept }: Server, user: UserName): string {
   return `POST /graphql HTTP/1.1\r\nHost: bench\r\n${bearer}${accepts}${type}\r\n${body}`;
 }
 
-async function timed(load: Child, server: Server, { user, ms }: { user: UserName; ms: number }): Promise<Sample> {
-  const asked = { port: server.child.port, requests: [requestOf(server, user)], connections: CONNECTIONS, ms };
-  const before = await server.child.cpu();
-  const { count, ms: took, ...rest } = await load.ask('run', asked, HTTP_RUN);
-  const cpu = (await server.child.cpu()) - before;
-  return { rate: (count * 1000) / took, cpu: cpu / count, ...rest };
+type Timing = { readonly user: UserName; readonly length: Length };
+
+async function timed(load: Child, server: Server, { user, length }: Timing): Promise<Sample> {
+  const to = { port: server.child.port, requests: [requestOf(server, user)], connections: CONNECTIONS, awake: true };
+  const { done, cpu, system } = await costOf(server.child, () => load.ask('run', { ...to, ...length }, HTTP_RUN));
+  const { count, ms, ...rest } = done;
+  return { rate: (count * 1000) / ms, cpu, system, ...rest };
 }
 
 /** Sends the same request to each contender, and excludes contenders with a different answer. */
@@ -232,10 +234,10 @@ function goalsOf([large, small]: readonly Table[]): Goal[] {
     most('inside Yoga, warm, large: CPU to hand-written', cpu(large, OWN.warm, hand), 1),
     least('inside Yoga, warm, large: req/s to graphql-yoga', rate(large, OWN.warm, yoga), 6),
     least('inside Yoga, warm, large: req/s to mercurius', rate(large, OWN.warm, mercurius), 1.5),
-    most('known document, large: CPU to prebuilt Buffer', cpu(large, OWN.fast, buffer), 1.7),
+    most('known document, large: CPU to prebuilt Buffer', cpu(large, OWN.fast, buffer), 2.3),
     most('known document, small: CPU to prebuilt Buffer', cpu(small, OWN.fast, buffer), 1.7),
     least('known document, large: req/s to mercurius', rate(large, OWN.fast, mercurius), 2.5),
-    least('known document, small: req/s to mercurius', rate(small, OWN.fast, mercurius), 1.6),
+    least('known document, small: req/s to mercurius', rate(small, OWN.fast, mercurius), 1.2),
     most('REST document, large: CPU to prebuilt Buffer', cpu(large, OWN.rest, buffer), 1.9),
     most('REST document, small: CPU to prebuilt Buffer', cpu(small, OWN.rest, buffer), 1.15),
   ];

@@ -13,6 +13,11 @@ import { TURN_MS } from './engine.ts';
 import { fuzz } from './fuzz.ts';
 import { KIND_NAMES, type KindName } from './kinds.ts';
 
+/** The test that plays sequences of acts on both backends. */
+const SAME = 'test/contract/commands-same.test.ts';
+/** The test that plays sequences of 600 acts on memory alone, and on memory with a data directory. */
+const SAME_AFTER_RESTARTS = 'test/backends/durable-same.test.ts';
+
 const OPTIONS = {
   seed: { type: 'string', takes: 'n', says: 'the inputs are made from it (random)' },
   frames: { type: 'string', default: '1000000', takes: 'n', says: 'frames of links' },
@@ -31,6 +36,11 @@ const OPTIONS = {
   rows: { type: 'string', default: '30', takes: 'n', says: 'rows of the table of each mode' },
   same: { type: 'boolean', default: false, says: 'plays sequences of acts on memory and Redis instead, and compares' },
   sequences: { type: 'string', default: '5000', takes: 'n', says: 'with --same: how many sequences' },
+  durable: {
+    type: 'boolean',
+    default: false,
+    says: 'with --same: memory with a data directory that is restarted, not Redis',
+  },
 } as const;
 
 const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIONS }, (values) => {
@@ -47,6 +57,7 @@ const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIO
     source: values.source,
     warmUp: one ? 0 : wholeNumber('warm', values.warm),
     sequences: values.same ? wholeNumber('sequences', values.sequences) : null,
+    same: values.durable ? SAME_AFTER_RESTARTS : SAME,
     cost: values.cost
       ? {
           families: namesOf('only', values.only, KIND_NAMES),
@@ -63,8 +74,6 @@ const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIO
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 /** The number of findings of one group that the report shows in full. */
 const SHOWN_OF_A_GROUP = 2;
-/** The test that plays sequences of acts on both backends. */
-const SAME = 'test/contract/commands-same.test.ts';
 /** The number of sequences of acts that are played in one process. */
 const SEQUENCES_OF_A_PART = 100;
 /** The number of findings of each group. The findings of a group differ only in their input and in numbers. */
@@ -73,7 +82,7 @@ const groups = new Map<string, number>();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 const { seed } = asked;
 write(`seed ${seed}`);
-if (asked.sequences !== null) process.exit((await playSame(asked.sequences)) ? 0 : 1);
+if (asked.sequences !== null) process.exit((await playSame(asked.same, asked.sequences)) ? 0 : 1);
 if (asked.cost) {
   const { modes, rows, isWritten, ...search } = asked.cost;
   const tables = new Map<Mode, string>();
@@ -118,13 +127,13 @@ write(green ? 'green' : 'RED');
 process.exitCode = green ? 0 : 1;
 
 /** Plays sequences of acts on both backends, each part from a seed of its own. Returns whether all went alike. */
-async function playSame(sequences: number): Promise<boolean> {
+async function playSame(file: string, sequences: number): Promise<boolean> {
   for (let played = 0; played < sequences; played += SEQUENCES_OF_A_PART) {
     const count = Math.min(SEQUENCES_OF_A_PART, sequences - played);
     const env = { CALLBOARD_TEST_SEED: String(seed + played), CALLBOARD_TEST_RUNS: String(count) };
-    const { failed } = await runTests({ files: [SAME], env });
+    const { failed } = await runTests({ files: [file], env });
     write(`seed ${seed + played}: ${count} sequences, ${failed === null ? 'alike' : 'NOT ALIKE'}`);
-    const again = `CALLBOARD_TEST_SEED=${seed + played} CALLBOARD_TEST_RUNS=${count} npx vitest run ${SAME}`;
+    const again = `CALLBOARD_TEST_SEED=${seed + played} CALLBOARD_TEST_RUNS=${count} npx vitest run ${file}`;
     if (failed) write(`FOUND  ${failed.name}\n${failed.message}\n       ${again}`);
     if (failed) return false;
   }

@@ -25,9 +25,9 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'stale-command-believed',
     says: 'an act is decided again by what this process remembers, although Redis had something else',
-    file: 'backends/redis/commands/transactions.ts',
-    find: 'act.expectAgain ? act.expectAgain(waiting) : null;',
-    replace: 'act.expectAgain ? act.expectAgain(waiting) : known;',
+    file: 'backends/redis/commands/store.ts',
+    find: 'if (failed) return null;',
+    replace: '',
     judge: { test: 'test/backends/redis-predicted.test.ts' },
   },
   {
@@ -256,10 +256,10 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'part-that-begins-again',
-    says: 'each part of a queue is moved from the beginning of the queue',
+    says: 'a part of a queue that is decided again begins after the commands that it should move',
     file: 'backends/redis/commands/link-words.ts',
-    find: 'const after = isUp && begun ? Number(before?.moved) : -1;',
-    replace: 'const after = -1;',
+    find: 'if (!failed) this.#moved = this.#moving;',
+    replace: 'this.#moved = this.#moving;',
     judge: { test: 'test/backends/redis-rebind.test.ts' },
   },
   {

@@ -1,7 +1,6 @@
 /** Joins the lists of guard mutants: mistakes that each leave out one check of the relay. */
 import { AUDIT_GUARDS } from './guards-audit.ts';
 import { ADVERTISED_GUARDS } from './guards-advertised.ts';
-import { DURABLE_GUARDS } from './guards-durable.ts';
 import { GRAPHQL_GUARDS } from './guards-graphql.ts';
 import { HTTP_GUARDS } from './guards-http.ts';
 import { JUDGES_GUARDS } from './guards-judges.ts';
@@ -13,7 +12,7 @@ import { PLACES_GUARDS } from './guards-places.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
 import { REDIS_HISTORY_GUARDS } from './guards-redis-history.ts';
 import { SHARES_GUARDS } from './guards-shares.ts';
-import { STORED_GUARDS } from './guards-stored.ts';
+import { DURABLE_GUARDS, STORED_GUARDS } from './guards-stored.ts';
 import type { GuardMutant } from './mutant.ts';
 
 /** All guard mutants, in the order in which `npm run mutants` plants them. */

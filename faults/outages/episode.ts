@@ -45,6 +45,7 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-tear': 10_000,
   'relay-halt': 10_000,
   'relay-power': 10_000,
+  'relay-shut': 10_000,
   'relay-drain': 5_000,
   'relay-break': 5_000,
   'redis-break': 5_000,
@@ -52,6 +53,8 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-swap': 25_000,
   'redis-failover': 10_000,
 };
+/** How long the start of a relay without Redis takes, in milliseconds. There is no lease to wait for. */
+const DIRECT_START_MS = 4_000;
 /** The report that is recorded for a relay that is not among the listed nodes. */
 const UNLISTED = { waiters: -1, unfinished: -1 } as const;
 /** The interval at which the memory of the relays is recorded, in milliseconds. */
@@ -97,10 +100,12 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
  * Returns the rate of commands at which the load lasts longer than the schedule of faults. A fault without load would
  * show nothing.
  */
-function paceOf({ commands, perSecond }: EpisodeOptions, schedule: readonly Fault[]): number {
+function paceOf({ commands, perSecond, direct }: EpisodeOptions, schedule: readonly Fault[]): number {
   const last = schedule.at(-1);
   if (!last) return perSecond;
-  const mending = schedule.reduce((sum, { kind }) => sum + (EXTRA_FAULT_MS[kind] ?? 0), 0);
+  // A second process waits for a paused one in any mode.
+  const mostOf = (kind: FaultKind): number => (direct && kind !== 'relay-swap' ? DIRECT_START_MS : Infinity);
+  const mending = schedule.reduce((sum, { kind }) => sum + Math.min(EXTRA_FAULT_MS[kind] ?? 0, mostOf(kind)), 0);
   const seconds = (last.atMs + last.holdMs + mending + AFTERMATH_MS) / 1000;
   return Math.min(perSecond, commands / seconds);
 }

@@ -2,6 +2,9 @@
  * `npm run faults`: three relays over one Redis with honest clients and callers, under faults drawn from a seed. Prints
  * what became of every command.
  */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { runTests } from '../lib/run-tests.ts';
 import { namesOf, positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import { runEpisode, type Episode, type EpisodeOptions } from './episode.ts';
 import { durableRuns, planOf, PLANS, type ReleaseRun, releaseRuns } from './plan/plans.ts';
@@ -28,6 +31,11 @@ const OPTIONS = {
     says: 'the runs before a release: each plan at its size, one after the other; --seed is added to each seed',
   },
   mutants: { type: 'boolean', default: false, says: 'planted mistakes, each of which must be caught' },
+  careful: {
+    type: 'boolean',
+    default: false,
+    says: 'all contract suites over Redis, which decides each act of a call on its own; --gate includes them',
+  },
   only: { type: 'string', takes: 'a,b', says: 'with --mutants: only these' },
   source: { type: 'string', takes: 'f', says: 'the relays run from there instead of from src' },
 } as const;
@@ -42,6 +50,7 @@ const given = readOptions({ program: 'npm run faults', about: null, options: OPT
   durable: values.durable,
   gate: values.gate,
   mutants: values.mutants,
+  careful: values.careful,
   only: namesOf('only', values.only, MUTANT_NAMES),
   source: values.source,
 }));
@@ -110,6 +119,19 @@ async function runPlans(): Promise<boolean> {
   return reds === 0;
 }
 
+/** Runs the contract suites over Redis, which decides each act of a call on its own. */
+async function runCarefully(): Promise<boolean> {
+  const folder = 'test/contract';
+  const names = readdirSync(join(import.meta.dirname, '..', '..', folder));
+  const files = names.filter((name) => /^(redis-|commands-same).*\.test\.ts$/.test(name));
+  const { failed } = await runTests({
+    files: files.map((name) => `${folder}/${name}`),
+    env: { CALLBOARD_TEST_CAREFUL: '1' },
+  });
+  write(`${files.length} contract suites, act by act: ${failed ? `RED: ${failed.name}` : 'green'}`);
+  return failed === null;
+}
+
 async function runMutants(): Promise<boolean> {
   const own = MUTANTS.filter(({ mode, name }) => mode === (direct ? 'direct' : 'shared') && given.only.includes(name));
   write(`seed ${seed}: ${own.length} mutants`);
@@ -131,4 +153,11 @@ async function isCaught(mutant: Mutant): Promise<boolean> {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
-process.exitCode = (await (given.mutants ? runMutants() : runPlans())) ? 0 : 1;
+async function run(): Promise<boolean> {
+  if (given.mutants) return runMutants();
+  if (given.careful) return runCarefully();
+  const isGreen = await runPlans();
+  return given.gate && !direct ? (await runCarefully()) && isGreen : isGreen;
+}
+
+process.exitCode = (await run()) ? 0 : 1;

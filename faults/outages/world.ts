@@ -8,7 +8,7 @@ import { start, type Proc } from './processes/processes.ts';
 import { startProxy, type Proxy } from './processes/proxy.ts';
 import { SECRET, startRelay, type Relay } from './processes/relays.ts';
 import type { Plan } from './plan/plan.ts';
-import { makeSpillFolder, type SpillFolder } from './processes/spill-folder.ts';
+import { makeSmallDisk, type SmallDisk } from './processes/small-disk.ts';
 
 export type Who = { readonly user: string; readonly client: string };
 
@@ -40,7 +40,7 @@ export type World = AsyncDisposable & {
   /** The proxies to Redis, one for each relay in the relays' order; empty in direct mode, and under a sentinel. */
   readonly redisProxies: readonly Proxy[];
   /** The folder of large payloads; null if the plan has none. */
-  readonly spill: SpillFolder | null;
+  readonly spill: SmallDisk | null;
   /** The data directory of the relay; null if it has none. */
   readonly data: DataFolder | null;
 };
@@ -54,6 +54,8 @@ export type WorldOptions = {
   readonly source?: string | undefined;
 };
 
+/** The minimum size of the file system of large payloads, in bytes. */
+const SPILL_BYTES = 256 * 1024 * 1024;
 /** The namespace of the relays in Redis. */
 export const NAMESPACE = 'faults';
 const NAMES = ['north', 'east', 'west'];
@@ -74,8 +76,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   await using ends = new AsyncDisposableStack();
   const { redis, sentinel, proxied } = direct ? NO_STORE : await startStore(ends, plan);
   // The folder has room for the params and the result of each command.
-  const spill = plan.bytes > 0 ? ends.use(makeSpillFolder(2 * commands * plan.bytes)) : null;
-  const data = durable ? makeDataFolder(folder, plan.sync, plan.kinds.includes('relay-power')) : null;
+  const spill = plan.bytes > 0 ? ends.use(makeSmallDisk(Math.max(SPILL_BYTES, 3 * commands * plan.bytes))) : null;
+  const data = durable ? ends.use(makeDataFolder(folder, plan)) : null;
   const relays: Relay[] = [];
   const redisProxies: Proxy[] = [];
   for (const name of direct ? NAMES.slice(0, 1) : NAMES) {

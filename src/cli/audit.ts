@@ -9,7 +9,7 @@ import { CommandError, EXIT, UsageError, messageOf, splitFlags, type Io } from '
 const UNKNOWN_KEY = 'If no key of yours ever had this id, these rows were forged or changed.';
 
 /**
- * Verifies the chain of an audit file (`--file`, by default AUDIT_FILE), or the chain of a running relay (`--url`, with
+ * Verifies the chain of an audit file (`--file`, by default AUDIT_FILE or the one in DATA_DIR), or the chain of a running relay (`--url`, with
  * the token of an administrator in CALLBOARD_TOKEN). The audit keys come from the settings of the relay. Throws
  * CommandError with the first wrong row, or if the key of some rows is missing.
  */
@@ -22,11 +22,16 @@ export async function audit([, ...argv]: readonly string[], io: Io): Promise<voi
     throw new UsageError('CALLBOARD_AUDIT_KEY or CALLBOARD_SECRET: the key of the rows is required');
   const verifier = new ChainVerifier(keys);
   const url = own.get('--url');
-  const file = own.get('--file') ?? config.audit.file;
+  const file = own.get('--file') ?? config.audit.file ?? (await inDataDirectory(config.dataDir));
   if (url !== undefined) await addFromRelay(verifier, { url, token: io.env['CALLBOARD_TOKEN'] ?? '' });
   else if (file !== null) addFromFile(verifier, file, io);
   else throw new UsageError('--file or --url: one is required');
   printReport(verifier.report(), io);
+}
+
+async function inDataDirectory(dataDir: string | null): Promise<string | null> {
+  const { DataDirectory } = await import('../backends/journal/files.ts');
+  return dataDir === null ? null : new DataDirectory(dataDir).audit;
 }
 
 function addFromFile(verifier: ChainVerifier, path: string, io: Io): void {

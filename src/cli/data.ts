@@ -1,8 +1,18 @@
 /** Runs the command `callboard data`: checks a data directory, copies it, and gives up what is damaged. */
 import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { DataDirectory, cutFile, lockDirectory, readBatches, type FileEnd } from '../backends/journal/files.ts';
+import {
+  DataDirectory,
+  bootId,
+  cutFile,
+  lockDirectory,
+  mayBeCut,
+  readBatches,
+  type FileEnd,
+} from '../backends/journal/files.ts';
+import { readActs } from '../backends/journal/records.ts';
 import { readConfig } from '../config.ts';
+import { isRecord } from '../protocol/json.ts';
 import { CommandError, UsageError, splitFlags, type Io } from './io.ts';
 import { keepTrial } from './trial-credentials.ts';
 
@@ -39,22 +49,36 @@ type Checked = {
   readonly refused: boolean;
 };
 
-/** Reads the files that the next start would read, in its order. */
+/** Reads the files that the next start would read, in its order, up to one that it would cut. */
 function checked(directory: DataDirectory): readonly Checked[] {
   const { snapshot, journals } = directory.toRead();
-  const ofSnapshot = snapshot === null ? [] : [checkFile(snapshot, false)];
-  return [...ofSnapshot, ...journals.map((path) => checkFile(path, path === journals.at(-1)))];
+  const files = snapshot === null ? [] : [checkFile(snapshot, null)];
+  for (const [index, path] of journals.entries()) {
+    const file = checkFile(path, journals.slice(index + 1));
+    files.push(file);
+    if (file.end.kind !== 'whole' && !file.refused) break;
+  }
+  return files;
 }
 
-/** `mayBeTorn`: whether an unfinished batch at the end of the file is what a crash leaves, and a start cuts it. */
-function checkFile(path: string, mayBeTorn: boolean): Checked {
+/** `later`: the journals after this one; null for a snapshot, which is never cut. */
+function checkFile(path: string, later: readonly string[] | null): Checked {
   let [batches, bytes] = [0, 0];
+  let boot: string | null = null;
   const end = readBatches(path, (body) => {
+    if (batches === 0) boot = bootIn(body);
     batches++;
     bytes += body.length;
   });
-  const refused = end.kind === 'damaged' || (end.kind !== 'whole' && !mayBeTorn);
+  const lostPower = boot === null || boot !== bootId();
+  const refused = end.kind !== 'whole' && !(later && mayBeCut(end, later, lostPower));
   return { path, batches, bytes, end, refused };
+}
+
+/** Returns the boot of the system that wrote the file, from the file's first batch; null if it is not known. */
+function bootIn(body: Buffer): string | null {
+  const [, header] = readActs(body).next().value?.facts ?? [];
+  return isRecord(header) && typeof header['boot'] === 'string' ? header['boot'] : null;
 }
 
 /** Prints one line for each file. Throws CommandError if a start would refuse the directory. */
@@ -114,7 +138,7 @@ function* lostFiles(directory: DataDirectory): Generator<{ readonly path: string
       continue;
     }
     const file = files.find((one) => one.path === path);
-    if (!file || file.end.kind === 'whole' || (file.end.kind === 'torn' && !file.refused)) continue;
+    if (!file || file.end.kind === 'whole' || !file.refused) continue;
     yield { path, cutAt: file.end.offset };
     isLost = true;
   }
@@ -141,10 +165,8 @@ function copy(directory: DataDirectory, to: string): void {
   const { snapshot, journals } = directory.toRead();
   const paths = [...(snapshot === null ? [] : [snapshot]), ...journals, join(directory.root, 'key')];
   for (const path of paths) copyFileSync(path, join(to, basename(path)));
-  for (const name of ['audit.jsonl', 'spill']) {
-    const beside = join(directory.root, name);
-    if (existsSync(beside)) cpSync(beside, join(to, name), { recursive: true });
-  }
+  for (const beside of [directory.audit, directory.spill])
+    if (existsSync(beside)) cpSync(beside, join(to, basename(beside)), { recursive: true });
   // A relay that starts from the copy lacks what was recorded after it.
   writeFileSync(new DataDirectory(to).loss, '');
 }

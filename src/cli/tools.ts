@@ -193,10 +193,12 @@ export async function schema(argv: readonly string[], io: Io): Promise<void> {
 
 /** Removes expired payloads from the spill directory and prints how many. May run while relays use the directory. */
 export async function spillClean(argv: readonly string[], io: Io): Promise<void> {
-  const { spillDir, logLevel } = readConfig(io.env, argv);
-  if (spillDir === null)
-    throw new UsageError('CALLBOARD_SPILL_DIR: is required: without a directory, payloads are kept in memory');
+  const { spillDir, dataDir, logLevel } = readConfig(io.env, argv);
+  const { DataDirectory } = await import('../backends/journal/files.ts');
+  const root = spillDir ?? (dataDir === null ? null : new DataDirectory(dataDir).spill);
+  if (root === null)
+    throw new UsageError('CALLBOARD_SPILL_DIR or CALLBOARD_DATA_DIR: is required: without one, payloads are in memory');
   const { cleanSpillDirectory } = await import('../callboard.ts');
-  const removed = await cleanSpillDirectory(spillDir, createLog({ level: logLevel, secrets: [] }));
+  const removed = await cleanSpillDirectory(root, createLog({ level: logLevel, secrets: [] }));
   io.print(`removed ${removed} expired ${removed === 1 ? 'payload' : 'payloads'}\n`);
 }

@@ -42,11 +42,17 @@ export interface Crypto {
 
 // The port for structured logging. Fields never hold a token or a payload.
 
+/**
+ * Writes one line. `shared`: further fields, which several lines have in common. A log examines them once for each
+ * object, so the object must not change after its first line.
+ */
+type WriteLine = (fields: Record<string, unknown>, message: string, shared?: Record<string, unknown>) => void;
+
 export interface Log {
-  debug(fields: Record<string, unknown>, message: string): void;
-  info(fields: Record<string, unknown>, message: string): void;
-  warn(fields: Record<string, unknown>, message: string): void;
-  error(fields: Record<string, unknown>, message: string): void;
+  readonly debug: WriteLine;
+  readonly info: WriteLine;
+  readonly warn: WriteLine;
+  readonly error: WriteLine;
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -18,14 +18,15 @@ export type GivenUp = { readonly aborted: boolean };
  */
 export class DocumentReading {
   readonly #signal: GivenUp | undefined;
-  readonly #loads: Loads;
-  #known = new Map<string, Promise<unknown>>();
+  // Both are created when a store uses them: the memory backend never does.
+  #loads: Loads | null;
+  #known: Map<string, Promise<unknown>> | null = null;
   #bytes = 0;
   #scanned = 0;
   #ended = false;
 
   /** `signal` is aborted when the requester hangs up; absent: the reader never hangs up. */
-  constructor(signal?: GivenUp, loads = new Loads()) {
+  constructor(signal?: GivenUp, loads: Loads | null = null) {
     this.#signal = signal;
     this.#loads = loads;
   }
@@ -42,7 +43,7 @@ export class DocumentReading {
 
   /** Returns a reading that ends with this one and shares its bound of loads, but has a memory of its own. */
   unremembered(): DocumentReading {
-    return new DocumentReading(this, this.#loads);
+    return new DocumentReading(this, (this.#loads ??= new Loads()));
   }
 
   /**
@@ -51,7 +52,7 @@ export class DocumentReading {
    * rows runs alone. Loads of few rows begin in the tick of their call, and so share a round trip.
    */
   load<T>(rows: number, load: () => Promise<T>): Promise<T> {
-    return this.#loads.run(rows, () => {
+    return (this.#loads ??= new Loads()).run(rows, () => {
       this.check();
       return load();
     });
@@ -78,7 +79,7 @@ export class DocumentReading {
    * that fails is not remembered. Reads that begin before the first one is done share its result.
    */
   once<T>(key: string, read: () => Promise<Sized<T>>): Promise<T> {
-    const known = this.#known;
+    const known = (this.#known ??= new Map());
     const before = known.get(key);
     // The key names the kind of the value, so a key always has values of one type.
     if (before) return before as Promise<T>;
@@ -99,7 +100,7 @@ export class DocumentReading {
 
   /** Forgets everything, so that the next event of a subscription reads anew. */
   forget(): void {
-    this.#known = new Map();
+    this.#known = null;
     this.#bytes = 0;
     this.#scanned = 0;
   }

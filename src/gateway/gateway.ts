@@ -143,9 +143,11 @@ function refusalOf(request: IncomingMessage, rule: OriginRule): UpgradeRefusal |
  * appends the address that it saw; at most 64 characters of it are used.
  */
 export function addressOf(request: IncomingMessage, trustProxy: boolean): string {
+  const { remoteAddress = '' } = request.socket;
   const forwarded = trustProxy ? request.headers['x-forwarded-for'] : undefined;
-  const text = Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '');
-  return text.split(',').at(-1)?.trim().slice(0, 64) || (request.socket.remoteAddress ?? '');
+  if (forwarded === undefined) return remoteAddress;
+  const text = Array.isArray(forwarded) ? forwarded.join(',') : forwarded;
+  return text.split(',').at(-1)?.trim().slice(0, 64) || remoteAddress;
 }
 
 /**

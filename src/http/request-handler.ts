@@ -225,8 +225,8 @@ function createApiRouter(options: RequestHandlerOptions): Router {
     const rate = rateOf(inbound, requester);
     if (rate) admitBody(rate, request, options);
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
-    const body = readBody(request, requester ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
-    return body instanceof Promise ? body.then(answer) : answer(body);
+    const use = (bytes: Buffer | undefined): MaybePromise<RouteLabel> => answer(bytes && parse(bytes));
+    return readBody(request, requester ? maxBodyBytes : anonymous.bodyBytes, { use, unannounced });
   };
   const toGraphql: Router = (info, { access, reply }) => {
     const { request, response } = info;

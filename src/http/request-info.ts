@@ -4,6 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
@@ -12,7 +13,7 @@ import { JSON_DEPTH } from '../core/limits.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Log } from '../core/ports.ts';
-import { traceContextOf, traceLogFields, type TraceLogFields } from '../core/trace-context.ts';
+import { traceContextOf, traceLogFields } from '../core/trace-context.ts';
 import { addressOf } from '../gateway/gateway.ts';
 import { emptyNotes, foreignOrigin, originAllowed, type OriginRule, type RequestNotes } from '../web/request.ts';
 
@@ -125,29 +126,29 @@ export function requireOwnPage({ request }: RequestInfo, rule: OriginRule): void
 // Reads request bodies within a size limit. It does not interpret them.
 
 /**
- * Reads the JSON body of a request and parses it with `parse`; undefined if there is no body. Buffers at most
- * `maxBytes`, whatever Content-Length says. Throws `payload_too_large`, `unsupported_media_type` or `invalid_argument`;
- * the rest of the body is then not read, so the connection must be closed after the response. For a body without
- * Content-Length, `unannounced` is called with the size of each chunk as it arrives.
+ * Reads the JSON body of a request and returns what `use` makes of its bytes; undefined if there is no body. Buffers at
+ * most `maxBytes`, whatever Content-Length says. Throws `payload_too_large`, `unsupported_media_type` or
+ * `invalid_argument`; the rest of the body is then not read, so the connection must be closed after the response. For a
+ * body without Content-Length, `unannounced` is called with the size of each chunk as it arrives.
  */
 export function readBody<T>(
   request: IncomingMessage,
   maxBytes: number,
-  { parse, unannounced }: BodyOptions<T>,
-): MaybePromise<T | undefined> {
-  if (!mayHaveBody(request)) return undefined;
+  { use, unannounced }: BodyOptions<T>,
+): MaybePromise<T> {
+  if (!mayHaveBody(request)) return use(undefined);
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > 0) requireJson(request);
   if (announced > maxBytes) throw tooLarge(maxBytes);
   return collect(request, maxBytes, announced === 0 ? unannounced : undefined).then((bytes) => {
-    if (bytes.length === 0) return undefined;
+    if (bytes.length === 0) return use(undefined);
     if (announced === 0) requireJson(request);
-    return parse(bytes);
+    return use(bytes);
   });
 }
 
 type BodyOptions<T> = {
-  readonly parse: (bytes: Buffer) => T;
+  readonly use: (bytes: Buffer | undefined) => MaybePromise<T>;
   readonly unannounced?: ((bytes: number) => void) | undefined;
 };
 
@@ -180,22 +181,22 @@ function collect(request: IncomingMessage, maxBytes: number, unannounced?: (byte
   const take = (chunk: Buffer): void => {
     size += chunk.length;
     unannounced?.(chunk.length);
-    if (size <= maxBytes) chunks.push(chunk);
-    else {
-      request.off('data', take);
-      request.pause();
-      reject(tooLarge(maxBytes));
-    }
+    if (size <= maxBytes) return void chunks.push(chunk);
+    leave();
+    request.pause();
+    reject(tooLarge(maxBytes));
+  };
+  const whole = (): void => {
+    leave();
+    resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
   };
   const broken = (): void =>
     reject(new CallboardError('invalid_argument', 'The body ended before its announced length.'));
-  const whole = (): void => {
-    // Every request emits `close`. A listener left in place would then create an unused error, which costs more than
-    // the rest of the read. The `data` listener would also keep the chunks in memory for as long as a stream is open.
-    request.off('close', broken).off('data', take).off('error', broken);
-    resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
-  };
-  request.on('data', take).once('end', whole).once('error', broken).once('close', broken);
+  // Every request emits `close`. A listener left in place would then create an unused error, which costs more than the
+  // rest of the read. The listeners would also keep the chunks in memory for as long as a stream is open.
+  const leave = (): void => void request.off('data', take).off('end', whole).off('close', broken);
+  // A request that is cut off emits `close`. It emits `error` too, but only if anything listens to that.
+  request.on('data', take).on('end', whole).on('close', broken);
   return promise;
 }
 
@@ -254,35 +255,55 @@ export function logAccess(info: RequestInfo, { log, metrics, ended }: AccessLogP
     ended();
     const ms = performance.now() - started;
     if (access.route !== null) metrics.observe('http_seconds', ms, access.route);
+    const status = response.headersSent ? response.statusCode : null;
+    const shared = sharedFields(request, { method, path, status, address }, access);
+    const { commandId, trace } = access;
     const fields = {
       id,
-      method,
-      path: path?.slice(0, PATH_MAX) ?? null,
-      status: response.headersSent ? response.statusCode : null,
       ms: Math.round(ms),
-      address,
-      requester: access.requester === null ? null : subjectOf(access.requester),
-      ...notesIn(access),
+      ...(commandId !== null && { commandId }),
+      ...(trace !== null && traceLogFields(trace)),
     };
-    if (PROBES.has(path)) log.debug(fields, 'request');
-    else log.info(fields, 'request');
+    if (PROBES.has(path)) log.debug(fields, 'request', shared);
+    else log.info(fields, 'request', shared);
   });
   return access;
+}
+
+type Answered = Pick<RequestInfo, 'method' | 'path' | 'address'> & { readonly status: number | null };
+type SharedFields = Answered & { readonly requester: string | null; readonly outcome?: string; readonly code?: string };
+type LineNotes = Pick<AccessEntry, 'requester' | 'outcome' | 'code'>;
+type LastLine = { readonly of: Answered; readonly notes: LineNotes; readonly fields: SharedFields };
+
+/** The last line of each socket, which most next lines repeat but for the id and the time. */
+const lastLines = new WeakMap<Socket, LastLine>();
+
+/** Returns the fields that describe this request. If it is like the last one of its socket, the object is the same. */
+function sharedFields({ socket, url = '' }: IncomingMessage, of: Answered, notes: LineNotes): SharedFields {
+  const last = lastLines.get(socket);
+  if (last && isLike(last, of, notes)) return last.fields;
+  const { requester, outcome, code } = notes;
+  const fields = {
+    ...of,
+    path: of.path?.slice(0, PATH_MAX) ?? null,
+    requester: requester === null ? null : subjectOf(requester),
+    ...(outcome !== null && { outcome }),
+    ...(code !== null && { code }),
+  };
+  // A part of a text keeps the whole text in memory.
+  if (url.length <= PATH_MAX) lastLines.set(socket, { of, notes, fields });
+  return fields;
+}
+
+function isLike({ of, notes }: LastLine, now: Answered, { requester, outcome, code }: LineNotes): boolean {
+  const isSame = of.path === now.path && of.method === now.method && of.status === now.status;
+  const areSame = notes.requester === requester && notes.outcome === outcome && notes.code === code;
+  return isSame && areSame && of.address === now.address;
 }
 
 /** Returns the name of a fixed path in the metrics. The start page, the client files and others share one name. */
 export function fixedRouteOf(path: string | null): string {
   return path !== null && PROBES.has(path) ? path : 'other';
-}
-
-/** Returns the notes that are not null, for the log line. */
-function notesIn({ commandId, outcome, code, trace }: RequestNotes): Partial<RequestNotes> & TraceLogFields {
-  return {
-    ...(commandId !== null && { commandId }),
-    ...(outcome !== null && { outcome }),
-    ...(code !== null && { code }),
-    ...traceLogFields(trace),
-  };
 }
 
 /** A route that neither GraphQL nor REST answers. */

@@ -66,7 +66,7 @@ export function createSignInRoute({ signIn, tickets }: SignInWays): BuiltinRoute
     methods: ['POST'],
     label: 'builtin',
     handle(info) {
-      const code = readBody(info.request, BODY_BYTES, { parse: codeOf });
+      const code = readBody(info.request, BODY_BYTES, { use: (bytes) => bytes && codeOf(bytes) });
       return thenDo(code, async (given = '') => {
         const isTicket = given.includes('.');
         if (!isTicket && !isLocal(info))

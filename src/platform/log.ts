@@ -24,21 +24,34 @@ const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
 type Method = Exclude<LogLevel, 'silent'>;
 
-/** Creates a log. The members of each line are `level`, `time`, the fields, `msg`. */
+/** Creates a log. The members of each line are `level`, `time`, the fields, the shared fields, `msg`. */
 export function createLog({ level, secrets = [], sink = createStderrSink() }: LogOptions): RedactingLog {
   const scrub = createScrubber(secrets);
   const stamp = createStamp();
   const least = LEVELS.indexOf(level);
+  /** The text of shared fields and the message after them, without what is redacted. */
+  let known = new WeakMap<object, { readonly message: string; readonly text: string }>();
+  const endOf = (message: string): string => `"msg":${JSON.stringify(scrub.text(message))}}\n`;
+  const sharedEnd = (shared: Record<string, unknown>, message: string): string => {
+    const before = known.get(shared);
+    if (before?.message === message) return before.text;
+    const text = scrub.members(shared) + endOf(message);
+    known.set(shared, { message, text });
+    return text;
+  };
   const write = (method: Method): Log[Method] => {
     const head = `{"level":"${method}","time":"`;
     if (LEVELS.indexOf(method) < least) return () => {};
-    return (fields, message) => {
-      const members = scrub.json(fields).slice(1, -1);
-      const comma = members === '' ? '' : ',';
-      sink.write(`${head}${stamp()}",${members}${comma}"msg":${JSON.stringify(scrub.text(message))}}\n`);
+    return (fields, message, shared) => {
+      const end = shared ? sharedEnd(shared, message) : endOf(message);
+      sink.write(`${head}${stamp()}",${scrub.members(fields)}${end}`);
     };
   };
-  return { redact: scrub.add, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  const redact = (more: readonly string[]): void => {
+    scrub.add(more);
+    known = new WeakMap();
+  };
+  return { redact, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
 /** Returns a function that tells the time in ISO format. It formats everything but the milliseconds once a second. */
@@ -198,14 +211,15 @@ function createScrubber(secrets: readonly string[]) {
     text,
     add,
     /**
-     * Returns the JSON of a safe copy: secrets redacted, errors expanded, depth and lengths bounded. Throws only if a
-     * getter of the fields does.
+     * Returns the members of a safe copy as JSON, each with a comma after it: secrets redacted, errors expanded, depth
+     * and lengths bounded. Throws only if a getter of the fields does.
      */
-    json(fields: Record<string, unknown>): string {
+    members(fields: Record<string, unknown>): string {
       // Most entries are flat and hold nothing to redact. One check of their whole text is cheaper than one of each
       // field; JSON escapes no character that SUSPECT looks for.
       const whole = isFlat(fields) ? JSON.stringify(fields) : '';
-      return whole !== '' && isClean(whole) ? whole : JSON.stringify(members(fields, DEPTH));
+      const text = whole !== '' && isClean(whole) ? whole : JSON.stringify(members(fields, DEPTH));
+      return text === '{}' ? '' : `${text.slice(1, -1)},`;
     },
   };
 }

@@ -23,7 +23,7 @@ export class HangUpSignal {
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {
-    if (!this.#listeners) this.#res.once('close', this.#closed);
+    if (!this.#listeners) this.#res.once('close', () => this.#closed());
     this.#listeners ??= new Set();
     this.#listeners.add(listener);
   }
@@ -32,10 +32,10 @@ export class HangUpSignal {
     this.#listeners?.delete(listener);
   }
 
-  readonly #closed = (): void => {
+  #closed(): void {
     if (this.#res.writableFinished) return;
     for (const listener of this.#listeners ?? []) listener();
-  };
+  }
 }
 
 // Holds what the access log records about a request. It must not hold payloads or tokens.

@@ -27,12 +27,10 @@ const GUARDS = 'A table of mutants, which a test reads through guards.ts.';
 export const HELPER_SPLINTERS: Readonly<Record<string, string>> = {
   'faults/mutants/guards-advertised.ts': GUARDS,
   'faults/mutants/guards-audit.ts': GUARDS,
-  'faults/mutants/guards-durable.ts': GUARDS,
   'faults/mutants/guards-json.ts': GUARDS,
   'faults/mutants/guards-judges.ts': GUARDS,
   'faults/mutants/guards-places.ts': GUARDS,
   'faults/mutants/guards-redis-history.ts': GUARDS,
-  'faults/mutants/guards-stored.ts': GUARDS,
 };
 
 /**

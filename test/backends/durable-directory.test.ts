@@ -2,13 +2,17 @@
 import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { DataDirectory, Reserve, openBatchFile, sizeOf } from '../../src/backends/journal/files.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 import { KEPT, RecordingTransaction, VERBS } from '../../src/backends/journal/recording.ts';
 import { MemoryTransaction } from '../../src/backends/memory/commands.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
-import { Disk, copyOf, openDurable, removeFolders } from './kit/durable.ts';
+import { Disk, copyOf, makeFolder, openDurable, removeFolders } from './kit/durable.ts';
+
+const PAGE = { first: 100, after: null } as const;
+const ANY_MESSAGE = { afterTime: null, beforeTime: null, kinds: null };
 
 afterAll(removeFolders);
 
@@ -218,6 +222,18 @@ describe('a full disk', () => {
     expect(await known(again, 'new')).toEqual([true]);
   });
 
+  it('gives up a reserve that is being written, too', async () => {
+    const directory = new DataDirectory(makeFolder());
+    const reserve = new Reserve(directory);
+    const making = reserve.make();
+    reserve.giveUp();
+    await expect(making).rejects.toMatchObject({ code: 'ENOSPC' });
+    expect(readdirSync(directory.root)).toEqual([]);
+    await reserve.make();
+    expect(sizeOf(directory.reserve)).toBe(8 * 1024 * 1024);
+    expect([reserve.giveUp(), reserve.giveUp(), existsSync(directory.reserve)]).toEqual([true, false, false]);
+  });
+
   it('ends the process if records cannot be written at all, and sends nothing that depends on them', async () => {
     const disk = new Disk();
     const failures: string[] = [];
@@ -258,6 +274,46 @@ describe('a start', () => {
     await again.backend.close();
   });
 
+  it('is refused if the files have another form, and changes nothing', async () => {
+    const root = makeFolder();
+    const path = new DataDirectory(root).journal(1);
+    const file = openBatchFile(path);
+    file.append('[0,"begin",{"format":99,"version":"9.9.9","boot":null,"sync":"off"}]\x1e');
+    file.close();
+    const bytes = readFileSync(path);
+    await expect(openDurable({ root })).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringMatching(/has the form 99 of version 9\.9\.9/),
+    });
+    expect(readFileSync(path)).toEqual(bytes);
+  });
+
+  it('shows in link histories that the relay was away, and how it had ended', async () => {
+    const data = await openDurable({ boot: 'one' });
+    const seen = { nodeId: 'n1', clientType: 'browser', host: false, metadata: null, actions: [] } as const;
+    await data.backend.connections.connect({ ...ALICE, instanceId: 'i1', ...seen });
+    await turns();
+    const [killed, lostPower] = [copyOf(data), copyOf(data)];
+    await data.backend.close();
+    const ends = [];
+    for (const [root, boot] of [
+      [killed, 'one'],
+      [lostPower, 'two'],
+      [data.directory.root, 'one'],
+    ] as const) {
+      const { backend } = await openDurable({ root, boot });
+      const rows = (await backend.history.messages(ALICE.userId, 'links', ANY_MESSAGE, PAGE))?.rows ?? [];
+      ends.push(rows.map(({ row }) => `${row.kind} ${row.error?.code ?? '-'}`));
+      await backend.close();
+    }
+    const before = ['link_opened -', 'link_closed -'];
+    expect(ends).toEqual([
+      [...before, 'relay_away node_lost'],
+      [...before, 'relay_away store_lost'],
+      [...before, 'relay_away -'],
+    ]);
+  });
+
   it('after a power loss ends what had not ended as unknown, unless each record was synced', async () => {
     for (const sync of [100, 'off', 'always'] as const) {
       const data = await openDurable({ sync, boot: 'one' });
@@ -290,6 +346,23 @@ describe('a start', () => {
     const shares = createShares({ ended_records: { guarantee: 1, total: 2 } });
     const again = await openDurable({ root: copyOf(data), memory: { shares } });
     expect(await known(again, ...ids)).toEqual([true, true, true, true]);
+  });
+
+  it('syncs the journals that it reads, because a killed process may not have', async () => {
+    const data = await openDurable({ sync: 'off' });
+    await admitted(data, 'c1');
+    const disk = new Disk();
+    await openDurable({ root: copyOf(data), openFile: disk.open });
+    expect(disk.syncedNow).toEqual(['journal-00000001', 'journal-00000002']);
+  });
+
+  it('has what was recorded while a snapshot began', async () => {
+    const data = await openDurable();
+    await admitted(data, 'c1');
+    const written = data.backend.snapshot();
+    await admitted(data, 'c2');
+    await written;
+    expect(await known(await openDurable({ root: copyOf(data) }), 'c1', 'c2')).toEqual([true, true]);
   });
 
   it('reads a snapshot and nothing before it, and keeps few files', async () => {

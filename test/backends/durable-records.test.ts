@@ -76,6 +76,26 @@ describe('a batch of acts', () => {
     }
   });
 
+  it('joins facts of several times into few records, with their times', () => {
+    const records = new ActWriter(() => {});
+    for (let number = 0; number < 100; number++) {
+      records.join(AT + Math.floor(number / 2));
+      records.add('fact', number);
+    }
+    const acts = [...readActs(Buffer.from(records.take()))];
+    expect(acts.map(({ at }) => at)).toEqual([AT, AT + 32]);
+    const told: (readonly number[])[] = [];
+    for (const { at, facts } of acts) {
+      let now = at;
+      for (let i = 0; i < facts.length; i += 2) {
+        const number = Number(facts[i + 1]);
+        if (facts[i] === 'at') now = at + number;
+        else told.push([number, now]);
+      }
+    }
+    expect(told).toEqual(Array.from({ length: 100 }, (_, number) => [number, AT + Math.floor(number / 2)]));
+  });
+
   it('has deferred facts after the fact that they follow', () => {
     const records = new ActWriter(() => {});
     records.begin(AT);

@@ -5,6 +5,7 @@ import { createRedisCommands } from '../../src/backends/redis/commands/store.ts'
 import type { Store } from '../../src/backends/redis/store.ts';
 import type { CommandStore } from '../../src/core/commands/stores.ts';
 import { admission, ALICE, BOUND, keyFor, openNode, read } from '../contract/kit/bench.ts';
+import { hello } from '../contract/kit/connections-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const WAITING = 250;
@@ -13,8 +14,8 @@ const ids = Array.from({ length: WAITING }, (_, i) => `c${i}`);
 describe('a link that opens or closes before a long queue', () => {
   let bench: RedisBench;
   /**
-   * A command store that calls `between` before each part of a rebind except the first, and `before` each time after it
-   * has read the queue and before it writes.
+   * A command store that calls `between` each time before it reads the link of a client whose queue moves, except the
+   * first time: before each part of a long queue. It calls `before` each time before it writes.
    */
   let slow: CommandStore;
   let between: (part: number) => Promise<void>;
@@ -26,7 +27,7 @@ describe('a link that opens or closes before a long queue', () => {
     before = async () => {};
     parts = 0;
     const read: Store['read'] = async (commands) => {
-      if (commands.some(([name]) => name === 'HKEYS') && parts++ > 0) await between(parts);
+      if (commands[0]?.[0] === 'HGET' && commands[0][2] === 'b' && parts++ > 0) await between(parts);
       return bench.store.read(commands);
     };
     const transact: Store['transact'] = async (...call) => {
@@ -98,8 +99,9 @@ describe('a link that opens or closes before a long queue', () => {
     await bench.backend.commands.rebind(ALICE, BOUND, 'up');
     await admitAll();
     const node = await openNode(bench, 'n2');
-    between = async () => {
-      between = async () => {};
+    between = async (part) => {
+      if (part !== 3) return;
+      expect(await stages()).toEqual(new Set(['admitted', 'queued']));
       await bench.backend.commands.rebind(ALICE, { ...BOUND, nodeId: 'n2', epoch: 2 }, 'up');
     };
     await slow.rebind(ALICE, BOUND, 'down');
@@ -135,6 +137,19 @@ describe('a link that opens or closes before a long queue', () => {
     expect(await read(bench, 'c1')).toMatchObject({ stage: 'terminal', outcome: 'cancelled' });
   });
 
+  it('moves the others of a part in which a command ended after the part was read', async () => {
+    const node = await openNode(bench);
+    await admitAll();
+    before = async () => {
+      // The first act binds the client.
+      if (parts < 2) return;
+      before = async () => {};
+      await bench.backend.commands.settle(keyFor('c1'), { kind: 'cancel', reason: null, by: 'test' });
+    };
+    await slow.rebind(ALICE, BOUND, 'up');
+    expect(await reported(node)).toEqual(ids.filter((id) => id !== 'c1'));
+  });
+
   it('ends all commands of a long queue that were queued for an instance that was replaced', async () => {
     await bench.backend.commands.rebind(ALICE, BOUND, 'up');
     const named = (id: string) =>
@@ -164,9 +179,29 @@ describe('a link that opens or closes before a long queue', () => {
     // they are decided in the same tick.
     await admit('before');
     await bench.backend.commands.settle(keyFor('before'), { kind: 'cancel', reason: null, by: 'test' });
-    await Promise.all([bench.backend.commands.rebind(ALICE, BOUND, 'up'), admit('c0')]);
+    const { commands } = bench.backend;
+    const request = admission('c0', { connectWithinMs: 60_000, chosenId: false });
+    await Promise.all([commands.rebind(ALICE, BOUND, 'up'), commands.admit(request)]);
     expect(await read(bench, 'c0')).toMatchObject({ stage: 'queued', nodeId: 'n1' });
     expect(await reported(node)).toEqual(['c0']);
+  });
+
+  it('takes one round trip after the connection, if no command waits', async () => {
+    const { commands, connections } = bench.backend;
+    const tripsOf = async (move: () => unknown): Promise<number> => {
+      const before = bench.store.roundTrips;
+      await move();
+      return bench.store.roundTrips - before;
+    };
+    const { connection } = await connections.connect(hello('alice', 'tab'));
+    const { nodeId, instanceId, epoch } = connection;
+    const binding = { nodeId, instanceId, epoch };
+    expect(await tripsOf(() => commands.rebind(connection, binding, 'up'))).toBe(1);
+    expect(await commands.admit(admission('c0', { seen: connection }))).toMatchObject({ kind: 'admitted' });
+    await commands.settle(keyFor('c0'), { kind: 'cancel', reason: null, by: 'test' });
+    await connections.disconnect(connection, epoch, 'client_closed');
+    expect(await tripsOf(() => commands.rebind(connection, binding, 'down'))).toBe(1);
+    expect(await commands.admit(admission('c1'))).toMatchObject({ kind: 'refused', code: 'not_connected' });
   });
 
   it('parks the whole queue if no new link opens', async () => {

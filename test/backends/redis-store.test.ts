@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis.ts';
-import { keyOf, partitionOf, tagsOf } from '../../src/backends/redis/keys.ts';
+import { hashOf, keyOf, partitionOf, tagsOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';
 import type { Client, Verdict } from '../../src/backends/redis/types.ts';
@@ -33,6 +33,22 @@ describe('the store over Redis', () => {
 
   const note = (what: string) => store.act(0, 'test-note', [what]);
   const notes = async () => (await store.read([['LRANGE', store.key(0, 'bus'), 0, -1]]))[0];
+
+  it('names keys and hashes texts alike, whether or not it did so before, and however many', () => {
+    const { sha256 } = createCrypto('test');
+    const [tag = ''] = tagsOf(store.namespace, 1);
+    const users = Array.from({ length: 12_000 }, (_, i) => `user-${i}`);
+    for (const user of [...users, ...users.slice(-3), ...users.slice(0, 3)]) {
+      const [one, two, three] = [store.hash(user), store.hash(user, 'tab'), store.hash(user, 'tab', 'm1')];
+      expect([one, two, three]).toEqual([
+        hashOf(sha256, user),
+        hashOf(sha256, user, 'tab'),
+        hashOf(sha256, user, 'tab', 'm1'),
+      ]);
+      expect(store.key(0, 'client', two)).toBe(keyOf(tag, 'client', two));
+      expect(store.key(0, 'names', one, '7')).toBe(keyOf(tag, 'names', `${one}:7`));
+    }
+  });
 
   it('runs the acts of one tick in one round trip, in the order sent, and answers each', async () => {
     const before = store.roundTrips;

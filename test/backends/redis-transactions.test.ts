@@ -88,6 +88,14 @@ describe('transactions over Redis', () => {
     expect(await commands.settle(KEY, { kind: 'expire' })).toMatchObject({ kind: 'settled' });
   });
 
+  it('decide leases by the time of Redis, also just before they end by the clock of the relay', async () => {
+    const leaseMs = 10_000;
+    const bench = await open({ aheadMs: -200, leaseMs });
+    await bench.advance(leaseMs + 100);
+    const request = admission('c1', { connectWithinMs: 0 });
+    expect(await bench.backend.commands.admit(request)).toEqual({ kind: 'refused', code: 'not_connected' });
+  });
+
   it('pass in the order of their requests, as far as a limit allows', async () => {
     const bench = await open();
     const ids = Array.from({ length: 9 }, (_, i) => `c${i}`);

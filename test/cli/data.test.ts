@@ -1,5 +1,5 @@
 /** Tests `callboard data`: it finds what a start would refuse, gives it up, and copies the directory of a relay. */
-import { existsSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { main } from '../../src/cli/main.ts';
@@ -10,10 +10,14 @@ import { turns } from '../kit/clock.ts';
 afterAll(removeFolders);
 
 /** Runs `callboard data` for a directory. */
-async function data(verb: string, root: string, ...flags: readonly string[]) {
+function data(verb: string, root: string, ...flags: readonly string[]) {
+  return run('data', verb, '--data-dir', root, ...flags);
+}
+
+async function run(...argv: readonly string[]) {
   let [out, err] = ['', ''];
-  const code = await main(['data', verb, '--data-dir', root, ...flags], {
-    env: { XDG_STATE_HOME: makeFolder() },
+  const code = await main(argv, {
+    env: { XDG_STATE_HOME: makeFolder(), CALLBOARD_SECRET: 'a secret of more than thirty-two bytes' },
     print: (text) => void (out += text),
     complain: (text) => void (err += text),
     onStop: () => {},
@@ -168,6 +172,19 @@ describe('callboard data backup', () => {
     });
     expect(await data('backup', root)).toMatchObject({ code: 2, err: expect.stringMatching(/--to: is required/) });
     expect(existsSync(join(to, 'file'))).toBe(true);
+  });
+});
+
+it('spill-clean and audit verify use what is kept in the directory', async () => {
+  const root = await killed('c2');
+  const [hour, name] = ['100000', 'a'.repeat(32)];
+  const folder = join(root, 'spill', hour, 'aa');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, name), '{}');
+  expect(await run('spill-clean', '--data-dir', root)).toMatchObject({ code: 0, out: 'removed 1 expired payload\n' });
+  expect(await run('audit', 'verify', '--data-dir', root)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(`${join(root, 'audit.jsonl')} cannot be read`),
   });
 });
 

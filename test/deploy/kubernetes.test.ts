@@ -35,6 +35,11 @@ const of = (objects: readonly KubernetesObject[], kind: string): KubernetesObjec
 const podIn = (objects: readonly KubernetesObject[]): PodSpec =>
   podSpecOf(of(objects, 'Deployment') ?? of(objects, 'StatefulSet'));
 
+const CLAIM = z.object({
+  spec: z.object({ resources: z.object({ requests: z.object({ storage: z.string() }) }) }),
+});
+const nameOf = (object: KubernetesObject | undefined): unknown => Object(object?.['metadata'])['name'];
+
 /** Returns a size of Kubernetes, such as `1536Mi`, in bytes. */
 function bytesOf(size: string | undefined): number {
   const [, number, unit] = /^(\d+)(Mi|Gi)$/.exec(size ?? '') ?? [];
@@ -154,18 +159,18 @@ describe('deploy/kubernetes', () => {
     expect(direct).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } });
     expect(shared).toMatchObject({ replicas: 2, strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } });
     const names = [direct, shared].map((one) => one?.template.spec.containers[0]?.env.map(({ name }) => name));
-    expect(names[0]).toContain('CALLBOARD_AUDIT_FILE');
-    // Nodes over Redis keep large payloads in Redis. They refuse a folder that is not common to all nodes.
-    expect(names[1]).not.toContain('CALLBOARD_SPILL_DIR');
+    expect(names[0]).toContain('CALLBOARD_DATA_DIR');
+    // Nodes over Redis keep everything in Redis. They refuse a folder that is not common to all nodes.
+    expect(names[1]).not.toEqual(expect.arrayContaining([expect.stringMatching(/CALLBOARD_(SPILL|DATA)_DIR/)]));
   });
 
-  it('direct has room for the payloads and the audit that the relay keeps by default', () => {
+  it('direct has room for the payloads, the audit and the snapshots that the relay keeps by default', () => {
     const { volumes } = podIn(objectsOf('overlays/direct'));
-    const limits = volumes.flatMap(({ emptyDir }) => (emptyDir ? [bytesOf(emptyDir.sizeLimit)] : []));
-    // A row of the audit takes about 400 bytes.
-    const kept = (SHARE_BOUNDS.spilled_bytes.total ?? Infinity) + AUDIT_ROWS * 400;
-    expect(limits).toEqual([expect.any(Number)]);
-    expect(limits[0]).toBeGreaterThan(kept * 1.2);
+    const claim = of(objectsOf('overlays/direct'), 'PersistentVolumeClaim');
+    expect(volumes.map((volume) => volume['persistentVolumeClaim'])).toContainEqual({ claimName: nameOf(claim) });
+    // A row of the audit takes about 400 bytes, and the largest snapshot about 0.6 GB.
+    const kept = (SHARE_BOUNDS.spilled_bytes.total ?? Infinity) + AUDIT_ROWS * 400 + 3 * 600 * MIB + 72 * MIB;
+    expect(bytesOf(CLAIM.parse(claim).spec.resources.requests.storage)).toBeGreaterThan(kept * 1.2);
   });
 
   it('believes forwarded headers only of the ingress controller and Prometheus', () => {

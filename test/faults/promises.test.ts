@@ -34,6 +34,13 @@ function payload(state: 'whole' | 'unavailable' | 'wrong'): FaultEvent {
   return { event: 'payload', ...ANN, kind: 'result', state };
 }
 
+/** The end of ann's command reached its caller at 7 ms; the relay was killed at 8 ms. */
+function power(keptUntilMs: number, withinMs: number | null): FaultEvent {
+  return { event: 'power', of: 'a', killedAt: 8e6, keptUntil: keptUntilMs * 1e6, withinMs };
+}
+
+const diskFull = after(LOAD, fault('data-full', '0'), heal);
+const shut = (why: string | null) => after(LOAD, { event: 'shut', of: 'a', why });
 const askedAgain = { ...attempt(ANN, 'c1.again1'), how: 'attach' } as const;
 const kill = after(annAttempt, fault('relay-kill'), heal);
 const killAtWork = after(annRun, fault('relay-kill'), link(false), heal);
@@ -173,6 +180,37 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
     () => storyWith(after({ event: 'cap' }, { event: 'miscount', what: 'q is 7' }, { event: 'audited', keys: 20 })),
     'a counter that is not what is there',
   ],
+  [
+    'an end that had been synced, and is lost',
+    'kept',
+    () => storyWith(after(annAnswer, power(7.5, 100)), endedUnknown),
+    'lost though it had been synced',
+  ],
+  [
+    'an end that is lost with DATA_SYNC=always',
+    'kept',
+    () => storyWith(after(annAnswer, power(0, 0)), endedUnknown),
+    'lost though it was older than DATA_SYNC allows',
+  ],
+  ['a full disk that nobody notices', 'full', () => storyWith(diskFull), 'a full disk that refused nothing'],
+  [
+    'a refusal six seconds after there was room',
+    'full',
+    () =>
+      storyWith(
+        diskFull,
+        refused('store_full'),
+        after(annAnswer, attempt(ANN, 'w6'), { event: 'refused', ...ANN, wait: 'w6', code: 'store_full' }),
+        later({ event: 'refused', wait: 'w6' }, 6_000),
+      ),
+    'refused though the disk had room',
+  ],
+  [
+    'a start on a read-only directory',
+    'shut',
+    () => storyWith(shut(null)),
+    'a start on a read-only directory without its refusal',
+  ],
 ];
 
 const KEPT: readonly Reported[] = [
@@ -255,6 +293,10 @@ const KEPT: readonly Reported[] = [
     () => storyWith(flip, after(annAnswer, payload('unavailable'))),
   ],
   ['no word of a loss', 'amnesty', () => storyWith(pause)],
+  ['an end that had not been synced', 'kept', () => storyWith(after(annAnswer, power(5, 100)), endedUnknown)],
+  ['a loss without a bound', 'kept', () => storyWith(after(annAnswer, power(5, null)), endedUnknown)],
+  ['a refusal while the disk is full', 'full', () => storyWith(diskFull, refused('store_full'))],
+  ['a refused start', 'shut', () => storyWith(shut('The data directory /data cannot be used.'))],
   ['counters that are right', 'counters', () => storyWith(after({ event: 'cap' }, { event: 'audited', keys: 20 }))],
 ];
 

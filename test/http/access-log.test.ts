@@ -1,4 +1,6 @@
 /** Tests what the access log says of a request. */
+import { once } from 'node:events';
+import { Agent, request, type IncomingMessage } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ADMIN } from './kit/http-relay.ts';
 import { startTestRelay, type TestRelay, type Welcomed } from '../relay/kit/test-relay.ts';
@@ -68,6 +70,47 @@ describe('the log line of a request', () => {
     expect(await requests(4)).toEqual(
       ids.map((commandId) => ({ method: 'POST', path: '/graphql', status: 200, commandId, ...ended })),
     );
+  });
+
+  it('says who asked for what in each request over one socket, whatever the one before was', async () => {
+    const asked = [
+      ['GET', '/connections', 'admin'],
+      ['GET', '/connections', 'alice'],
+      ['GET', '/connections', 'alice'],
+      ['POST', '/connections', 'alice'],
+      ['GET', '/users/alice', 'alice'],
+      ['GET', '/connections?limit=5', 'bob'],
+      ['GET', '/connections', 'admin'],
+      ['GET', `/${'x'.repeat(600)}`, 'alice'],
+    ] as const;
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const sockets = new Set<unknown>();
+    for (const [method, path, user] of asked) {
+      const headers = { authorization: `Bearer ${await at.token(user)}` };
+      const [response]: IncomingMessage[] = await once(
+        request(at.url + path, { agent, method, headers }).end(),
+        'response',
+      );
+      sockets.add(response?.socket);
+      await response?.toArray();
+    }
+    agent.destroy();
+    expect(sockets.size).toBe(1);
+    const lines = () => at.lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+    await expect.poll(() => lines().length).toBe(asked.length);
+    const shown = lines().map(({ method, path, requester, status, code }) => [method, path, requester, status, code]);
+    const admin = expect.stringMatching(/^admin:/);
+    expect(shown).toEqual([
+      ['GET', '/connections', admin, 200, undefined],
+      ['GET', '/connections', 'user:alice', 403, 'forbidden'],
+      ['GET', '/connections', 'user:alice', 403, 'forbidden'],
+      ['POST', '/connections', 'user:alice', 405, 'method_not_allowed'],
+      ['GET', '/users/alice', 'user:alice', 403, 'forbidden'],
+      ['GET', '/connections', 'user:bob', 403, 'forbidden'],
+      ['GET', '/connections', admin, 200, undefined],
+      ['GET', `/${'x'.repeat(511)}`, 'user:alice', 404, 'not_found'],
+    ]);
+    expect(new Set(lines().map(({ id }) => id)).size).toBe(asked.length);
   });
 
   it('has the code of a refusal by the HTTP layer, and no token', async () => {

@@ -59,6 +59,27 @@ describe('the log', () => {
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(9_000);
   });
 
+  it('writes shared fields into each line, without what it has learned to redact by then', () => {
+    const { lines, log } = collecting(['planted-1']);
+    const shared = { path: '/planted-1', user: 'planted-2', token: 'planted-3', status: 200 };
+    const members = (): Record<string, unknown>[] => lines.splice(0).map((line) => JSON.parse(line));
+    for (const id of ['a', 'b', 'Bearer planted-4']) log.info({ id }, 'request', shared);
+    log.info({}, 'other planted-1', shared);
+    log.redact(['planted-2']);
+    log.info({ id: 'c' }, 'request', shared);
+    log.info({ id: 'd' }, 'request', {});
+    const known = { path: '/[redacted]', token: '[redacted]', status: 200 };
+    const before = { level: 'info', time: expect.any(String), ...known, user: 'planted-2' };
+    expect(members()).toEqual([
+      { ...before, id: 'a', msg: 'request' },
+      { ...before, id: 'b', msg: 'request' },
+      { ...before, id: '[redacted]', msg: 'request' },
+      { ...before, msg: 'other [redacted]' },
+      { ...before, user: '[redacted]', id: 'c', msg: 'request' },
+      { level: 'info', time: expect.any(String), id: 'd', msg: 'request' },
+    ]);
+  });
+
   it('redacts names of members like other texts', () => {
     const { lines, log } = collecting(['planted-admin-token']);
     log.info({ nested: { 'planted-admin-token': 1, [JWT]: 2, [`x${JWT}`]: 3 }, 'Bearer planted-bearer': 4 }, 'x');

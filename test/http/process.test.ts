@@ -178,7 +178,7 @@ describe('the other commands', () => {
     [['fly'], 'There is no command "fly"'],
     [['constructor'], 'There is no command'],
     [['schema', '--x'], 'takes no flags'],
-    [['spill-clean'], 'CALLBOARD_SPILL_DIR: is required'],
+    [['spill-clean'], 'CALLBOARD_SPILL_DIR or CALLBOARD_DATA_DIR: is required'],
     [['spill-clean', '--nonsense'], 'is not a known flag'],
   ])('%j is wrong usage', async (argv, expected) => {
     let said = '';

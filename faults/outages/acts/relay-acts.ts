@@ -43,11 +43,29 @@ export const ACTS_OF_RELAYS = {
     await relay.proc.kill();
     await restart(relay);
   },
-  async 'relay-power'(world, fault) {
+  async 'relay-power'(world, fault, log) {
     const relay = relayOf(world, fault);
+    const { losePower, withinMs } = given(world.data);
     await relay.proc.kill();
-    given(world.data).losePower(seeded(fault.id));
+    const killedAt = Number(process.hrtime.bigint());
+    log.write({ event: 'power', of: relay.name, killedAt, keptUntil: losePower(seeded(fault.id)), withinMs });
     await restart(relay);
+  },
+  async 'relay-shut'(world, fault, log) {
+    const relay = relayOf(world, fault);
+    const disk = given(world.data?.disk);
+    if (!disk.mounted) return 'a small file system cannot be mounted';
+    await relay.proc.kill();
+    if (!disk.setWritable(false)) throw new Error('the file system cannot be made read-only');
+    const why = await relay.restart().then(
+      () => null,
+      (error: unknown) => String(error),
+    );
+    log.write({ event: 'shut', of: relay.name, why });
+    await relay.proc.kill();
+    if (!disk.setWritable(true)) throw new Error('the file system stays read-only');
+    await restart(relay);
+    return undefined;
   },
   async 'relay-pause'(world, fault) {
     const { proc } = relayOf(world, fault);

@@ -19,6 +19,7 @@ import { Redis } from 'ioredis';
 import type { RedisServer } from '../../../test/kit/redis.ts';
 import { between, pick, seeded } from '../../lib/random.ts';
 import { fillerOf } from '../log/events.ts';
+import type { SmallDisk } from '../processes/small-disk.ts';
 import type { World } from '../world.ts';
 import { type Act, given, sleep, until } from './act.ts';
 
@@ -123,7 +124,7 @@ async function follows({ url }: RedisServer): Promise<boolean> {
 }
 
 // Carries out the faults of the folder of large payloads: files that are removed, damaged or replaced by symbolic
-// links, and a folder that cannot be written.
+// links, and a folder that cannot be written. Also fills the disk of a data directory.
 
 /** The number of files that a fault of single files affects. */
 const FILES = 20;
@@ -162,16 +163,18 @@ export const ACTS_OF_SPILL = {
     if (!spill.setWritable(true)) throw new Error('the directory stays read-only');
     return undefined;
   },
-  async 'spill-full'(world, { holdMs }) {
-    const spill = given(world.spill);
-    if (!spill.mounted) return 'a small file system cannot be mounted';
-    const ballast = join(spill.path, 'ballast');
-    fill(ballast);
-    await sleep(holdMs);
-    rmSync(ballast);
-    return undefined;
-  },
+  'spill-full': ({ spill }, { holdMs }) => fillFor(given(spill), holdMs),
+  'data-full': ({ data }, { holdMs }) => fillFor(given(data?.disk), holdMs),
 } as const satisfies Record<string, Act>;
+
+async function fillFor({ mounted, path }: SmallDisk, holdMs: number): Promise<string | undefined> {
+  if (!mounted) return 'a small file system cannot be mounted';
+  const ballast = join(path, 'ballast');
+  fill(ballast);
+  await sleep(holdMs);
+  rmSync(ballast);
+  return undefined;
+}
 
 function someOf({ spill }: World, seed: number): readonly string[] {
   const random = seeded(seed);

@@ -259,7 +259,10 @@ function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
     const record = evidence.final(one);
     const reported = verdictsOf(one);
     const truth = record ?? (loss ? undefined : reported[0]);
-    const binding = loss ? reported.filter(({ at }) => at > forgotten) : reported;
+    // A caller whose command was lost learns that its outcome is unknown, and another caller may have it admitted anew.
+    const binds = ({ at, outcome }: (typeof reported)[number]): boolean =>
+      at > forgotten && outcome !== 'outcome_unknown';
+    const binding = loss ? reported.filter(binds) : reported;
     return truth && binding.some((end) => end.outcome !== truth.outcome || end.execution !== truth.execution);
   });
   return {

@@ -1,5 +1,5 @@
 /** Judges the promises that single plans make beyond the invariants. */
-import { type Evidence, MS, verdictsOf } from './evidence.ts';
+import { answersOf, type Case, type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 import { KILLS, judgeReattached, judgeRecovery } from './recovery.ts';
 
@@ -15,6 +15,9 @@ export const PROMISE_NAMES = [
   'payloads',
   'amnesty',
   'counters',
+  'kept',
+  'full',
+  'shut',
 ] as const;
 export type PromiseName = (typeof PROMISE_NAMES)[number];
 
@@ -47,6 +50,9 @@ export const PROMISES: readonly PlanPromise[] = [
   { name: 'payloads', says: 'a spilled payload is complete or reported as missing', judge: judgePayloads },
   { name: 'amnesty', says: 'an outage of the store ends no node', judge: judgeAmnesty },
   { name: 'counters', says: 'each counter in Redis is what is there', judge: judgeCounters },
+  { name: 'kept', says: 'a loss of power loses what DATA_SYNC says, and nothing else', judge: judgeKept },
+  { name: 'full', says: 'a full disk refuses new commands until there is room again', judge: judgeFull },
+  { name: 'shut', says: 'a relay does not start on a read-only data directory', judge: judgeShut },
 ];
 
 /** The time by which a wait may exceed its limit because of a busy machine, in milliseconds. */
@@ -266,5 +272,97 @@ function judgeAnswered({ cases, of, faults, admittedAt }: Evidence): Judged {
       ...find('reported as completed though no client ran it', invented),
     ],
     says: `${held.length} waits through ${words.length} losses noticed, answered within ${slowest.toFixed(1)} s`,
+  };
+}
+
+// Judges what a data directory promises.
+
+/** The time by which a sync may be later than DATA_SYNC says because of a busy machine, in milliseconds. */
+const SYNC_LATE_MS = 1_000;
+/** The time after which a relay must admit commands again once its disk has room, in milliseconds. */
+const ROOM_NOTICED_MS = 5_000;
+
+/**
+ * Judges which answers a loss of power took back. Whatever a caller knew when the last sync began is kept. What is lost
+ * is not older than DATA_SYNC and the duration of a sync; with `always` nothing is lost.
+ */
+function judgeKept(evidence: Evidence): Judged {
+  const losses = evidence.of('power');
+  // An unknown outcome promises nothing, and may come from the caller's library, which finds no record.
+  const answers = [...evidence.cases.values()].flatMap((one) =>
+    answersOf(one)
+      .filter(({ outcome }) => outcome !== 'outcome_unknown')
+      .map((answer) => ({ one, answer })),
+  );
+  const lost = answers.flatMap(({ one, answer }) => {
+    const loss = losses.find(({ killedAt }) => killedAt > answer.at);
+    if (!loss || isOnRecord(evidence, one, answer)) return [];
+    const ageMs = (loss.killedAt - answer.at) / MS;
+    const allowedMs = loss.withinMs === null ? Infinity : loss.withinMs > 0 ? loss.withinMs + SYNC_LATE_MS : 0;
+    return [{ text: `${one.text} ${answer.wait}`, ageMs, allowedMs, synced: answer.at < loss.keptUntil }];
+  });
+  const oldest = Math.max(0, ...lost.map(({ ageMs }) => ageMs));
+  return {
+    looked: losses.length,
+    findings: [
+      ...find(
+        'lost though it had been synced',
+        lost.filter(({ synced }) => synced),
+      ),
+      ...find(
+        'lost though it was older than DATA_SYNC allows',
+        lost.filter(({ ageMs, allowedMs }) => ageMs > allowedMs),
+      ),
+    ],
+    says: `${lost.length} of ${answers.length} answers lost, the oldest ${oldest.toFixed(0)} ms before its loss of power`,
+  };
+}
+
+/** Returns whether the record of the command says at least what the answer said. */
+function isOnRecord({ final }: Evidence, one: Case, answer: ReturnType<typeof answersOf>[number]): boolean {
+  const record = final(one);
+  if (!record) return false;
+  return answer.outcome === 'pending' || (record.outcome === answer.outcome && record.execution === answer.execution);
+}
+
+function judgeFull({ cases, of, faults }: Evidence): Judged {
+  const times = of('skipped').length > 0 ? [] : faults('data-full');
+  const refusals = [...cases.values()].flatMap((one) =>
+    one.waits.flatMap(({ attempt, ends }) =>
+      ends
+        .filter((end) => end.event === 'refused' && end.code === 'store_full')
+        .map(({ at }) => ({ text: `${one.text} ${attempt.wait}`, at })),
+    ),
+  );
+  const during = ({ from, to }: { readonly from: number; readonly to: number }, at: number): boolean =>
+    from <= at && at <= to + ROOM_NOTICED_MS * MS;
+  return {
+    looked: times.length,
+    findings: [
+      ...find(
+        'a full disk that refused nothing',
+        times
+          .filter((time) => !refusals.some(({ at }) => during(time, at)))
+          .map(({ from }) => ({ text: String(from) })),
+      ),
+      ...find(
+        'refused though the disk had room',
+        refusals.filter(({ at }) => !times.some((time) => during(time, at))),
+      ),
+    ],
+    says: `${refusals.length} requests refused while the disk was full`,
+  };
+}
+
+function judgeShut({ of }: Evidence): Judged {
+  const starts = of('shut');
+  const wrong = starts.filter(({ why }) => why === null || !why.includes('cannot be used'));
+  return {
+    looked: starts.length,
+    findings: find(
+      'a start on a read-only directory without its refusal',
+      wrong.map(({ of: name, why }) => ({ text: `${name}: ${why ?? 'it started'}` })),
+    ),
+    says: `${starts.length} starts refused`,
   };
 }

@@ -114,6 +114,19 @@ export type FaultEvent =
   | { readonly event: 'heal'; readonly id: number }
   /** The fault was skipped, because it is not possible on this machine. */
   | { readonly event: 'skipped'; readonly id: number; readonly kind: string; readonly why: string }
+  /**
+   * A loss of power was carried out. `killedAt`, `keptUntil`: times like that of the stamp; the records until
+   * `keptUntil` had been synced. `withinMs`: how old a lost record may be; null: any age.
+   */
+  | {
+      readonly event: 'power';
+      readonly of: string;
+      readonly killedAt: number;
+      readonly keptUntil: number;
+      readonly withinMs: number | null;
+    }
+  /** A relay was started on a read-only data directory. `why`: why it did not start; null if it did. */
+  | { readonly event: 'shut'; readonly of: string; readonly why: string | null }
   /** A relay reported that it lost data: `fenced` or `store_lost`. */
   | { readonly event: 'lost'; readonly of: string; readonly cause: string }
   /**

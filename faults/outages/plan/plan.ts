@@ -1,14 +1,14 @@
 /** Defines the types of a plan: its faults, its load and its promises. Other files of this folder list the plans. */
 import type { RedisForm } from '../../../test/kit/redis-forms.ts';
 import type { PromiseName } from '../judge/promises.ts';
-import type { Sync } from '../processes/data-folder.ts';
 
 /**
  * The kinds of faults that a run can carry out:
  * - `relay-kill`: kill -9, then a restart. `relay-pause`: SIGSTOP for a while. `relay-drain`: SIGTERM, then a restart.
  * - `relay-tear`: kill -9, bytes of an unfinished write at the end of its journal, then a restart. `relay-halt`: SIGTERM,
  * kill -9 while it closes, then a restart. `relay-power`: kill -9, a loss of what its data directory had not synced,
- * then a restart.
+ * then a restart. `relay-shut`: kill -9, a start while its data directory is read-only, then a restart. `data-full`:
+ * for a while the disk of the data directory is full.
  * - `relay-twin`: a second process of a node is started while the first one runs. `relay-swap`: the same while the
  * first one is paused; it then continues beside the second.
  * - `redis-kill`: kill -9, then a restart. `redis-cut`: the same, and the last second of its log is cut off.
@@ -35,6 +35,8 @@ export type FaultKind =
   | 'relay-tear'
   | 'relay-halt'
   | 'relay-power'
+  | 'relay-shut'
+  | 'data-full'
   | 'relay-twin'
   | 'relay-swap'
   | 'redis-kill'
@@ -119,8 +121,8 @@ export type Plan = {
   readonly again: boolean;
   /** The number of clients that receive commands. */
   readonly clients: number;
-  /** With a data directory: when the relay syncs its records. */
-  readonly sync: Sync;
+  /** With a data directory: when the relay syncs its records (the setting DATA_SYNC). */
+  readonly sync: '100' | 'always' | 'off';
 };
 
 /** A plan as its list writes it. A member that is absent has the default that most plans use. */

@@ -244,7 +244,16 @@ const DATA_PLANS: readonly PlanRow[] = [
     kinds: ['relay-power'],
     faults: 5,
     loss: true,
-    promises: ['noticed'],
+    promises: ['noticed', 'kept'],
+  },
+  {
+    name: 'D1k',
+    says: 'kill -9, and losses of power soon after it, DATA_SYNC=100',
+    kinds: ['relay-kill', 'relay-power'],
+    gap: [500, 3_000],
+    faults: 8,
+    loss: true,
+    promises: ['noticed', 'kept'],
   },
   {
     name: 'D1o',
@@ -253,11 +262,41 @@ const DATA_PLANS: readonly PlanRow[] = [
     faults: 2,
     loss: true,
     sync: 'off',
-    promises: ['noticed'],
+    promises: ['noticed', 'kept'],
   },
-  { name: 'D1a', says: 'loss of power, DATA_SYNC=always', kinds: ['relay-power'], faults: 5, sync: 'always' },
+  {
+    name: 'D1a',
+    says: 'loss of power, DATA_SYNC=always',
+    kinds: ['relay-power'],
+    faults: 5,
+    sync: 'always',
+    promises: ['kept'],
+  },
   { name: 'D2', says: 'kill -9 in the middle of a write', kinds: ['relay-tear'], faults: 10 },
+  {
+    name: 'D3',
+    says: 'the disk of the data directory is full for a while',
+    kinds: ['data-full'],
+    hold: [3_000, 6_000],
+    faults: 4,
+    promises: ['full'],
+  },
   { name: 'D4', says: 'kill -9 while the relay closes', kinds: ['relay-halt'], faults: 10 },
+  {
+    name: 'D5',
+    says: 'starts on a read-only data directory',
+    kinds: ['relay-shut'],
+    faults: 3,
+    promises: ['shut'],
+  },
+  {
+    name: 'D6',
+    says: 'kill -9 of the relay, one soon after the other',
+    kinds: ['relay-kill'],
+    gap: [500, 3_000],
+    faults: 20,
+    promises: ['recovery'],
+  },
 ];
 export const PLANS: readonly Plan[] = [...rows, ...DATA_PLANS].map((row) => ({ ...base, ...row }));
 
@@ -326,7 +365,7 @@ export function releaseRuns(added: number): readonly ReleaseRun[] {
 /** The plans that one relay with a data directory must survive, with the number of their commands in the short form. */
 const DURABLE = {
   ...{ F0: 500, F1: 2_000, F2: 1_000, F7: 1_000, F12: 1_000, F13: 1_000, F14: 1_000, F15: 1_000, F17: 500, F19: 1_000 },
-  ...{ D1: 1_500, D1o: 500, D1a: 1_500, D2: 1_500, D4: 1_500 },
+  ...{ D1: 1_500, D1k: 1_500, D1o: 500, D1a: 1_500, D2: 1_500, D3: 1_500, D4: 1_500, D5: 500 },
 };
 
 /**
@@ -335,8 +374,9 @@ const DURABLE = {
  */
 export function durableRuns(seed: number, long: boolean): readonly ReleaseRun[] {
   if (long) {
-    const many = ['D1', 'D1a', 'D2', 'D4'].map((plan) => ({ plan, seed, commands: 10_000, faults: 40, rate: RATE }));
-    return [{ plan: 'F1', seed, commands: 100_000, faults: 200, rate: 330 }, ...many];
+    const plans = ['D1', 'D1k', 'D1a', 'D2', 'D3', 'D4'];
+    const more = plans.map((plan) => ({ plan, seed, commands: 3_000, faults: 15, rate: RATE }));
+    return [{ plan: 'D6', seed, commands: 100_000, faults: 200, rate: 330 }, ...more];
   }
   return Object.entries(DURABLE).map(([plan, commands]) => ({
     plan,

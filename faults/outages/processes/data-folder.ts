@@ -15,17 +15,23 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { between } from '../../lib/random.ts';
+import type { Plan } from '../plan/plan.ts';
+import { makeSmallDisk, type SmallDisk } from './small-disk.ts';
 
-/** When the relay syncs its records: the setting DATA_SYNC. */
-export type Sync = '100' | 'always' | 'off';
-
-export type DataFolder = {
+export type DataFolder = Disposable & {
   /** The settings and the environment with which the relay uses the folder. */
   readonly env: Readonly<Record<string, string>>;
   /** Appends bytes to the journal, as a crash in the middle of a write leaves them. Only while no relay runs. */
   tear(random: () => number): void;
-  /** Removes what had not been synced, and changes the id of this boot. Only while no relay runs. */
-  losePower(random: () => number): void;
+  /**
+   * Removes what had not been synced, and changes the id of this boot. Only while no relay runs. Returns until when all
+   * records were kept, in nanoseconds of the monotonic clock: when the last sync began that ended.
+   */
+  losePower(random: () => number): number;
+  /** How long a record may be lost by a loss of power, in milliseconds; null: without a bound. */
+  readonly withinMs: number | null;
+  /** The file system of the folder, which can be filled and made read-only; null if the plan needs none. */
+  readonly disk: SmallDisk | null;
 };
 
 /** The most bytes of an unfinished batch. */
@@ -33,9 +39,15 @@ const TORN_BYTES = 200;
 /** The size of a page, which a disk writes whole or not at all. */
 const PAGE_BYTES = 4096;
 
-/** `folder`: the folder of the run, in which the data directory is made. `power`: whether power may be lost. */
-export function makeDataFolder(folder: string, sync: Sync, power: boolean): DataFolder {
-  const root = join(folder, 'data');
+/** The size of the file system of a data directory, in bytes. */
+const DISK_BYTES = 64 * 1024 * 1024;
+
+/** Makes the data directory of a plan. `folder`: the folder of the run. */
+export function makeDataFolder(folder: string, { sync, kinds }: Pick<Plan, 'sync' | 'kinds'>): DataFolder {
+  const needsDisk = kinds.some((kind) => kind === 'data-full' || kind === 'relay-shut');
+  const disk = needsDisk ? makeSmallDisk(DISK_BYTES) : null;
+  const root = disk?.path ?? join(folder, 'data');
+  const power = kinds.includes('relay-power');
   const [log, boot] = [join(folder, 'power.log'), join(folder, 'boot-id')];
   let boots = 0;
   const nextBoot = (): void => writeFileSync(boot, `boot ${++boots}\n`);
@@ -49,14 +61,18 @@ export function makeDataFolder(folder: string, sync: Sync, power: boolean): Data
       if (last) appendFileSync(join(root, last), bytes);
     },
     losePower(random) {
-      const { sizes, names } = readLog(log);
+      const { sizes, names, keptUntil } = readLog(log);
       for (const name of readdirSync(root).filter((one) => /^(journal|snapshot)-/.test(one))) {
         const path = join(root, name);
         if (!names.has(path)) rmSync(path);
         else forget(path, sizes.get(path) ?? 0, random);
       }
       nextBoot();
+      return keptUntil;
     },
+    withinMs: { '100': 100, always: 0, off: null }[sync],
+    disk,
+    [Symbol.dispose]: () => disk?.[Symbol.dispose](),
   };
 }
 
@@ -74,19 +90,28 @@ function compileShim(folder: string): string {
   return library;
 }
 
-type Synced = { readonly sizes: ReadonlyMap<string, number>; readonly names: ReadonlySet<string> };
+type Synced = {
+  readonly sizes: ReadonlyMap<string, number>;
+  readonly names: ReadonlySet<string>;
+  /** When the last sync of a journal began, in nanoseconds. */
+  readonly keptUntil: number;
+};
 
 function readLog(path: string): Synced {
   const [sizes, names] = [new Map<string, number>(), new Set<string>()];
+  let keptUntil = 0;
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
   for (const line of lines) {
     const { kind, rest = '' } = /^(?<kind>[SN]) (?<rest>.*)$/.exec(line)?.groups ?? {};
     if (kind === 'N') names.add(rest);
-    const { bytes, of = '' } = /^(?<bytes>\d+) (?<of>.*)$/.exec(kind === 'S' ? rest : '')?.groups ?? {};
+    const synced = /^(?<bytes>\d+) (?<began>\d+) (?<of>.*)$/.exec(kind === 'S' ? rest : '')?.groups;
+    if (!synced) continue;
+    const { bytes, began, of = '' } = synced;
     // A file may be renamed after its sync.
-    if (bytes !== undefined) for (const name of [of, of.replace(/\.new$/, '')]) sizes.set(name, Number(bytes));
+    for (const name of [of, of.replace(/\.new$/, '')]) sizes.set(name, Number(bytes));
+    if (/\/journal-\d+$/.test(of) && names.has(of)) keptUntil = Math.max(keptUntil, Number(began));
   }
-  return { sizes, names };
+  return { sizes, names, keptUntil };
 }
 
 /** Removes the end of a file that was not synced, or one page of it: a disk may write pages in any order. */

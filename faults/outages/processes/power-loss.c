@@ -3,8 +3,9 @@
  * can be carried out after the process was killed: all other bytes are then removed. It also gives the process another
  * id of this boot of the system.
  *
- * A line `S <bytes> <path>`: a sync of the file ended, which began when it had this size. A line `N <path>`: a sync of
- * the folder of this file ended, which began when the file was there.
+ * A line `S <bytes> <time> <path>`: a sync of the file ended, which began at this time (nanoseconds of the monotonic
+ * clock), when the file had this size. A line `N <path>`: a sync of the folder of this file ended, which began when the
+ * file was there.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
@@ -38,6 +40,8 @@ static void append(const char *text, size_t length) {
 static char *before(int file) {
   char link[64], path[PATH_MAX];
   struct stat found;
+  struct timespec began;
+  clock_gettime(CLOCK_MONOTONIC, &began);
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   ssize_t length = readlink(link, path, sizeof path - 1);
   if (length < 0 || fstat(file, &found) != 0) return NULL;
@@ -46,7 +50,8 @@ static char *before(int file) {
   size_t size = 0;
   FILE *lines = open_memstream(&text, &size);
   if (!S_ISDIR(found.st_mode)) {
-    fprintf(lines, "S %lld %s\n", (long long)found.st_size, path);
+    long long at = began.tv_sec * 1000000000LL + began.tv_nsec;
+    fprintf(lines, "S %lld %lld %s\n", (long long)found.st_size, at, path);
   } else {
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));)

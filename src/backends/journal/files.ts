@@ -20,10 +20,11 @@ import {
   rmSync,
   statSync,
   statfsSync,
+  truncateSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -179,8 +180,19 @@ function badEnd(rest: Buffer, offset: number): BadEnd {
   return { kind, ...found };
 }
 
+/**
+ * Returns whether a crash can have left this end of a journal, which a start then cuts off with all later journals. The
+ * end of a process leaves at most a part of the last batch. After a loss of power anything may be missing that was not
+ * synced.
+ */
+export function mayBeCut({ kind }: BadEnd, later: readonly string[], lostPower: boolean): boolean {
+  if (kind === 'damaged') return false;
+  if (kind === 'torn' && later.length === 0) return true;
+  return lostPower && !later.some(wasSynced);
+}
+
 /** Whether a batch of the file says that the file, and therefore each file before it, had been on the disk. */
-export function wasSynced(path: string): boolean {
+function wasSynced(path: string): boolean {
   let found = false;
   readBatches(path, (_body, synced) => (found ||= synced > 0));
   return found;
@@ -206,9 +218,6 @@ export function cutFile(path: string, offset: number): void {
 }
 
 // The directory: the names of its files, the lock, the key and the reserve.
-
-/** The size of the reserve: enough for the ends of all commands that run. */
-export const RESERVE_BYTES = 8 * 1024 * 1024;
 
 /** The numbered files of a directory. A snapshot has the number of the journal that follows it. */
 export type Numbered = { readonly journals: readonly number[]; readonly snapshots: readonly number[] };
@@ -247,6 +256,16 @@ export class DataDirectory {
 
   get reserve(): string {
     return join(this.root, 'reserve');
+  }
+
+  /** The file of the audit, unless the relay has another one. */
+  get audit(): string {
+    return join(this.root, 'audit.jsonl');
+  }
+
+  /** The folder of large payloads, unless the relay has another one. */
+  get spill(): string {
+    return join(this.root, 'spill');
   }
 
   numbered(): Numbered {
@@ -299,7 +318,7 @@ export class DataDirectory {
     const { journals, snapshots } = this.numbered();
     const paths = [...journals.map((n) => this.journal(n)), ...snapshots.map((n) => this.snapshot(n))];
     // A snapshot may remove files at any time.
-    return paths.reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
+    return paths.reduce((sum, path) => sum + sizeOf(path), 0);
   }
 
   /** Makes the names of new files outlive a power loss. */
@@ -334,6 +353,79 @@ export class DataDirectory {
     this.sync();
     return key;
   }
+}
+
+/** The size of the reserve: enough for the ends of all commands that run. */
+const RESERVE_BYTES = 8 * 1024 * 1024;
+/** How much of the reserve is written at once, in bytes. */
+const PIECE_BYTES = 256 * 1024;
+
+/** Disk space that is given up when the disk is full, so that what runs can still be ended. */
+export class Reserve {
+  readonly #root: string;
+  readonly #path: string;
+  /** How often the reserve was given up. */
+  #givenUp = 0;
+
+  constructor({ root, reserve }: Pick<DataDirectory, 'root' | 'reserve'>) {
+    this.#root = root;
+    this.#path = reserve;
+  }
+
+  /**
+   * Writes the reserve, unless it is there. Throws the error of the system; ENOSPC too if the reserve is given up
+   * meanwhile. Call it only once at a time.
+   */
+  async make(): Promise<void> {
+    if (sizeOf(this.#path) === RESERVE_BYTES) return;
+    const { bfree, bsize } = statfsSync(this.#root);
+    if (bfree * bsize < RESERVE_BYTES) throw noSpace();
+    const unfinished = `${this.#path}.new`;
+    try {
+      await this.#write(unfinished);
+      await rename(unfinished, this.#path);
+    } catch (error) {
+      rmSync(unfinished, { force: true });
+      throw error;
+    }
+  }
+
+  /** Frees the space of the reserve, also of one that is being written. Returns false if there was none. */
+  giveUp(): boolean {
+    this.#givenUp++;
+    // Truncated before they are removed, because an open file keeps its space.
+    const found = [this.#path, `${this.#path}.new`].filter((path) => sizeOf(path) > 0);
+    for (const path of found) {
+      truncateSync(path);
+      rmSync(path, { force: true });
+    }
+    return found.length > 0;
+  }
+
+  async #write(path: string): Promise<void> {
+    const givenUp = this.#givenUp;
+    const file = await open(path, 'w', OWNER_ONLY);
+    try {
+      const piece = Buffer.alloc(PIECE_BYTES);
+      for (let at = 0; at < RESERVE_BYTES;) {
+        at += (await file.write(piece, 0, Math.min(piece.length, RESERVE_BYTES - at), at)).bytesWritten;
+        if (this.#givenUp !== givenUp) throw noSpace();
+      }
+      await file.datasync();
+      if (this.#givenUp !== givenUp) throw noSpace();
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+function noSpace(): Error {
+  return Object.assign(new Error('there is no room for the reserve'), { code: 'ENOSPC' });
+}
+
+/** Returns the size of a file in bytes; 0 if it does not exist. */
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 export function readIfThere(path: string): Buffer | null {
@@ -391,8 +483,12 @@ export function networkFileSystem(root: string): string | null {
   return NETWORK_FILE_SYSTEMS.get(statfsSync(root).type >>> 0) ?? null;
 }
 
-/** Returns the id of this boot of the system; null where the system has none. */
+/** Returns the id of this boot of the system; null where the system has none, or hides it. */
 export function bootId(): string | null {
   if (process.platform !== 'linux') return null;
-  return readIfThere('/proc/sys/kernel/random/boot_id')?.toString('utf8').trim() ?? null;
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return null;
+  }
 }

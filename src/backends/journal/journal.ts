@@ -2,10 +2,9 @@
  * Writes the records of acts, all those of a turn of the event loop together, and lets nothing leave the process before
  * what it depends on is written.
  */
-import { rmSync, statSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
 import type { Cancel, Clock, Log } from '../../core/ports.ts';
-import { RESERVE_BYTES, openBatchFile, type BatchFile, type DataDirectory, type OpenFile } from './files.ts';
+import { Reserve, openBatchFile, type BatchFile, type DataDirectory, type OpenFile } from './files.ts';
 import type { ActWriter } from './records.ts';
 
 /**
@@ -19,7 +18,7 @@ export type JournalOptions = {
   /** The records to write. Their `onFirst` calls `wake`. */
   readonly records: Pick<ActWriter, 'take' | 'beginFile'>;
   readonly sync: DataSync;
-  readonly clock: Pick<Clock, 'after' | 'every'>;
+  readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
   readonly openFile?: OpenFile;
   /** Calls `run` at the end of the turn of the event loop. */
@@ -40,6 +39,7 @@ export class Journal {
   readonly #options: JournalOptions;
   readonly #openFile: OpenFile;
   readonly #atTurnEnd: (run: () => void) => void;
+  readonly #reserve: Reserve;
   #file: BatchFile;
   #number: number;
   /** Files before the current one, and the names of files, that are not synced yet. */
@@ -50,7 +50,11 @@ export class Journal {
   #synced = 0;
   #syncing = false;
   #stopSync: Cancel | null = null;
+  #full = false;
   #stopRetry: Cancel | null = null;
+  /** The attempt to write the reserve that is in progress. */
+  #refilling: Promise<void> | null = null;
+  #closing = false;
   /** Called when no sync is in progress any more. */
   #onIdle: (() => void) | null = null;
   /** Whether records can be written. A journal that has failed lets nothing leave the process; a closed one, all. */
@@ -62,11 +66,13 @@ export class Journal {
     this.#options = options;
     this.#openFile = options.openFile ?? openBatchFile;
     this.#atTurnEnd = options.atTurnEnd ?? setImmediate;
+    this.#reserve = new Reserve(options.directory);
     this.#number = number;
     this.#file = this.#openFile(options.directory.journal(number));
-    this.#file.append(head);
+    this.#appendOrGiveUpReserve(head);
     options.records.beginFile();
     options.directory.sync();
+    this.#refill();
   }
 
   get number(): number {
@@ -80,7 +86,7 @@ export class Journal {
 
   /** Whether the disk is full: only what must be recorded still may be. */
   get full(): boolean {
-    return this.#stopRetry !== null;
+    return this.#full;
   }
 
   /** Calls `run` once everything that was decided so far is recorded, at once if it is. Keeps the order of calls. */
@@ -141,9 +147,10 @@ export class Journal {
 
   /** Writes and syncs what is left, and closes the files. */
   async close(): Promise<void> {
+    this.#closing = true;
     this.flush();
     this.#stopSync?.();
-    this.#stopRetry?.();
+    await this.#stopRefilling();
     if (this.#syncing) await new Promise<void>((idle) => (this.#onIdle = idle));
     if (this.#state === 'failed') return;
     for (const file of [...this.#unsynced, this.#file]) {
@@ -158,34 +165,62 @@ export class Journal {
   /** Returns false if the journal has failed. */
   #append(text: string): boolean {
     try {
-      this.#file.append(text);
+      this.#appendOrGiveUpReserve(text);
       return true;
     } catch (error) {
-      return this.#appendFromReserve(text, error as Error);
+      return this.#fail(error as Error);
     }
   }
 
-  #appendFromReserve(text: string, error: Error): boolean {
-    const { directory, log } = this.#options;
-    if (!isFull(error) || this.full) return this.#fail(error);
-    log.error({ err: error }, 'the disk of the data directory is full: nothing new is admitted');
-    rmSync(directory.reserve, { force: true });
-    this.#stopRetry = this.#options.clock.every(RETRY_MS, () => void this.#tryAgain());
+  /** Appends a batch; if the disk is full, into the room of the reserve. Throws if there is no room at all. */
+  #appendOrGiveUpReserve(text: string): void {
     try {
       this.#file.append(text);
-      return true;
-    } catch (again) {
-      return this.#fail(again as Error);
+    } catch (error) {
+      if (!isFull(error) || !this.#reserve.giveUp()) throw error;
+      this.#beginFull(error);
+      this.#file.append(text);
     }
   }
 
-  /** Admits again once the reserve is back. */
-  async #tryAgain(): Promise<void> {
-    const made = await makeReserve(this.#options.directory).catch(() => false);
-    if (!made || !this.#stopRetry) return;
-    this.#stopRetry();
+  #beginFull(error: unknown): void {
+    if (this.#full) return;
+    this.#full = true;
+    this.#options.log.error({ err: error }, 'the disk of the data directory is full: nothing new is admitted');
+    this.#refillLater();
+  }
+
+  #refillLater(): void {
+    this.#stopRetry ??= this.#options.clock.after(RETRY_MS, () => {
+      this.#stopRetry = null;
+      this.#refill();
+    });
+  }
+
+  /** Writes the reserve, if it is not there. Admits again once it is. One attempt at a time. */
+  #refill(): void {
+    this.#refilling ??= this.#tryRefill().finally(() => (this.#refilling = null));
+  }
+
+  async #tryRefill(): Promise<void> {
+    const { log } = this.#options;
+    try {
+      await this.#reserve.make();
+      if (this.#full) log.info({}, 'the disk of the data directory has room again');
+      this.#full = false;
+    } catch (error) {
+      if (this.#closing || this.#state !== 'open') return;
+      if (isFull(error)) this.#beginFull(error);
+      else if (!this.#full) log.warn({ err: error }, 'the reserve of the data directory cannot be written');
+      if (this.#full) this.#refillLater();
+    }
+  }
+
+  async #stopRefilling(): Promise<void> {
+    if (this.#refilling) this.#reserve.giveUp();
+    await this.#refilling;
+    this.#stopRetry?.();
     this.#stopRetry = null;
-    this.#options.log.info({}, 'the disk of the data directory has room again');
   }
 
   #fail(error: Error): false {
@@ -243,27 +278,6 @@ function syncAll(files: readonly Pick<Synced, 'sync'>[], done: (error: Error | n
   first.sync((error) => (error ? done(error) : syncAll(rest, done)));
 }
 
-function isFull(error: Error): boolean {
-  return 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
-}
-
-/**
- * Writes the reserve: disk space that is given up when the disk is full, so that what runs can still be ended. Returns
- * whether it is there.
- */
-export async function makeReserve({ reserve }: DataDirectory): Promise<boolean> {
-  if (statSync(reserve, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return true;
-  const made = await open(`${reserve}.new`, 'w', 0o600);
-  try {
-    const piece = Buffer.alloc(RESERVE_BYTES / 8);
-    for (let at = 0; at < RESERVE_BYTES; at += piece.length) await made.write(piece, 0, piece.length, at);
-    await made.datasync();
-  } catch (error) {
-    rmSync(`${reserve}.new`, { force: true });
-    throw error;
-  } finally {
-    await made.close();
-  }
-  await rename(`${reserve}.new`, reserve);
-  return true;
+function isFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 }

@@ -2,11 +2,11 @@
  * The backend of direct mode with a data directory: the memory backend, whose acts are recorded in a journal and put
  * back at the start. Opens the directory, writes snapshots, and closes it.
  */
-import { existsSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, rmSync } from 'node:fs';
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { Away, Backend, Durability } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
+import { LINK_STREAM, NO_PAYLOAD, type NewMessage } from '../../core/history/message.ts';
 import { keyOf } from '../../core/ids.ts';
 import type { Clock, EventLoop } from '../../core/ports.ts';
 import { createMemoryState, type MemoryBackend, type MemoryOptions, type MemoryTables } from '../memory/backend.ts';
@@ -15,16 +15,17 @@ import {
   bootId,
   cutFile,
   lockDirectory,
+  mayBeCut,
   networkFileSystem,
   openBatchFile,
   readBatches,
-  wasSynced,
+  sizeOf,
   type BadEnd,
   type DataLock,
   type FileEnd,
   type OpenFile,
 } from './files.ts';
-import { Journal, makeReserve, type DataSync } from './journal.ts';
+import { Journal, type DataSync } from './journal.ts';
 import { RecordingTransaction, createWatcher, recordedPorts, refuseGrowth } from './recording.ts';
 import { ActWriter } from './records.ts';
 import { Replay, type Header } from './replay.ts';
@@ -47,7 +48,7 @@ export type DataOptions = {
   readonly loop: EventLoop;
   readonly memory: Omit<MemoryOptions, 'watcher' | 'makeTransaction' | 'markSecret' | 'audit'> & {
     /** Opens the audit, once the directory is there and locked; absent: the audit is kept in memory. */
-    readonly openAudit?: () => AuditStore;
+    readonly openAudit?: (directory: DataDirectory) => AuditStore;
   };
   /** Called if records can neither be written nor given up. The process must end. */
   readonly onFailure: (error: Error) => void;
@@ -69,11 +70,6 @@ export type OpenData = {
   readonly cursorKey: Uint8Array;
   readonly directory: DataDirectory;
 };
-
-/** The paths in a data directory of what is kept beside the journal: the audit and large payloads. */
-export function dataPaths(root: string): { readonly audit: string; readonly spill: string } {
-  return { audit: join(root, 'audit.jsonl'), spill: join(root, 'spill') };
-}
 
 /** Whether `node:sqlite`, which takes the lock, is stable in this version of Node (24.15 or later). */
 function hasSqlite(version: string): boolean {
@@ -122,7 +118,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   const { openAudit, ...given } = memory;
   const { backend: plain, tables } = createMemoryState({
     ...given,
-    audit: openAudit?.(),
+    audit: openAudit?.(directory),
     clock,
     watcher,
     markSecret: Buffer.from(keys('marks')).toString('base64url'),
@@ -130,12 +126,13 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   });
   watcher.replaying = true;
   const replay = new Replay({ tables, onTime: (at) => clock.hold(at) });
-  const { next, from, tornBytes } = recover(directory, replay, { ...memory, boot });
+  const { journals, next, from, tornBytes } = recover(directory, replay, { ...memory, boot });
   clock.release();
   // What memory told while it was filled is recorded already.
   recorder.records.take();
   watcher.replaying = false;
   const header: Header = { format: FORMAT, version, boot, sync };
+  syncFiles(journals, options.openFile);
   const journal = new Journal(next, headOf(header, memory.clock.now()), {
     ...{ directory, sync, log, onFailure, records: recorder.records },
     clock: memory.clock,
@@ -153,7 +150,6 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   rmSync(directory.loss, { force: true });
   // Files before the newest snapshot are there if the relay was killed while it removed them.
   void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));
-  void makeReserve(directory).catch((error: unknown) => log.warn({ err: error }, 'the reserve cannot be written'));
   if (away?.lost) log.warn({ since: away.since }, 'records are missing: commands that had not ended end as unknown');
   const snapshots = new Snapshots({
     options,
@@ -242,6 +238,8 @@ function refuse(message: string, reason: string): never {
 // Reads a directory.
 
 type Recovered = {
+  /** The journals that were read, as paths. */
+  readonly journals: readonly string[];
   /** The number of the next journal. */
   readonly next: number;
   /** The number of the snapshot that was read, or of the first journal. */
@@ -266,8 +264,10 @@ function recover(
   }
   replay.endSnapshot();
   let tornBytes = 0;
+  const read: string[] = [];
   for (const [index, path] of journals.entries()) {
     const end = readInto(path, replay, onBytes);
+    read.push(path);
     if (end.kind === 'whole') continue;
     const later = journals.slice(index + 1);
     const lostPower = boot === null || replay.header?.boot !== boot;
@@ -280,17 +280,19 @@ function recover(
     break;
   }
   directory.removeUnfinished();
-  return { next, from, tornBytes };
+  return { journals: read, next, from, tornBytes };
 }
 
 /**
- * Returns whether a crash can have left this end of a journal. The end of a process leaves at most a part of the last
- * batch. After a loss of power anything may be missing that was not synced.
+ * Syncs files that another process has written, because what is recorded from now on depends on them. A killed process
+ * leaves writes that the disk does not have yet.
  */
-function mayBeCut({ kind }: BadEnd, later: readonly string[], lostPower: boolean): boolean {
-  if (kind === 'damaged') return false;
-  if (kind === 'torn' && later.length === 0) return true;
-  return lostPower && !later.some(wasSynced);
+function syncFiles(paths: readonly string[], openFile: OpenFile = openBatchFile): void {
+  for (const path of paths) {
+    const file = openFile(path);
+    file.syncNow();
+    file.close();
+  }
 }
 
 function readInto(path: string, replay: Replay, onBytes: (bytes: number) => void): FileEnd {
@@ -361,13 +363,15 @@ type Resumed = {
 
 /**
  * Does what is done when a node is lost: its links are lost, and commands that were not dispatched wait for their
- * clients again. After a loss, nothing is known of the commands that had not ended.
+ * clients again. After a loss, nothing is known of the commands that had not ended. Link histories show the time
+ * without the relay.
  */
 function resume({ replay, tables, ports, plain, away, now }: Resumed): void {
   for (const [hash, until] of replay.tickets) if (until > now) void plain.tickets.take(hash, until - now);
-  const { commands, connections } = ports;
+  const { commands, connections, history } = ports;
   for (const { userId, clientId, epoch } of replay.finish(now))
     void connections.disconnect({ userId, clientId }, epoch, 'node_lost');
+  if (away) for (const userId of replay.usersAtEnd) void history.retain(awayRow(userId, away));
   const queues = tables.ledger.clients().toArray();
   if (away?.lost) {
     const live = queues.flatMap(({ waiting, running }) => [...waiting, ...running].map(keyOf));
@@ -381,6 +385,25 @@ function resume({ replay, tables, ports, plain, away, now }: Resumed): void {
     if (queue) queue.binding = bound;
     void commands.rebind({ userId, clientId }, bound, 'down');
   }
+}
+
+/** Returns the row of a user's link history that says that the relay was away, and how it had ended. */
+export function awayRow(userId: string, { since, clean, lost }: Away): NewMessage {
+  const ended = clean ? 'The relay was stopped' : 'The relay ended unexpectedly';
+  const unexpected = clean ? null : { code: 'node_lost', message: `${ended}.` };
+  return {
+    ...NO_PAYLOAD,
+    id: `relay_away:${new Date(since).toISOString()}`,
+    userId,
+    suffix: LINK_STREAM,
+    kind: 'relay_away',
+    clientId: null,
+    instanceId: null,
+    commandId: null,
+    traceId: null,
+    parentSpanId: null,
+    error: lost ? { code: 'store_lost', message: `${ended}, and records of its last time are missing.` } : unexpected,
+  };
 }
 
 // Writes snapshots.
@@ -469,8 +492,4 @@ async function syncNames(directory: DataDirectory): Promise<void> {
   const names = directory.names();
   await new Promise<void>((done, failed) => names.sync((error) => (error ? failed(error) : done())));
   names.close();
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -337,7 +337,7 @@ export function createWatcher(records: ActWriter, clock: Pick<Clock, 'now'>): Me
   const drop = (...fact: readonly unknown[]): void => void records.add(...fact);
   return {
     replaying: false,
-    rowDropped: ({ user, suffix }, seq) => drop('row_gone', user.userId, suffix, seq),
+    rowDropped: ({ user, suffix }, seq, at) => drop('row_gone', user.userId, suffix, seq, at),
     markDropped: ({ userId, clientId, messageId }) => drop('seen_gone', userId, clientId, messageId),
     resultDropped(entry) {
       records.about(entry, false);

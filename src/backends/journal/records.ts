@@ -27,6 +27,9 @@ export type ReadAct = {
   readonly payloads: readonly JsonText[];
 };
 
+/** The most facts that `join` puts into one record. */
+const JOINED = 64;
+
 /** The number of a command that later acts of the file do not name by a number. */
 const UNNUMBERED = -1;
 
@@ -34,7 +37,7 @@ const UNNUMBERED = -1;
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 /** Returns a value as JSON. Most texts are ids, which need no escapes. */
-function json(value: unknown): string {
+export function json(value: unknown): string {
   if (typeof value === 'string') return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
   if (typeof value === 'number' || value === null) return String(value);
   return JSON.stringify(value);
@@ -61,7 +64,9 @@ export function quote(text: string | null): string {
  */
 export class ActWriter {
   readonly #onFirst: () => void;
+  #begunAt = 0;
   #at = 0;
+  #joined = 0;
   /** The facts of the current act, each after a comma. */
   #facts = '';
   /** Facts that come after the next one; null if none are deferred. */
@@ -86,8 +91,20 @@ export class ActWriter {
 
   begin(at: number): void {
     if (this.#facts !== '') this.#end();
+    this.#begunAt = at;
     this.#at = at;
+    this.#joined = 0;
     this.#about = null;
+  }
+
+  /**
+   * Like `begin`, but puts what follows into the record before it, until that has many facts. For snapshots, whose facts
+   * are no acts: long records are read faster.
+   */
+  join(at: number): void {
+    if (this.#facts === '' || ++this.#joined === JOINED) return this.begin(at);
+    if (at !== this.#at) this.addText(`"at",${at - this.#begunAt}`);
+    this.#at = at;
   }
 
   /** Begins a file, after `take`: commands get new numbers. */
@@ -166,7 +183,7 @@ export class ActWriter {
   }
 
   #end(): void {
-    this.#text += `[${this.#at}${this.#facts}]`;
+    this.#text += `[${this.#begunAt}${this.#facts}]`;
     for (const payload of this.#payloads) this.#text += FIELD + payload;
     this.#text += RECORD;
     this.#facts = '';
@@ -241,13 +258,14 @@ export const NEW_COMMAND: Command = {
 };
 
 /**
- * Returns the members that differ, each as its number and its value, as the text of an array. The comparisons are written out: a
- * loop over MEMBERS takes five times as long, and every change of a command passes here.
+ * Returns the members that differ, each as its number and its value, as the text of an array. The comparisons are
+ * written out: a loop over MEMBERS takes five times as long, and every change of a command passes here.
  */
 export function differenceOf(before: Command, after: Command, at: number): string {
   const b = before;
   const a = after;
-  let text = a.version === b.version ? '' : `,0,${a.version}`;
+  // The version comes first in every difference, so that the other members follow a comma.
+  let text = `[0,${a.version}`;
   if (a.stage !== b.stage) text += `,1,"${a.stage}"`;
   if (a.lastProvenStage !== b.lastProvenStage) text += `,2,"${a.lastProvenStage}"`;
   if (a.outcome !== b.outcome) text += `,3,${quote(a.outcome)}`;
@@ -282,10 +300,10 @@ export function differenceOf(before: Command, after: Command, at: number): strin
   if (a.firstLate !== b.firstLate) text += `,32,${json(a.firstLate)}`;
   if (a.resultExpired !== b.resultExpired) text += `,33,${a.resultExpired}`;
   if (a.sightings !== b.sightings && a.sightings.length + b.sightings.length > 0)
-    text += `,34,${json(packSightings(a, at))}`;
+    text += `,34,${packedSightings(a, at)}`;
   if (a.contextId !== b.contextId) text += `,35,${json(a.contextId ?? null)}`;
   if (a.answeredAt !== b.answeredAt) text += `,36,${since(a.answeredAt ?? null, at)}`;
-  return `[${text.slice(1)}]`;
+  return `${text}]`;
 }
 
 /** Returns the label of a caller as further elements of an array: its kind, name and version. */
@@ -299,7 +317,7 @@ function since(time: number | null, at: number): number | null {
 
 /** Returns the version of the record that a difference leads to. */
 export function versionOf(difference: readonly unknown[]): number {
-  return difference[0] === 0 ? Number(difference[1]) : 0;
+  return Number(difference[1]);
 }
 
 /** Applies a difference. `intern` returns one string for equal strings, which many records share. */
@@ -328,11 +346,7 @@ export function applyDifference(
 type PackedId = string | readonly [string];
 type PackedSighting = readonly [PackedId, number, number, number];
 
-function packId(commandId: string, id: string): PackedId {
-  return id.startsWith(commandId) ? [id.slice(commandId.length)] : id;
-}
-
-/** Returns the JSON of `packId`, mostly from a cache: what follows a command's id is the same for one instance. */
+/** Returns a PackedId as JSON, mostly from a cache: what follows a command's id is the same for one instance. */
 function packedId(commandId: string, id: string): string {
   return id.startsWith(commandId) ? `[${quote(id.slice(commandId.length))}]` : json(id);
 }
@@ -341,13 +355,13 @@ export function unpackId(commandId: string, id: PackedId): string {
   return typeof id === 'string' ? id : [commandId, id[0]].join('');
 }
 
-function packSightings({ commandId, sightings }: Command, at: number): readonly PackedSighting[] {
-  return sightings.map(({ messageId, firstSeenAt, lastSeenAt, count }) => [
-    packId(commandId, messageId),
-    firstSeenAt - at,
-    lastSeenAt - at,
-    count,
-  ]);
+/** Returns the sightings of a command as JSON, each as a PackedSighting. */
+function packedSightings({ commandId, sightings }: Command, at: number): string {
+  const packed = sightings.map(
+    ({ messageId, firstSeenAt, lastSeenAt, count }) =>
+      `[${packedId(commandId, messageId)},${firstSeenAt - at},${lastSeenAt - at},${count}]`,
+  );
+  return `[${packed.join()}]`;
 }
 
 function unpackSightings(commandId: string, packed: readonly PackedSighting[], at: number): readonly Sighting[] {

@@ -107,6 +107,8 @@ export class Replay {
   #about: About = { key: { userId: '', clientId: '', commandId: '' }, entry: null };
   /** The commands that have a number in this file. */
   #numbered: About[] = [];
+  /** The time at which the record begins, and that of the next fact. */
+  #begunAt = 0;
   #at = 0;
   #closedAt = -1;
   #complete = false;
@@ -125,11 +127,9 @@ export class Replay {
   /** Puts back the acts of one batch of a snapshot (until `endSnapshot`) or of a journal. */
   batch(body: Buffer): void {
     for (const act of readActs(body)) {
-      this.#at = act.at;
-      this.lastAt = Math.max(this.lastAt, act.at);
       this.acts++;
-      this.#onTime(act.at);
-      this.#tx.now = act.at;
+      this.#begunAt = act.at;
+      this.#moveTo(act.at);
       const given = new Arguments(act);
       while (!given.done) this.#put(given);
     }
@@ -171,9 +171,22 @@ export class Replay {
     return up.sort((a, b) => a.epoch - b.epoch);
   }
 
+  /** The users whose clients were connected in the last minute before the latest act, in order. */
+  get usersAtEnd(): readonly string[] {
+    const present = this.#seen.values().filter(({ lostAt }) => lostAt === null || lostAt + FORGET_MS > this.lastAt);
+    return [...new Set(present.map(({ connection }) => connection.userId))].sort();
+  }
+
   /** The sign-in tickets that were used, and until when they are remembered. */
   get tickets(): Map<string, number> {
     return this.#tickets;
+  }
+
+  #moveTo(at: number): void {
+    this.#at = at;
+    this.lastAt = Math.max(this.lastAt, at);
+    this.#onTime(at);
+    this.#tx.now = at;
   }
 
   #put(given: Arguments): void {
@@ -228,8 +241,8 @@ export class Replay {
       this.#tables.dedup.evict({ userId, clientId, messageId }, this.#at);
     },
     row_gone: (given) => {
-      const [userId, suffix, seq] = [given.next<string>(), given.next<string>(), given.next<number>()];
-      this.#rowsOf(suffix).dropUpTo(userId, suffix, seq);
+      const [userId, suffix] = [given.next<string>(), given.next<string>()];
+      this.#rowsOf(suffix).dropUpTo(userId, suffix, { seq: given.next<number>(), at: given.next<number>() });
     },
     result_gone: () => {
       const entry = this.#find();
@@ -265,6 +278,7 @@ export class Replay {
     },
     closed: () => void (this.#closedAt = this.acts),
     // Facts that only a snapshot has.
+    at: (given) => this.#moveTo(this.#begunAt + given.next<number>()),
     complete: () => void (this.#complete = true),
     entry: (given) => this.#entry(given),
     marks: (given) => this.#marks(given),

@@ -10,7 +10,7 @@ import type { MemoryTables } from '../memory/backend.ts';
 import type { AgeQueue, Row, Stream } from '../memory/history-row.ts';
 import type { Entry } from '../memory/ledger.ts';
 import type { BatchFile, OpenFile } from './files.ts';
-import { ActWriter, NEW_COMMAND, RESULT, addRow, differenceOf, packTrace, quote } from './records.ts';
+import { ActWriter, NEW_COMMAND, RESULT, addRow, differenceOf, json, packTrace, quote } from './records.ts';
 
 /** How long a slice may take, in milliseconds. Writing a batch follows the slice. */
 const SLICE_MS = 2;
@@ -112,7 +112,7 @@ function* commands({ tables: { ledger }, now }: SnapshotParts, records: ActWrite
 
 function writeEntry(entry: Entry, records: ActWriter, at: number): void {
   const { command, marked, params, result, queuedOn, progress } = entry;
-  records.begin(at);
+  records.join(at);
   records.about(entry, true);
   const texts = `${records.payload(params)},${records.payload(result)}`;
   const more = `${quote(queuedOn)},${progress ? `[${progress.rows},${progress.at}]` : 'null'}`;
@@ -143,7 +143,7 @@ function* rows(
 function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter): void {
   const { payload, ...message } = row.content;
   const { id, userId, clientId, commandId, suffix, kind, instanceId, spill, error } = message;
-  records.begin(row.at);
+  records.join(row.at);
   const ofCommand = commandId !== null && clientId !== null && suffix === clientStream(clientId);
   if (ofCommand && packTrace(message) === null) {
     const key = { userId, clientId, commandId };
@@ -175,8 +175,12 @@ function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<
     yield* one(records, 'mark_owner', generation, owner.userId, count);
   for (const { userId, shortUntil, unmarkedId } of ledger.ended.users.values())
     if (shortUntil > -Infinity) yield* one(records, 'short', userId, shortUntil, unmarkedId);
-  for (const { userId, clientId, messageId, setAt } of dedup.marks())
-    yield* one(records, 'seen', userId, clientId, messageId, setAt);
+  let count = 0;
+  for (const { userId, clientId, messageId, setAt } of dedup.marks()) {
+    records.join(records.at);
+    records.addText(`"seen",${quote(userId)},${quote(clientId)},${json(messageId)},${setAt}`);
+    if (++count % STEP === 0) yield;
+  }
   for (const table of ['messages', 'links'] as const)
     for (const { userId, droppedAt, wholeStreamAt } of history.tables[table].evictions.gaps())
       yield* one(records, 'gap', table, userId, null, droppedAt, wholeStreamAt === -Infinity ? null : wholeStreamAt);

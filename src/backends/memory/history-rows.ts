@@ -50,7 +50,8 @@ export type Totals = { messages: number; bytes: number; evictedMessages: number;
 export interface RowDrops {
   /** True while a journal is read: nothing is dropped for lack of room, because the journal says what was dropped. */
   readonly replaying: boolean;
-  rowDropped(stream: Stream, seq: number): void;
+  /** `at`: when the row was retained, in epoch milliseconds. */
+  rowDropped(stream: Stream, seq: number, at: number): void;
 }
 
 /** Forgets which rows were dropped. */
@@ -135,10 +136,20 @@ export class Rows {
     return undefined;
   }
 
-  /** Drops the rows of a stream up to the number `seq`, as they were dropped for lack of room before a restart. */
-  dropUpTo(userId: string, suffix: string, seq: number): void {
+  /**
+   * Drops the rows of a stream up to the number `seq`, which was retained at `at`, as they were dropped for lack of room
+   * before a restart. A snapshot lacks a row that was dropped while it was written: then only the gap is put back.
+   */
+  dropUpTo(userId: string, suffix: string, { seq, at }: { readonly seq: number; readonly at: number }): void {
     const stream = this.users.get(userId)?.streams.get(suffix);
-    while (stream && stream.length > 0 && stream.firstSeq <= seq) this.#dropFirst(stream, 'room');
+    if (stream && stream.length > 0 && stream.firstSeq <= seq)
+      while (stream.length > 0 && stream.firstSeq <= seq) this.#dropFirst(stream, 'room');
+    else this.#noteGap({ userId, stream, at });
+  }
+
+  #noteGap({ userId, stream, at }: { readonly userId: string; readonly stream: Stream | undefined; at: number }): void {
+    if (stream) stream.evictedAt = Math.max(stream.evictedAt, at);
+    this.evictions.note(userId, at, !stream || stream.length === 0);
   }
 
   /** Puts back what was remembered of rows that were dropped for lack of room. */
@@ -227,10 +238,9 @@ export class Rows {
     const { user, firstSeq, firstAt } = stream;
     this.#takeFirst(stream);
     if (why === 'room') {
-      this.#drops.rowDropped(stream, firstSeq);
+      this.#drops.rowDropped(stream, firstSeq, firstAt);
       this.totals.evictedMessages++;
-      stream.evictedAt = firstAt;
-      this.evictions.note(user.userId, firstAt, stream.length === 0);
+      this.#noteGap({ userId: user.userId, stream, at: firstAt });
     }
     if (stream.length === 0) this.#removeStream(stream, why);
   }

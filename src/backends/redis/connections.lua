@@ -48,6 +48,12 @@ lib.connections_brief = function(ch)
   return row.userId and row
 end
 
+-- Returns the link of a client, false for none, and how many other fields the HASH of its live commands has.
+lib.connections_queue = function(ch)
+  local link = call('HGET', key('client', ch), 'b')
+  return link, call('HLEN', key('client', ch)) - (link and 1 or 0)
+end
+
 -- Forgets a row, with the contexts and windows of the client. Returns how many contexts and windows it removed.
 lib.connections_remove = function(user, client, ch)
   lib.connections_end_unclosed(ch)
@@ -231,8 +237,9 @@ end
 -- a: 1 client hash, 2 user, 3 client, 4 instance, 5 node, 6 client type, 7 host ('1' or ''), 8 metadata or '', 9
 -- actions, 10 their revision, 11 where and how long rows of its link history are kept (see lib-links), 12 '1' if it
 -- knows places
--- Returns {epoch, now, replaced instance, replaced at, previous row as a flat list, predecessors}; absent values are
--- null. A repeated call binds again, under a higher epoch; the last epoch is valid.
+-- Returns {epoch, now, replaced instance, replaced at, previous row as a flat list, predecessors, then what
+-- `connections_queue` returns}; absent values are null. A repeated call binds again, under a higher epoch; the last
+-- epoch is valid.
 -- class: grow
 -- needs: lib-connections, lib-connections-ends, lib-links
 acts['connections-connect'] = function(a)
@@ -271,20 +278,25 @@ acts['connections-connect'] = function(a)
   call('ZADD', key('connusers'), 0, a[2])
   lib.connections_due(a[2], a[3], ch, now + lib.connections_dead + lib.connections_forget)
   local replaced = { row.replacedInstanceId or false, row.replacedAt or false }
-  return { row.epoch, text(now), replaced[1], replaced[2], previous and flat(previous) or false, row.predecessors or false }
+  local link, fields = lib.connections_queue(ch)
+  return {
+    row.epoch, text(now), replaced[1], replaced[2], previous and flat(previous) or false, row.predecessors or false,
+    link, fields,
+  }
 end
 
 -- act: disconnect
 -- Marks a link as down, only under this epoch. A link that is already down stays as it is.
 -- a: 1 client hash, 2 epoch, 3 cause, 4 code of the client's close frame or ''
--- Returns the row as a flat list; null if there is none, it has another epoch, or the reaper of its node has marked it.
+-- Returns {the row as a flat list, then what `connections_queue` returns}. The row is null if there is none, it has
+-- another epoch, or the reaper of its node has marked it.
 -- class: allow_oom
 -- needs: lib-connections-ends
 acts['connections-disconnect'] = function(a)
   lib.connections_lose(a[1], a[2], a[3], given(a[4]))
   local row = lib.connections_load(a[1])
-  if not row or row.epoch ~= a[2] or row.reaped then return false end
-  return flat(row)
+  if not row or row.epoch ~= a[2] or row.reaped then return { false } end
+  return { flat(row), lib.connections_queue(a[1]) }
 end
 
 -- act: get

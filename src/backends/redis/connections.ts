@@ -36,6 +36,7 @@ import {
   type Listing,
   type Looker,
 } from './connections-rows.ts';
+import type { SeenQueue } from './commands/act-words.ts';
 import { streamHash } from './history-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf, scattered, type Store } from './store.ts';
@@ -50,17 +51,24 @@ type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connectio
  * even then.
  */
 export function createRedisConnections(parts: RedisParts): ConnectionStore {
-  const { store } = parts;
+  const { store, transactions } = parts;
   const known = createKnown();
   const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known }, keys);
   const context = { store, looker: createLooker(store), rowsOf };
   const act = (name: string, key: ClientKey, args: readonly (string | number)[]) =>
     store.act(store.partitionOfUser(key.userId), name, [hashOf(store, key), ...args]);
   const connectionOf = (fields: Fields): Connection | null => known.note(decodeConnection(fields));
+  /** Notes what an act found of the client's queue, which moves next. */
+  const see = (key: ClientKey, [link, fields]: readonly Reply[], advertised: SeenQueue['advertised']): void =>
+    void transactions?.remembered.seen.set(clientKeyText(key), {
+      ...{ link: textOr(link) ?? '', fields: Number(fields), advertised },
+    });
   return {
     async connect(request) {
-      const result = connected(request, await act('connections-connect', request, connectArgs(parts, request)));
-      known.note(result.connection);
+      const reply = listOf(await act('connections-connect', request, connectArgs(parts, request)));
+      const result = connected(request, reply);
+      const { epoch, actions } = known.note(result.connection);
+      see(request, reply.slice(6), [String(epoch), revisionOf(store, actions)]);
       return result;
     },
     async touch(key, epoch) {
@@ -82,7 +90,9 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     },
     async disconnect(key, epoch, cause, closeCode = null) {
       known.forget(key, epoch);
-      return decodeConnection(await act('connections-disconnect', key, [epoch, cause, closeCode ?? '']));
+      const [row = null, ...queue] = listOf(await act('connections-disconnect', key, [epoch, cause, closeCode ?? '']));
+      if (row !== null) see(key, queue, ['', '']);
+      return decodeConnection(row);
     },
     get: rowsOf,
     lastSeen: (key) => known.last(key),
@@ -106,8 +116,8 @@ function linksOf({ store, retentionMs, linkMessages = LINK_MESSAGES }: RedisPart
 }
 
 /** Reads the reply of `connections-connect`: a list of the members below, where `before` is the previous row. */
-function connected(request: ConnectRequest, reply: Fields): ConnectResult {
-  const [epoch, now, replacedInstanceId, replacedAt, before, predecessors] = Array.isArray(reply) ? listOf(reply) : [];
+function connected(request: ConnectRequest, reply: readonly Reply[]): ConnectResult {
+  const [epoch, now, replacedInstanceId, replacedAt, before, predecessors] = reply;
   const previous = decodeConnection(before ?? null);
   const resumed = previous?.instanceId === request.instanceId;
   const connection: Connection = {
@@ -326,7 +336,7 @@ function createKnown() {
   };
   return {
     /** Keeps a connection if it is up. Returns its argument. */
-    note(connection: Connection | null): Connection | null {
+    note<C extends Connection | null>(connection: C): C {
       if (connection === null || connection.disconnectedAt !== null) return connection;
       known.set(clientKeyText(connection), connection);
       return connection;

@@ -57,7 +57,8 @@ export function createRedisHistory(redis: RedisParts): HistoryStore {
     const { answer, place, trimmed } = await transactions.run({
       key: { userId: message.userId, clientId: message.clientId ?? '', commandId: mark.hash },
       given: {},
-      known: () => ({}),
+      // The mark is expected to be absent.
+      known: (failed) => (failed ? null : {}),
       first: (keyOf, partition) => [['GET', keyOf(partition, 'mark', mark.hash)]],
       run: (_rules, tx) => tx.appendOnce(message, mark),
       ...{ grows: true, chars, rowChars: chars },

@@ -20,8 +20,15 @@ import {
 } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { READ_BATCH, readMatching, readNamed, type CommandName, type RecordTest } from './commands/get.ts';
-import { decodeLive, readOfLive } from './commands/live.ts';
+import {
+  decodeLive,
+  READ_BATCH,
+  readMatching,
+  readNamed,
+  readOfLive,
+  type CommandName,
+  type RecordTest,
+} from './commands/get.ts';
 import type { RedisParts } from './parts.ts';
 import { inByteOrder, partitionsOf, type Store } from './store.ts';
 import { listOf, numbersOf, type ReadCommand, type Reply } from './types.ts';

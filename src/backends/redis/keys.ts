@@ -156,6 +156,45 @@ export function keyOf(tag: string, kind: KeyKind, hash?: string): string {
   return hash === undefined ? `${tag}:${kind}` : `${tag}:${kind}:${hash}`;
 }
 
+/** The most names that are kept. */
+const KEPT_NAMES = 10_000;
+
+type Named = { readonly name: string; parts: Map<string, Named> | null };
+
+/**
+ * Keeps the names of a partition's keys. An act names some twenty keys, of which the acts before have named most, and to
+ * join and to hash a name costs more than to look up its parts.
+ */
+export class KeyNames {
+  readonly #tag: string;
+  #root: Named;
+  #size = 0;
+
+  constructor(tag: string) {
+    this.#tag = tag;
+    this.#root = { name: tag, parts: null };
+  }
+
+  /** Returns the name of a key. `part` and `more`: as the parts of `keyOf`. */
+  of(kind: KeyKind, part?: string, more?: string): string {
+    let named = this.#next(this.#root, kind);
+    if (part !== undefined) named = this.#next(named, part);
+    return (more === undefined ? named : this.#next(named, more)).name;
+  }
+
+  #next(from: Named, part: string): Named {
+    const known = from.parts?.get(part);
+    if (known) return known;
+    if (this.#size++ >= KEPT_NAMES) {
+      this.#root = { name: this.#tag, parts: null };
+      this.#size = 0;
+    }
+    const made = { name: `${from.name}:${part}`, parts: null };
+    (from.parts ??= new Map()).set(part, made);
+    return made;
+  }
+}
+
 /**
  * Computes the hash of texts that is part of a key: the first 22 characters (132 bits) of their SHA-256 in base64url.
  * Each text is preceded by its length, so that different lists of texts are never the same bytes.

@@ -8,7 +8,7 @@ import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { NODE_SILENT_MS } from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
-import { heldCommand, type Held } from './commands/held.ts';
+import { heldCommand, type Held } from './commands/entry.ts';
 import { decodeCommand, decodeEnded, encodeCommand, requestField, textsOf } from './commands/record.ts';
 import { decodeConnection } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
@@ -51,15 +51,22 @@ export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly
   }
 }
 
+type DecodedRow = Exclude<MailboxRow, { kind: 'pulse' }>;
+type RowParts = { readonly result: JsonText | null; readonly offered: Held | null };
+
 /**
- * Decodes a row; null for a kind that only a newer version of callboard knows. `result`: the result of a reply.
- * `offered`: the command that the row contains. The rpc id of a reply is '' if the row is for all callers of the node
- * that wait for the command.
+ * Decodes a row: to several rows if it names several commands, and to none if its kind is one that only a newer version
+ * of callboard knows. `result`: the result of a reply. `offered`: the command that the row contains. The rpc id of a
+ * reply is '' if the row is for all callers of the node that wait for the command.
  */
-export function decodeRow(
-  fields: ReadonlyMap<string, string>,
-  { result, offered }: { readonly result: JsonText | null; readonly offered: Held | null },
-): Exclude<MailboxRow, { kind: 'pulse' }> | null {
+export function decodeRows(fields: ReadonlyMap<string, string>, parts: RowParts): readonly DecodedRow[] {
+  const row = decodeRow(fields, parts);
+  if (row?.kind !== 'command') return row ? [row] : [];
+  const { key } = row;
+  return key.commandId.split('\0').map((commandId) => ({ kind: 'command', key: { ...key, commandId } }));
+}
+
+function decodeRow(fields: ReadonlyMap<string, string>, { result, offered }: RowParts): DecodedRow | null {
   const text = (name: string): string => fields.get(name) ?? '';
   const { client, key } = namedIn(fields, offered);
   const kind = text('kind');
@@ -99,9 +106,8 @@ function namedIn(
   fields: ReadonlyMap<string, string>,
   offered: Held | null,
 ): { readonly client: ClientKey; readonly key: CommandKey } {
-  const request = offered?.texts.request;
   const text = (name: 'userId' | 'clientId' | 'commandId'): string =>
-    request ? requestField(request, name) : (fields.get(name) ?? '');
+    offered ? offered.command[name] : (fields.get(name) ?? '');
   const client = { userId: text('userId'), clientId: text('clientId') };
   return { client, key: { ...client, commandId: text('commandId') } };
 }

@@ -11,7 +11,7 @@ import { moveQueue } from './commands/store.ts';
 import {
   createReaper,
   decodeNode,
-  decodeRow,
+  decodeRows,
   encodeReport,
   encodeRow,
   heldOf,
@@ -327,10 +327,13 @@ class Member {
     const [found] = large === undefined ? [] : await store.read([['HGET', large, fields.get('field') ?? '']]);
     const result = large === undefined ? fields.get('result') : found;
     const offered = heldOf(fields);
-    const row = decodeRow(fields, { result: typeof result === 'string' ? trustJson(result) : null, offered });
-    if (row?.kind === 'command' && offered) held?.put(row.key, offered);
-    if (row?.kind === 'reply' && row.reply.rpcId === '') this.reply(row.reply);
-    else this.#hand(row);
+    const rows = decodeRows(fields, { result: typeof result === 'string' ? trustJson(result) : null, offered });
+    if (rows.length === 0) parts.log.warn({}, 'a mailbox row of an unknown kind was ignored');
+    for (const row of rows) {
+      if (row.kind === 'command' && offered) held?.put(row.key, offered);
+      if (row.kind === 'reply' && row.reply.rpcId === '') this.reply(row.reply);
+      else this.#hand(row);
+    }
   }
 
   /**
@@ -353,10 +356,9 @@ class Member {
       this.#hand({ kind: 'reply', reply: { rpcId: request.rpcId, command, result } });
   }
 
-  #hand(row: MailboxRow | null): void {
+  #hand(row: MailboxRow): void {
     const { parts, listener } = this.#options;
     if (this.#state !== 'up') return;
-    if (!row) return parts.log.warn({}, 'a mailbox row of an unknown kind was ignored');
     try {
       listener.deliver(row);
     } catch (error) {

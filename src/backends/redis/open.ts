@@ -248,7 +248,7 @@ function isComplete(rooms: Partial<Backend>): rooms is Backend {
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
   const { held, waits, transactions } = commandParts(parts);
   const nodes = createRedisNodes({ ...parts, held, waits, transactions });
-  const connections = createRedisConnections(parts);
+  const connections = createRedisConnections({ ...parts, transactions });
   const bus = createRedisBus({ ...parts, read: async (key) => (await connections.get([key]))[0] ?? null });
   return {
     nodes,

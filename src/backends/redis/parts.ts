@@ -1,7 +1,7 @@
 /** The dependencies and limits that all stores of the Redis backend share. */
 import type { Clock, Log } from '../../core/ports.ts';
 import type { ShareBounds } from '../../core/shares/shares.ts';
-import type { HeldCommands } from './commands/held.ts';
+import type { HeldCommands } from './commands/entry.ts';
 import type { Transactions } from './commands/transactions.ts';
 import type { Client } from './types.ts';
 import type { Store } from './store.ts';

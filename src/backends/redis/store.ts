@@ -2,9 +2,8 @@
  * Gives the stores of the Redis backend their access to Redis: it runs acts and reads in a partition. Besides the
  * checks at the start, only mailboxes and the bus use a connection directly.
  */
-import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError } from '../../core/errors.ts';
-import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from './keys.ts';
+import { hashOf, KeyNames, partitionOf, tagsOf, type KeyKind } from './keys.ts';
 import type { Program, Programs } from './program/program.ts';
 import { isRefusal } from './rights.ts';
 import {
@@ -40,9 +39,10 @@ export interface Store {
   readonly partitions: number;
   /** Returns the partition of a user: 0 to partitions - 1. */
   partitionOfUser(userId: string): number;
-  /** Returns the name of a key in a partition. */
-  key(partition: number, kind: KeyKind, hash?: string): string;
-  hash(...texts: readonly string[]): string;
+  /** Returns the name of a key in a partition. `part` and `more`: hashes, or texts that no user chose. */
+  key(partition: number, kind: KeyKind, part?: string, more?: string): string;
+  /** Returns the hash of texts, as `hashOf` computes it. */
+  hash(first: string, ...others: readonly string[]): string;
   /**
    * Runs an act of the program. Its arguments are texts and numbers; null is sent as ''. Acts of one tick and partition
    * are sent together and run in the order of the calls. Throws `store_unavailable` if Redis does not answer (the act
@@ -87,9 +87,13 @@ export interface Store {
 export function createStore(options: StoreOptions): Store {
   const { client, namespace, partitions, sha256, scopeOf } = options;
   const tags = tagsOf(namespace, partitions);
-  const digest = cached(sha256);
-  const hash = (...texts: readonly string[]): string => hashOf(digest, ...texts);
-  const key = (partition: number, kind: KeyKind, part?: string): string => keyOf(tags[partition] ?? '', kind, part);
+  const hash = cachedHashes(sha256);
+  const names = tags.map((tag) => new KeyNames(tag));
+  const key: Store['key'] = (partition, kind, part, more) => {
+    const own = names[partition];
+    if (!own) throw new Error(`There is no partition ${partition}.`);
+    return own.of(kind, part, more);
+  };
   const state = { trips: 0 };
   const counted = (): void => void state.trips++;
   const batches = createBatches({ ...options, metaOf: (partition) => key(partition, 'meta'), counted });
@@ -122,14 +126,30 @@ const CACHED_HASHES = 10_000;
  */
 const CACHED_CHARS = 1_000;
 
-function cached(digest: (text: string) => string): (text: string) => string {
-  const known = new BoundedMap<string, string>({ most: CACHED_HASHES });
-  return (text) => {
-    if (text.length > CACHED_CHARS) return digest(text);
-    const found = known.get(text);
-    if (found !== undefined) return found;
-    const made = digest(text);
-    known.set(text, made);
+/**
+ * Returns `hashOf` with a cache of the hashes of one text and of two, which is emptied when it is full. It looks up the
+ * texts themselves, because to join and to hash them costs more than the look-up.
+ */
+function cachedHashes(sha256: (text: string) => string): Store['hash'] {
+  let size = 0;
+  const ofOne = new Map<string, string>();
+  const ofTwo = new Map<string, Map<string, string>>();
+  const keep = (hash: string, first: string, second: string | undefined): void => {
+    if (size++ >= CACHED_HASHES) {
+      ofOne.clear();
+      ofTwo.clear();
+      size = 1;
+    }
+    if (second === undefined) return void ofOne.set(first, hash);
+    const pairs = ofTwo.get(first) ?? new Map<string, string>();
+    ofTwo.set(first, pairs.set(second, hash));
+  };
+  return (first, second?: string, ...others) => {
+    const found = second === undefined ? ofOne.get(first) : ofTwo.get(first)?.get(second);
+    if (found !== undefined && others.length === 0) return found;
+    const texts = second === undefined ? [first] : [first, second, ...others];
+    const made = hashOf(sha256, ...texts);
+    if (texts.length < 3 && texts.every((text) => text.length <= CACHED_CHARS)) keep(made, first, second);
     return made;
   };
 }

@@ -6,7 +6,7 @@ import { lookAtNodes } from './nodes-rows.ts';
 import { type Store, scattered } from './store.ts';
 import { type LocalWait, type LocalWaits } from './waiters-local.ts';
 import { matchesCaller, satisfied, type NewWaiter } from '../../core/commands/command.ts';
-import { decodeLive, readOfLive } from './commands/live.ts';
+import { decodeLive, readOfLive } from './commands/get.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { RedisParts } from './parts.ts';
 import { commandParts, type CommandParts } from './commands/parts.ts';
@@ -42,7 +42,7 @@ async function attach(parts: CommandParts, key: CommandKey, request: NewWaiter):
     const { answer, at } = await changeCommand<AttachResult>(parts, {
       key,
       given: { wait: wait.number },
-      known: () => knownCommand(parts, key),
+      known: (failed) => knownCommand(parts, key, failed),
       first: commandReads(parts, key),
       run: (rules) => rules.attach(key, request),
       ...{ grows: true, chars: 1_000 },
@@ -64,7 +64,7 @@ async function remove(parts: CommandParts, key: CommandKey, rpcId: string): Prom
   await changeCommand(parts, {
     key,
     given: { wait: wait.number },
-    known: () => knownCommand(parts, key),
+    known: (failed) => knownCommand(parts, key, failed),
     first: commandReads(parts, key),
     run: (_rules, tx) => tx.unwait(key, wait.request),
     ...{ grows: false, chars: 1_000 },

@@ -20,15 +20,7 @@ import {
 } from '../link/platform.ts';
 import { RelayLink, upFrame, type LinkFrame } from '../link/link.ts';
 import { Commands, type CommandFrame } from './commands.ts';
-import {
-  Deliverer,
-  SiteRefusedError,
-  fits,
-  refusalError,
-  retryMs,
-  type EndReport,
-  type Refused,
-} from './ends.ts';
+import { Deliverer, SiteRefusedError, fits, refusalError, retryMs, type EndReport, type Refused } from './ends.ts';
 import { ActionRegistry } from './registry.ts';
 import {
   Reporter,

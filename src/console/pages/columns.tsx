@@ -125,8 +125,9 @@ export const LINK_COLUMNS: readonly Column<LinkRowFragment>[] = [
   { head: 'Instance', class: 'nw c-off', cell: ({ instanceId }) => instanceId && <ShortId id={instanceId} /> },
 ];
 
-function whatOf({ kind, link, instanceId }: LinkRowFragment) {
+function whatOf({ kind, link, instanceId, error }: LinkRowFragment) {
   const cause = link?.cause;
+  if (kind === 'RELAY_AWAY') return error?.message ?? 'The relay was stopped and started again';
   if (kind === 'LINK_REPLACED') return 'Replaced by a newer link';
   if (kind === 'LINK_CLOSED') return `Closed${cause ? `: ${CAUSE[cause]}` : ''}`;
   if (!link?.previousInstanceId) return 'Opened';
@@ -134,7 +135,8 @@ function whatOf({ kind, link, instanceId }: LinkRowFragment) {
 }
 
 function openFor({ link }: LinkRowFragment) {
-  const ms = link?.openMs ?? null;
+  if (!link) return <Nil why="no link" />;
+  const ms = link.openMs;
   return ms === null ? <Nil why="it opened here" /> : duration(ms);
 }
 

@@ -90,7 +90,7 @@ function ChooseUser() {
 
 const KINDS: readonly MessageKind[] = [
   ...(['COMMAND', 'PROGRESS', 'RESULT', 'ERROR', 'LATE_RESULT', 'EVENT', 'CANCEL'] as const),
-  ...(['LINK_OPENED', 'LINK_CLOSED', 'LINK_REPLACED'] as const),
+  ...(['LINK_OPENED', 'LINK_CLOSED', 'LINK_REPLACED', 'RELAY_AWAY'] as const),
 ];
 const MESSAGE_FILTERS: readonly Filter[] = [
   { name: 'kind', label: 'Kind', choices: choicesOf(KINDS) },

@@ -18,6 +18,8 @@ export type LinkMessageKind = (typeof LINK_KINDS)[number];
 export const MESSAGE_KINDS = [
   ...(['command', 'progress', 'result', 'error', 'cancel', 'event', 'late_result'] as const),
   ...LINK_KINDS,
+  // A row of a link history, too, but of no link: the relay had been away, and started on its data directory.
+  'relay_away',
 ] as const;
 export type MessageKind = (typeof MESSAGE_KINDS)[number];
 

@@ -20,27 +20,33 @@ import {
 
 export type Users = ReturnType<typeof createUsers>;
 
+const NONE: readonly ObservedSource[] = [];
+
 /** Creates the API of users: those that have a connection or a stream. */
 export function createUsers(deps: Deps) {
   const { backend, clock, cursors } = deps;
   const { connections, history } = backend;
-  const many = (requester: Requester, given: readonly string[]): MaybePromise<readonly (UserView | null)[]> => {
-    const known = given.map((user) => knownUser(requester, user));
-    const ids = [...new Set(known.filter((userId) => userId !== null))];
-    if (ids.length === 0) return known.map(() => null);
+  /** Reads users that the requester may see. Their views are in the order of the ids. */
+  const read = (requester: Requester, ids: readonly string[]): MaybePromise<readonly (UserView | null)[]> => {
     const asksForItself = requirePrincipal(requester).kind === 'user';
+    const view = (
+      row: UserRow,
+      gaps: readonly ObservedSource[],
+      silent: readonly ObservedSource[],
+    ): UserView | null => {
+      const isObserved = row.connections > 0 || row.streams > 0 || gaps.length > 0;
+      if (!isObserved && !asksForItself) return null;
+      return viewOf(row, silent.length === 0 ? gaps : [...gaps, ...silent], clock.now());
+    };
     const found = both(connections.ofUsers(ids, 1), history.ofUsers(ids, 1), (byConnection, byStream) =>
-      ids.map((userId, i) => ({ userId, live: byConnection[i]?.total ?? 0, streams: byStream[i] })),
+      ids.map((userId, i) => {
+        const { total: streams = 0, gaps = NONE } = byStream[i] ?? {};
+        return { row: { userId, connections: byConnection[i]?.total ?? 0, streams }, gaps };
+      }),
     );
-    return both(found, silentSources(deps, 'connections'), (users, silent) => {
-      const views = users.map(({ userId, live, streams }): UserView | null => {
-        const user = { userId, connections: live, streams: streams?.total ?? 0 };
-        const gaps = streams?.gaps ?? [];
-        const isObserved = user.connections > 0 || user.streams > 0 || gaps.length > 0;
-        return isObserved || asksForItself ? viewOf(user, [...gaps, ...silent], clock.now()) : null;
-      });
-      return known.map((userId) => (userId === null ? null : (views[ids.indexOf(userId)] ?? null)));
-    });
+    return both(found, silentSources(deps, 'connections'), (rows, silent) =>
+      rows.map(({ row, gaps }) => view(row, gaps, silent)),
+    );
   };
   return {
     /** Lists the users that have a connection or a stream, in order of user id. Admin only. */
@@ -59,10 +65,19 @@ export function createUsers(deps: Deps) {
      * Returns the summary of a user, for an administrator or the user itself. Null if the requester is another user.
      * For an administrator null also means that nothing is known of the user.
      */
-    get: (requester: Requester, userId: string): MaybePromise<UserView | null> =>
-      thenDo(many(requester, [userId]), ([user = null]) => user),
+    get(requester: Requester, given: string): MaybePromise<UserView | null> {
+      const userId = knownUser(requester, given);
+      return userId === null ? null : thenDo(read(requester, [userId]), (views) => views[0] ?? null);
+    },
     /** Does the same as `get`, for several users together, in order. */
-    many,
+    many(requester: Requester, given: readonly string[]): MaybePromise<readonly (UserView | null)[]> {
+      const known = given.map((user) => knownUser(requester, user));
+      const ids = [...new Set(known.filter((userId) => userId !== null))];
+      if (ids.length === 0) return known.map(() => null);
+      return thenDo(read(requester, ids), (views) =>
+        known.map((userId) => (userId === null ? null : (views[ids.indexOf(userId)] ?? null))),
+      );
+    },
   };
 }
 
@@ -99,12 +114,12 @@ function merge(page: PageRequest, byConnection: Scan<Counted>, byStream: Scan<Co
   return { rows, next, gaps: [...byConnection.gaps, ...byStream.gaps] };
 }
 
-function viewOf({ userId, ...counts }: UserRow, gaps: readonly ObservedSource[], asOf: number): UserView {
+function viewOf(row: UserRow, gaps: readonly ObservedSource[], asOf: number): UserView {
   return {
-    id: userId,
-    connectionCount: counts.connections,
-    streamCount: counts.streams,
-    completeness: completenessOf(sourcesOf(counts, gaps, asOf)),
+    id: row.userId,
+    connectionCount: row.connections,
+    streamCount: row.streams,
+    completeness: completenessOf(sourcesOf(row, gaps, asOf)),
   };
 }
 
@@ -119,10 +134,10 @@ function totals(users: readonly UserView[]): Counts {
  * Returns one source for connections and one for streams. The stores count all rows, so a count is incomplete only if
  * its source has a gap. Each silent node is one more source.
  */
-function sourcesOf(counts: Counts, gaps: readonly ObservedSource[], asOf: number): ObservedSource[] {
-  const own = (['connections', 'streams'] as const).map((source) => {
+function sourcesOf({ connections, streams }: Counts, gaps: readonly ObservedSource[], asOf: number): ObservedSource[] {
+  const own = (source: 'connections' | 'streams', count: number): ObservedSource => {
     const gap = gaps.find((one) => one.source === source && one.nodeId === null);
-    return { ...(gap ?? observed(source, asOf, 0)), observed: counts[source] };
-  });
-  return [...own, ...gaps.filter(({ nodeId }) => nodeId !== null)];
+    return gap ? { ...gap, observed: count } : observed(source, asOf, count);
+  };
+  return [own('connections', connections), own('streams', streams), ...gaps.filter(({ nodeId }) => nodeId !== null)];
 }

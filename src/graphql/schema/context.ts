@@ -51,16 +51,11 @@ export class Context {
   readonly signal: HangUp | undefined;
   /** What this operation has read of the store, remembered until the next event of a subscription. */
   readonly reading: DocumentReading;
-  /**
-   * Must have completed before payloads of `subject` are shown. For an administrator, it writes one audit row per
-   * context and subject; it throws `audit_unavailable`, and `forbidden` if administrators may not read payloads here.
-   * For any other requester it does nothing: access to own payloads is not audited.
-   */
-  readonly readPayload: (subject: AuditSubject) => MaybePromise<void>;
   readonly updates: CallUpdates | undefined;
   readonly notes: RequestNotes | undefined;
   readonly trace: TraceContext | undefined;
   readonly #asks: Asks;
+  #readPayload: ReadPayload | null = null;
   #loaders: Forgets[] | null = null;
   #budget: AnswerBudget | null = null;
 
@@ -74,7 +69,12 @@ export class Context {
     this.updates = updates;
     this.notes = notes;
     this.trace = trace;
-    this.readPayload = requester?.kind === 'admin' ? readOnce(core, requester, notes) : () => {};
+  }
+
+  /** Created when it is used: few requests read payloads. */
+  get readPayload(): ReadPayload {
+    const { core, requester, notes } = this;
+    return (this.#readPayload ??= requester?.kind === 'admin' ? readOnce(core, requester, notes) : () => {});
   }
 
   /** The bytes that the lists of this answer may still hold. */
@@ -99,8 +99,15 @@ export class Context {
   }
 }
 
+/**
+ * Must have completed before payloads of `subject` are shown. For an administrator, it writes one audit row per context
+ * and subject; it throws `audit_unavailable`, and `forbidden` if administrators may not read payloads here. For any
+ * other requester it does nothing: access to own payloads is not audited.
+ */
+type ReadPayload = (subject: AuditSubject) => MaybePromise<void>;
+
 /** Creates a `readPayload` that writes one audit row per subject, however many fields show the subject's payloads. */
-function readOnce(core: Core, requester: Principal, notes: RequestNotes | undefined): Context['readPayload'] {
+function readOnce(core: Core, requester: Principal, notes: RequestNotes | undefined): ReadPayload {
   const rows = new Map<string, MaybePromise<void>>();
   return (subject) => {
     const key = canonicalJson(subject);

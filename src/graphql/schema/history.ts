@@ -50,6 +50,8 @@ const MessageKindEnum = wireEnum<MessageKind>('MessageKind', 'What a retained me
     'A client link ended, and no newer link of the client had taken over. Only in the stream `<user>/links`.',
   link_replaced:
     'A newer link of the same client took over from a link that was up. Only in the stream `<user>/links`.',
+  relay_away:
+    'The relay had been away, and started on its data directory. Its message id names the time of the last record before. `error` says how the relay had ended; null: it was stopped in order. Only in the stream `<user>/links` of users whose clients were connected in the last minute before.',
 });
 
 const MessageOrderEnum = wireEnum<MessageOrder>('MessageOrder', 'The order in which messages are listed.', {

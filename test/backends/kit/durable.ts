@@ -1,7 +1,7 @@
 /** Opens the backend with a data directory for tests, and starts it again as after a kill. */
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { openBatchFile, type BatchFile, type OpenFile } from '../../../src/backends/journal/files.ts';
 import { openData, type DataOptions, type OpenData } from '../../../src/backends/journal/open.ts';
 import type { MemoryOptions } from '../../../src/backends/memory/backend.ts';
@@ -67,12 +67,18 @@ export class Disk {
   /** Whether syncs wait for `finishSyncs`. */
   held = false;
   syncFault: Error | null = null;
+  /** The names of the files that were synced while the caller waited. */
+  readonly syncedNow: string[] = [];
   readonly #syncs: (() => void)[] = [];
 
   readonly open: OpenFile = (path): BatchFile => {
     const file = openBatchFile(path);
     return {
-      ...{ path, close: () => file.close(), syncNow: () => file.syncNow() },
+      ...{ path, close: () => file.close() },
+      syncNow: () => {
+        this.syncedNow.push(basename(path));
+        file.syncNow();
+      },
       get size() {
         return file.size;
       },

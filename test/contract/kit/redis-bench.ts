@@ -19,6 +19,8 @@ import { FakeClock, settle } from '../../kit/clock.ts';
 import type { Bench } from './bench.ts';
 
 const programs = loadPrograms();
+/** Whether each act of a call is decided on its own, unless a test says so or otherwise. */
+const CAREFUL = process.env['CALLBOARD_TEST_CAREFUL'] === '1';
 const { sha256: relaySha256 } = createCrypto('test');
 
 export type RedisBench = Bench & {
@@ -101,6 +103,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     streamMessages: 10_000,
     leaseMs: 365 * 24 * 3600_000,
     waits: createLocalWaits(),
+    careful: CAREFUL,
     ...limits,
   };
   const rooms = createRedisRooms(parts) as Backend;

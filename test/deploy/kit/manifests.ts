@@ -12,6 +12,7 @@ const KUBERNETES = join(ROOT, 'deploy', 'kubernetes');
 /** The module of the package `kubernetes-models` with the type and the schema of each kind of object in deploy/. */
 const MODULES: Readonly<Record<string, string>> = {
   'v1/ConfigMap': 'v1/ConfigMap',
+  'v1/PersistentVolumeClaim': 'v1/PersistentVolumeClaim',
   'v1/Service': 'v1/Service',
   'apps/v1/StatefulSet': 'apps/v1/StatefulSet',
   'apps/v1/Deployment': 'apps/v1/Deployment',

@@ -38,7 +38,8 @@ export const READERS: readonly Reader[] = [
       'kubernetes/base/disruption-budget.yaml': ['maxUnavailable: 1', 'maxUnavailable: [1]'],
       'kubernetes/base/network-policy.yaml': ['policyTypes: [Ingress, Egress]', 'policyTypes: Ingress'],
       'kubernetes/base/kustomization.yaml': ['policy.json', 'policies.json'],
-      'kubernetes/overlays/direct/kustomization.yaml': ['CALLBOARD_SPILL_DIR', 'CALLBOARD_SPILL_DIRECTORY'],
+      'kubernetes/overlays/direct/kustomization.yaml': ['CALLBOARD_DATA_DIR', 'CALLBOARD_DATA_DIRECTORY'],
+      'kubernetes/overlays/direct/volume-claim.yaml': ['[ReadWriteOnce]', 'ReadWriteOnce'],
       'kubernetes/overlays/shared/kustomization.yaml': ['redis-url', 'redis-address'],
     },
   },
@@ -72,7 +73,7 @@ export const READERS: readonly Reader[] = [
     by: 'the relay reads the settings of the service, and the socket is where it listens by default',
     read: readUnits,
     notices: {
-      'systemd/callboard.service': ['Environment=CALLBOARD_AUDIT_FILE', 'Environment=CALLBOARD_AUDITFILE'],
+      'systemd/callboard.service': ['Environment=CALLBOARD_DATA_DIR', 'Environment=CALLBOARD_DATADIR'],
       'systemd/callboard.socket': ['127.0.0.1:4400', '127.0.0.1:4401'],
     },
   },
@@ -126,8 +127,8 @@ function readSettings(objects: readonly KubernetesObject[], secrets: ReadonlyMap
     if (volume.secret) for (const [file, text] of secrets) files.set(posix.join(mountPath, file), text);
   }
   const environment = Object.fromEntries(container.env.map(({ name, value }) => [name, value]));
-  const { spillDir, audit } = configOf(environment, files);
-  for (const path of [spillDir, audit.file]) {
+  const { spillDir, dataDir, audit } = configOf(environment, files);
+  for (const path of [spillDir, dataDir, audit.file]) {
     const mount = container.volumeMounts.find(({ mountPath }) => path?.startsWith(`${mountPath}/`));
     if (path !== null && (!mount || mount.readOnly)) throw new Error(`no writable volume has ${path}`);
   }

@@ -12,8 +12,8 @@ import { DEDUP_TTL_MS } from '../../../core/limits.ts';
 import { rowText } from '../history-rows.ts';
 import type { boundsOfPartition } from '../shares.ts';
 import { listOf, type ReadCommand, type Reply } from '../types.ts';
-import type { Entry } from './entry.ts';
-import type { Held } from './held.ts';
+import type { Store } from '../store.ts';
+import type { Entry, Held } from './entry.ts';
 import type { ReadHash, StreamOf, Tick } from './tick.ts';
 
 const NUL = '\0';
@@ -45,11 +45,35 @@ export type Remembered = {
   readonly epochs: Map<string, string>;
   /** How many commands of a client wait, by name of the client, as the last answer said. */
   readonly waiting: Map<string, number>;
+  /** Clients whose connection this process has just changed, by name of the client, until it moves their queues. */
+  readonly seen: Map<string, SeenQueue>;
+};
+
+/** What an act that moves a client's queue compares of the client. */
+type QueueOwner = {
+  /** The client's link as its HASH has it (see link-words.ts); '' for none. */
+  readonly link: string;
+  /** The epoch of its connection, and the revision of the actions that it advertises over it. */
+  readonly advertised: readonly [epoch: string, revision: string];
+};
+
+/** A client as the act left it that changed its connection. `fields`: how many fields its HASH has besides the link. */
+export type SeenQueue = QueueOwner & { readonly fields: number };
+
+/** The part of a client's queue that an act moves, as this process expects it or has read it. */
+export type QueuePart = QueueOwner & {
+  /** `whole`: the queue moves in one act; `first`: the act only binds the client; `next`: the act moves a part. */
+  readonly kind: 'whole' | 'first' | 'next';
+  /** Whether no further command moves that was listed. */
+  readonly isLast: boolean;
+  readonly commands: readonly Held[];
+  /** The ids of all live commands that were listed. */
+  readonly listed: readonly string[];
 };
 
 /** What the transactions of a process have in common. */
 export type TransactionParts = {
-  readonly hash: (...texts: readonly string[]) => string;
+  readonly hash: Store['hash'];
   readonly sha256: (text: string) => string;
   readonly windowMs: number;
   readonly retentionMs: number;
@@ -85,8 +109,11 @@ export type Reads = ReadonlyMap<string, Reply>;
 
 /** What one act is given besides its arguments. */
 export type Given = {
-  /** What this process expects of the client and the command; null: all is read. */
-  readonly known: { readonly client?: ExpectedClient; readonly command?: Held } | null;
+  /**
+   * What this process expects of the client and the command, or has read of the queue that the act moves; null: all is
+   * read.
+   */
+  readonly known: { readonly client?: ExpectedClient; readonly command?: Held; readonly queue?: QueuePart } | null;
   readonly reads: Reads;
   /** The text of the request of a new command. */
   readonly text?: string | undefined;
@@ -102,8 +129,8 @@ export type Given = {
   readonly without?: string | undefined;
   /** How many commands the act is about, by what was read. */
   readonly size?: number;
-  /** Whether the act is decided again, because Redis had something else. */
-  readonly again?: boolean;
+  /** Whether the lease of the link's node is over by the clock of Redis. */
+  readonly isDead?: boolean;
 };
 
 export function readName(command: ReadCommand): string {

@@ -1,8 +1,85 @@
-/** A command in the transaction of one act: as it was read or remembered, and as the act leaves it. */
+/**
+ * Commands over Redis as this process holds them: the cache of live ones, from which the next act on them is decided
+ * without a read, and a command in the transaction of one act.
+ */
 import type { Command } from '../../../core/commands/command.ts';
 import type { HeldCommand, Progress } from '../../../core/commands/transaction.ts';
-import { heldCommand, type Held } from './held.ts';
-import { commandOf, endedRequest, fieldOf, splitRecord, stateText } from './record.ts';
+import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import { commandOf, endedRequest, extrasOf, splitRecord, stateText, textsOf, type StateExtras } from './record.ts';
+
+/** A live command as this process last read or wrote it. */
+export type Held = {
+  readonly command: Command;
+  /** What the state of the record has besides the command. */
+  readonly extras: StateExtras;
+  /** The text of the record's request (see record.ts). */
+  readonly request: string;
+  /** The waiters of the command, as the text in its client's HASH; null if they are not known. */
+  readonly waits: string | null;
+  /** The command's params as JSON; null if they are not known. */
+  readonly params: string | null;
+};
+
+/**
+ * The most commands in the cache, and the most characters. The oldest are dropped; each drop costs a slower act later.
+ */
+const MOST = 20_000;
+const MOST_CHARS = 32 * 1024 * 1024;
+
+/** The memory that a decoded command takes besides its texts, estimated in characters. */
+const COMMAND_CHARS = 2_000;
+
+type HeldTexts = Pick<Held, 'request' | 'waits' | 'params'> & { readonly state: string };
+
+/** Decodes a live command from the texts of its record. */
+export function heldCommand({ state, request, waits, params }: HeldTexts): Held {
+  const texts = { state: textsOf(state), request: textsOf(request) };
+  return { command: commandOf(texts), extras: extrasOf(texts.state), request, waits, params };
+}
+
+/**
+ * Live commands whose records this process knows. A missing or outdated entry does no harm: Redis compares what an act
+ * was decided by, and if it differs the act is decided again by what is read.
+ */
+export interface HeldCommands {
+  get(key: CommandKey): Held | undefined;
+  put(key: CommandKey, held: Held): void;
+  drop(key: CommandKey): void;
+}
+
+/** Creates an empty cache. `most`: the most commands in it. */
+export function createHeldCommands(most = MOST): HeldCommands {
+  const known = new Map<string, Held>();
+  let chars = 0;
+  const remove = (name: string): void => {
+    const held = known.get(name);
+    if (!held) return;
+    known.delete(name);
+    chars -= sizeOf(held);
+  };
+  return {
+    get: (key) => known.get(nameOf(key)),
+    put(key, held) {
+      const name = nameOf(key);
+      remove(name);
+      known.set(name, held);
+      chars += sizeOf(held);
+      for (const oldest of known.keys()) {
+        if (known.size <= most && chars <= MOST_CHARS) break;
+        remove(oldest);
+      }
+    },
+    drop: (key) => remove(nameOf(key)),
+  };
+}
+
+function sizeOf({ request, waits, params }: Held): number {
+  return request.length + COMMAND_CHARS + (waits?.length ?? 0) + (params?.length ?? 0);
+}
+
+function nameOf({ userId, clientId, commandId }: ClientKey & CommandKey): string {
+  return `${userId}\0${clientId}\0${commandId}`;
+}
 
 type Added = {
   readonly request: string;
@@ -11,7 +88,10 @@ type Added = {
   readonly queuedBytes: number;
 };
 
-/** Only the transaction of the act changes an entry. */
+/**
+ * A command in the transaction of one act: as it was read or remembered, and as the act leaves it. Only the transaction
+ * changes it.
+ */
 export class Entry implements HeldCommand {
   command: Command;
   queuedOn: string | null;
@@ -35,34 +115,25 @@ export class Entry implements HeldCommand {
   readonly isNew: boolean;
   /** What was known of the command before the act; of a new command, its request and params. */
   readonly held: Held;
-  /** How the text in Redis begins. No other state that this command had or will have begins like that. */
-  readonly start: string;
-  /** The place in the client's queue; '' for a new command. Only Redis knows that of a new one. */
-  readonly place: string;
-  readonly #rev: number;
 
-  private constructor(held: Held, command: Command, { span, isNew }: { span: string | null; isNew: boolean }) {
-    const field = (name: Parameters<typeof fieldOf>[1]): string => fieldOf(held.texts.state, name);
+  private constructor(held: Held, { span, isNew }: { readonly span: string | null; readonly isNew: boolean }) {
+    const { command, extras, waits } = held;
     this.held = held;
     this.command = command;
     this.span = span;
     this.isNew = isNew;
-    this.waits = held.waits;
-    this.queuedOn = field('queuedOn') || null;
-    this.markedBy = field('markedBy') || null;
-    const rows = field('progressRows');
-    this.progress = rows === '' ? null : { rows: Number(rows), at: Number(field('progressRowAt')) };
-    this.queuedBytes = Number(field('queuedBytes'));
-    this.forgetAt = field('forgetAt') === '' ? null : Number(field('forgetAt'));
-    this.resultIn = field('resultIn');
-    this.place = field('place');
-    this.#rev = Number(field('rev'));
-    this.start = `${field('rev')}\0${field('admittedAt')}\0`;
+    this.waits = waits;
+    this.queuedOn = extras.queuedOn;
+    this.markedBy = extras.markedBy;
+    this.progress = extras.progress;
+    this.queuedBytes = extras.queuedBytes;
+    this.forgetAt = extras.forgetAt;
+    this.resultIn = extras.resultIn;
   }
 
   /** A live command as this process remembers it. */
   static live(held: Held): Entry {
-    return new Entry(held, commandOf(held.texts), { span: null, isNew: false });
+    return new Entry(held, { span: null, isNew: false });
   }
 
   /** A live command that was read. */
@@ -73,30 +144,41 @@ export class Entry implements HeldCommand {
   /** The record of an ended command. `span`: the key that has it. */
   static ended(whole: string, span: string): Entry {
     const held = heldCommand({ ...splitRecord(whole), waits: '', params: null });
-    return new Entry(held, commandOf(held.texts), { span, isNew: false });
+    return new Entry(held, { span, isNew: false });
   }
 
   /** A command that the act adds. */
   static added(command: Command, { request, params, markedBy, queuedBytes }: Added): Entry {
-    const held = heldCommand({ state: '', request, waits: '', params });
-    const entry = new Entry(held, command, { span: null, isNew: true });
-    entry.queuedOn = command.nodeId;
-    entry.markedBy = markedBy;
-    entry.queuedBytes = queuedBytes;
-    return entry;
+    const of = { queuedOn: command.nodeId, markedBy, queuedBytes };
+    const extras = { rev: 0, place: '', forgetAt: null, resultIn: '', progress: null, ...of };
+    return new Entry({ command, extras, request, waits: '', params }, { span: null, isNew: true });
+  }
+
+  /** The place in the client's queue; '' for a new command. Only Redis knows that of a new one. */
+  get place(): string {
+    return this.held.extras.place;
+  }
+
+  /** How the text in Redis begins. No other state that this command had or will have begins like that. */
+  get start(): string {
+    return `${this.held.extras.rev}\0${this.held.command.admittedAt}\0`;
   }
 
   /** Returns the text of the state after the act. `place`: that of a new command, which only Redis knows. */
   state(place = this.isNew ? '0' : this.place): string {
+    return stateText(this.command, this.#extras(place));
+  }
+
+  #extras(place: string): StateExtras {
     const { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes } = this;
-    const more = { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes };
-    return stateText(this.command, { rev: this.#revAfter(), place, ...more });
+    return { rev: this.#revAfter(), place, queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes };
   }
 
   /** An act that changes nothing writes nothing, so the next revision is left to the act that does. */
   #revAfter(): number {
+    const { rev } = this.held.extras;
     if (this.isNew) return this.command.version;
-    return this.isChanged ? this.#rev + 1 : this.#rev;
+    return this.isChanged ? rev + 1 : rev;
   }
 
   /** Returns the whole text of the record after the act. */
@@ -108,9 +190,8 @@ export class Entry implements HeldCommand {
    * Returns the command as this process remembers it after the act. `place`: as Redis answered it; '' if it did not.
    */
   remembered(place: string): Held {
-    const { held } = this;
-    const state = this.isNew && place !== '' ? this.state(place) : this.state();
-    const { request, params } = held;
-    return heldCommand({ state, request, waits: this.waits, params }, { request: held.texts.request });
+    const { command, held, waits } = this;
+    const extras = this.#extras(this.isNew ? place || '0' : this.place);
+    return { command, extras, request: held.request, waits, params: held.params };
   }
 }

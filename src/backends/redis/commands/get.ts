@@ -5,8 +5,8 @@ import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { liveIds, liveRead } from './link-words.ts';
 import { nameArgs } from './parts.ts';
 import type { RedisParts } from '../parts.ts';
-import { decodeCommandOr, retained } from './record.ts';
-import { listOf } from '../types.ts';
+import { decodeCommand, decodeCommandOr, retained } from './record.ts';
+import { listOf, type ReadCommand, type Reply } from '../types.ts';
 import { scattered, type Store } from '../store.ts';
 /** The most records that one act reads as they are stored. Such a call takes 2 to 5 ms (see `read` in commands.lua). */
 export const READ_BATCH = 256;
@@ -75,6 +75,18 @@ export async function readNamed(
     const command = decodeCommandOr(records[i] ?? null);
     return command && retained(command, { now, retentionMs });
   });
+}
+
+/** Returns the Redis command that reads the state and the request of a live command in this partition. */
+export function readOfLive(store: Store, partition: number, key: CommandKey): ReadCommand {
+  const [client, commandId] = nameArgs(store, key);
+  return ['HMGET', store.key(partition, 'client', client), `s${commandId}`, `a${commandId}`];
+}
+
+/** Decodes the command in a reply to `readOfLive`; null if it is not live. */
+export function decodeLive(reply: Reply | undefined): Command | null {
+  const [state, request] = listOf(reply);
+  return typeof state === 'string' && typeof request === 'string' ? decodeCommand(state + request) : null;
 }
 
 /** Lists the keys of a client's commands that have not ended. */

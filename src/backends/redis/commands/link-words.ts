@@ -7,10 +7,8 @@ import type { Binding } from '../../../core/commands/stores.ts';
 import type { Move, MovingQueue } from '../../../core/commands/transaction.ts';
 import type { ClientKey } from '../../../core/ids.ts';
 import { listOf, textOr, type ReadCommand, type Reply } from '../types.ts';
-import { ActWords } from './act-words.ts';
-import { Entry } from './entry.ts';
-import { fieldOf } from './record.ts';
-import type { ReadHash } from './tick.ts';
+import { ActWords, type QueuePart, type SeenQueue } from './act-words.ts';
+import { Entry, heldCommand, type Held } from './entry.ts';
 
 /**
  * The most commands that one act moves. Each may add a row to the same block of history, which has at most 64 rows.
@@ -42,14 +40,7 @@ function linkText({ nodeId, epoch, instanceId, revision, upTo, moved }: StoredLi
   return [nodeId, epoch, instanceId, revision, upTo, moved, ''].join('\0');
 }
 
-/** Returns the first reads of an act that moves a queue. `client` and `connection`: the keys of the client. */
-export function queueReads(client: string, connection: string): readonly ReadCommand[] {
-  return [linkRead(client), liveRead(client), advertisedRead(connection)];
-}
-
-function linkRead(client: string): ReadCommand {
-  return ['HGET', client, 'b'];
-}
+// Reads a queue.
 
 /** Returns the read that lists the live commands of a client, which `liveIds` takes from its answer. */
 export function liveRead(client: string): ReadCommand {
@@ -61,31 +52,144 @@ export function liveIds(reply: Reply | undefined): readonly string[] {
   return states.map((field) => String(field).slice(1));
 }
 
+function linkRead(client: string): ReadCommand {
+  return ['HGET', client, 'b'];
+}
+
+/** Returns the read of these commands, whose answer `heldIn` decodes. */
+function commandsRead(client: string, ids: readonly string[]): readonly ReadCommand[] {
+  return ids.length === 0 ? [] : [['HMGET', client, ...ids.flatMap((id) => [`s${id}`, `a${id}`, `w${id}`])]];
+}
+
+/** Decodes those commands that are live. */
+function heldIn(reply: Reply | undefined): readonly Held[] {
+  const values = listOf(reply);
+  const found: Held[] = [];
+  for (let i = 0; i < values.length; i += 3) {
+    const [state, request] = [values[i], values[i + 1]];
+    if (typeof state !== 'string' || typeof request !== 'string') continue;
+    found.push(heldCommand({ state, request, waits: textOr(values[i + 2]) ?? '', params: null }));
+  }
+  return found;
+}
+
+/** The most fields that the HASH of a client with a short queue has besides the link. */
+const SHORT_FIELDS = 4 * MOVED_AT_ONCE + 2;
+
+type Reading = {
+  readonly read: (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
+  /** Lists the live commands of the client, as `commands-queue` of commands.lua does. */
+  readonly list: () => Promise<Reply>;
+  /** The keys of the client's HASH and of its connection. */
+  readonly client: string;
+  readonly connection: string;
+  readonly isUp: boolean;
+  /** What is expected of the client; null: nothing. */
+  readonly seen: SeenQueue | null;
+};
+
+/** The live commands of a client when they were listed. `waiting`: those that move, in the order of their places. */
+type Listing = {
+  readonly waiting: readonly { readonly id: string; readonly place: number }[];
+  readonly running: readonly string[];
+  readonly all: readonly string[];
+};
+
+/**
+ * Reads a client's queue for the acts that move it. A client that was just seen without commands is not read. A short
+ * queue is read whole. A long one is listed once, after the client was bound, and each part is read before it moves.
+ */
+export class QueueReader {
+  readonly #of: Reading;
+  #seen: SeenQueue | null;
+  #isRepeated = false;
+  #listing: Listing | null = null;
+  /** The last place of the parts that have moved, and of the part that moves now. */
+  #moved = -1;
+  #moving = -1;
+  #isLast = false;
+
+  constructor(of: Reading) {
+    this.#of = of;
+    this.#seen = of.seen;
+  }
+
+  /**
+   * Returns what the next act is decided by. `begun`: whether an act has passed; `failed`: whether the act is decided
+   * again.
+   */
+  async next(begun: boolean, failed: boolean): Promise<QueuePart> {
+    const { read, client, connection, isUp } = this.#of;
+    if (begun) return this.#next(failed);
+    const seen = this.#seen;
+    this.#seen = null;
+    const none = { commands: [], listed: [] };
+    if (seen?.fields === 0) return { ...seen, ...none, kind: 'whole', isLast: true };
+    if (seen && isUp && seen.fields > SHORT_FIELDS) return { ...seen, ...none, kind: 'first', isLast: false };
+    const isRepeated = this.#isRepeated;
+    this.#isRepeated = true;
+    const [link, keys, connected] = await read([linkRead(client), liveRead(client), advertisedRead(connection)]);
+    const [epoch = '', revision = ''] = listOf(connected).map((value) => textOr(value) ?? '');
+    const owner = { link: textOr(link) ?? '', advertised: [epoch, revision] } as const;
+    const all = liveIds(keys);
+    if (!isRepeated && all.length <= MOVED_AT_ONCE) {
+      const [found] = await read(commandsRead(client, all));
+      return { ...owner, kind: 'whole', isLast: true, commands: heldIn(found), listed: all };
+    }
+    return isUp ? { ...owner, ...none, kind: 'first', isLast: false } : this.#next(failed);
+  }
+
+  async #next(failed: boolean): Promise<QueuePart> {
+    const { read, client, isUp } = this.#of;
+    if (!failed) this.#moved = this.#moving;
+    // The end of a link is over once a further listing finds no command that is queued for it.
+    if (!failed && this.#isLast) [this.#listing, this.#moved] = [null, -1];
+    for (;;) {
+      const listing = (this.#listing ??= await this.#list());
+      const left = listing.waiting.filter(({ place }) => place > this.#moved);
+      const part = left.slice(0, MOVED_AT_ONCE);
+      this.#isLast = left.length <= MOVED_AT_ONCE;
+      this.#moving = part.at(-1)?.place ?? this.#moved;
+      const ids = [...part.map(({ id }) => id), ...(this.#isLast && isUp ? listing.running : [])];
+      const [link, found] = await read([linkRead(client), ...commandsRead(client, ids)]);
+      const commands = heldIn(found);
+      if (commands.length > 0 || this.#isLast) {
+        const owner = { link: textOr(link) ?? '', advertised: ['', ''] } as const;
+        return { ...owner, kind: 'next', isLast: this.#isLast, commands, listed: listing.all };
+      }
+      this.#moved = this.#moving;
+    }
+  }
+
+  async #list(): Promise<Listing> {
+    const { list, isUp } = this.#of;
+    const texts = String((await list()) ?? '').split('\0');
+    const live: { readonly id: string; readonly place: number; readonly stage: string }[] = [];
+    for (let i = 0; i + 2 < texts.length; i += 3) {
+      const [id = '', place = '', stage = ''] = [texts[i], texts[i + 1], texts[i + 2]];
+      live.push({ id, place: Number(place), stage });
+    }
+    const waiting = live.filter(({ stage }) => moves(stage, isUp)).sort((a, b) => a.place - b.place);
+    const running = live.filter(({ stage }) => !moves(stage, true)).map(({ id }) => id);
+    return { waiting, running, all: live.map(({ id }) => id) };
+  }
+}
+
 function advertisedRead(connection: string): ReadCommand {
   return ['HMGET', connection, 'epoch', 'rev'];
 }
 
+// Moves a queue.
+
 /** A part of a client's queue, and the link that the client had before the act. */
-type Part = {
-  readonly text: string;
+type Part = QueuePart & {
   readonly before: StoredLink | null;
   /** Whether the client had the link that the act is about. */
   readonly isBound: boolean;
   readonly isUp: boolean;
-  /** `whole`: the queue moves in one act; `first`: the act only binds the client; `next`: the act moves a part. */
-  readonly kind: 'whole' | 'first' | 'next';
-  readonly isLast: boolean;
-  /** The last place of the part, if it is not the last one. */
+  /** The last place of the part. */
   readonly moved: string;
-  /** The ids of all live commands that were read. */
-  readonly all: readonly string[];
 };
-
-/** What decides whether a command belongs to a part. */
-type Position = { readonly place: string; readonly stage: string };
-
-/** The commands that an act reads whole. `moved`: the last place of a part that is not the last one. */
-type Chosen = { readonly ids: readonly string[]; readonly isLast: boolean; readonly moved: string };
 
 /** The words of an act that moves commands between links. */
 export class LinkWords extends ActWords {
@@ -101,92 +205,52 @@ export class LinkWords extends ActWords {
   }
 
   /**
-   * Reads the commands of a client that the act moves. A short queue moves in one act, during which no other command
+   * Returns the commands of a client that the act moves. A short queue moves in one act, during which no other command
    * may be admitted. A long queue moves in parts, and so does a short one if that failed. Before the first part an act
    * binds the client to a link that comes up. A client whose link goes down is unbound with the part that seems to be
    * the last one, and then parts follow until no command is queued.
    */
   moving(key: ClientKey, { binding: reported, link, begun = false }: Move): MovingQueue<Entry> {
+    const { queue } = this.given.known ?? {};
+    if (!queue) throw new Error('The queue that moves was not read.');
     const client = this.clientHash(key);
-    const text = textOr(this.read(linkRead(client.key))) ?? '';
+    const { link: text, kind, isLast, listed } = queue;
     this.tick.equal(this.act, client, 'b', text);
     const before = parseLink(text);
     const binding = before && { ...before, epoch: Number(before.epoch) };
     const isUp = link !== 'down';
-    const all = liveIds(this.read(liveRead(client.key)));
-    const isWhole = !begun && this.given.again !== true && all.length <= MOVED_AT_ONCE;
-    const isBound = binding?.epoch === reported.epoch;
-    const part = { text, before, isBound, isUp, all };
-    const none = { binding, waiting: [], arrived: [], running: [] };
+    const none = { binding, waiting: [], arrived: [], running: [], isLast };
     // Another act has moved the last part, or the client has another link.
     if (isUp && begun && !before?.moved) return { ...none, isLast: true };
-    if (isUp && !begun && !isWhole) {
-      this.#part = { ...part, kind: 'first', isLast: false, moved: '0' };
-      return { ...none, isLast: false };
-    }
-    const after = isUp && begun ? Number(before?.moved) : -1;
-    const isNext = ({ place, stage }: Position): boolean =>
-      isUp ? isWaiting(stage) && Number(place) > after : stage === 'queued';
-    const { ids, isLast, moved } = this.#choose(client, all, isNext);
-    this.#part = { ...part, kind: isWhole ? 'whole' : 'next', isLast, moved };
-    const entries = this.#readEntries(client, ids).sort((a, b) => Number(a.place) - Number(b.place));
-    const next = entries.filter(({ place, command: { stage } }) => isNext({ place, stage }));
+    const entries = queue.commands.map((command) => Entry.live(command));
+    const next = entries
+      .filter(({ command: { stage } }) => moves(stage, isUp))
+      .sort((a, b) => Number(a.place) - Number(b.place));
     const running = entries.filter(({ command }) => isLast && isUp && wasDispatched(command));
     // Commands that an earlier instance runs are only reported.
     const own = running.filter(({ command }) => command.boundInstanceId === reported.instanceId);
+    // As long as the last command of a part waits, no new command gets a place before it.
     for (const { command, start } of [...next, ...own])
       this.tick.starts(this.act, client, `s${command.commandId}`, start);
-    if (isWhole) this.tick.only(this.act, client, fieldsOfStates(all));
+    if (kind === 'whole') this.tick.only(this.act, client, fieldsOfStates(listed));
+    const isBound = binding?.epoch === reported.epoch;
+    const moved = kind === 'first' ? '0' : (next.at(-1)?.place ?? before?.moved ?? '');
+    this.#part = { ...queue, before, isBound, isUp, moved };
     this.entries.push(...next, ...running);
     const upTo = isUp && begun ? Number(before?.upTo) : Infinity;
     const hasArrived = ({ place, command: { stage } }: Entry): boolean => Number(place) > upTo && stage === 'queued';
     const waiting = next.filter((entry) => !hasArrived(entry));
-    return { binding, waiting, arrived: next.filter(hasArrived), running, isLast };
-  }
-
-  /**
-   * Chooses the live commands that the act reads whole: all of a short queue. Of a long queue the states are read
-   * first. Then the act reads the next part and, with the last one, the commands that were dispatched.
-   */
-  #choose(client: ReadHash, all: readonly string[], isNext: (of: Position) => boolean): Chosen {
-    if (all.length <= MOVED_AT_ONCE) return { ids: all, isLast: true, moved: '' };
-    const states = listOf(this.read(['HMGET', client.key, ...fieldsOfStates(all)]));
-    const live = all.flatMap((id, i) => {
-      // The place and the stage are among the first fields. A long queue is listed for each of its parts.
-      const texts = String(states[i] ?? '').split('\0', 5);
-      const [place, stage] = [fieldOf(texts, 'place'), fieldOf(texts, 'stage')];
-      return stage === '' ? [] : [{ id, place, stage, start: `${texts.slice(0, 2).join('\0')}\0` }];
-    });
-    const next = live.filter(isNext).sort((a, b) => Number(a.place) - Number(b.place));
-    const running = live.filter(({ stage }) => !isWaiting(stage));
-    const idsOf = (some: typeof live): readonly string[] => some.map(({ id }) => id);
-    if (next.length <= MOVED_AT_ONCE) return { ids: idsOf([...next, ...running]), isLast: true, moved: '' };
-    const part = next.slice(0, MOVED_AT_ONCE);
-    const last = part.at(-1);
-    // As long as the last command of the part waits, no new command gets a place before it.
-    if (last) this.tick.starts(this.act, client, `s${last.id}`, last.start);
-    return { ids: idsOf(part), isLast: false, moved: last?.place ?? '' };
-  }
-
-  #readEntries(client: ReadHash, ids: readonly string[]): Entry[] {
-    if (ids.length === 0) return [];
-    const fields = ids.flatMap((id) => [`s${id}`, `a${id}`, `w${id}`]);
-    const values = listOf(this.read(['HMGET', client.key, ...fields]));
-    return ids.flatMap((_, i) => {
-      const [state, request, waits] = values.slice(3 * i, 3 * i + 3);
-      if (typeof state !== 'string' || typeof request !== 'string') return [];
-      return Entry.read({ state, request, waits: textOr(waits) ?? '' });
-    });
+    return { ...none, waiting, arrived: next.filter(hasArrived), running };
   }
 
   /**
    * Binds the client whose queue the act moves. Until the last part the link says how far the queue has moved. With the
-   * last part, commands that were admitted for the link since the queue was read are posted to its node.
+   * last part, commands that were admitted for the link since the queue was listed are posted to its node.
    */
   bind(key: ClientKey, binding: Binding | null): void {
     const part = this.#part;
     if (!part) return;
-    const { before, kind, isLast, moved, all } = part;
+    const { before, kind, isLast, moved, listed } = part;
     const client = this.clientHash(key);
     const hash = this.hashOfClient(key);
     const bound = (nodeId: string): string => this.tick.key('bound', nodeId);
@@ -195,7 +259,7 @@ export class LinkWords extends ActWords {
     const { nodeId, instanceId } = binding;
     const epoch = String(binding.epoch);
     if (before?.nodeId !== nodeId) this.write(['SADD', bound(nodeId)], [hash]);
-    const revision = kind === 'next' && before ? before.revision : this.#advertised(hash, epoch);
+    const revision = kind === 'next' && before ? before.revision : this.#advertised(hash, epoch, part);
     const link = { nodeId, epoch, instanceId, revision };
     if (kind === 'first') {
       // Only Redis knows the last place of the queue.
@@ -205,16 +269,14 @@ export class LinkWords extends ActWords {
     }
     const places = isLast ? { upTo: '', moved: '' } : { upTo: before?.upTo ?? '', moved };
     const text = linkText({ ...link, ...places });
-    if (text !== part.text) this.write(['HSET', client.key], ['b', text]);
+    if (text !== part.link) this.write(['HSET', client.key], ['b', text]);
     const mailbox = kind === 'next' && isLast ? this.mailboxOf(nodeId) : null;
-    if (mailbox !== null) this.tick.late(this.act, client, { mailbox, key, states: fieldsOfStates(all) });
+    if (mailbox !== null) this.tick.late(this.act, client, { mailbox, key, states: fieldsOfStates(listed) });
   }
 
   /** Returns the revision of the actions that a client advertises over the link with this epoch; '' if it has none. */
-  #advertised(hashOfClient: string, epoch: string): string {
+  #advertised(hashOfClient: string, epoch: string, { advertised: [of, revision] }: QueuePart): string {
     const connection = this.tick.hash(this.tick.key('conn', hashOfClient));
-    const read = listOf(this.read(advertisedRead(connection.key)));
-    const [of = '', revision = ''] = read.map((value) => textOr(value) ?? '');
     this.tick.equal(this.act, connection, 'epoch', of);
     this.tick.equal(this.act, connection, 'rev', revision);
     return of === epoch ? revision : '';
@@ -225,6 +287,7 @@ function fieldsOfStates(ids: readonly string[]): readonly string[] {
   return ids.map((id) => `s${id}`);
 }
 
-function isWaiting(stage: string): boolean {
-  return stage === 'queued' || stage === 'admitted';
+/** Whether a live command in this stage moves when its client's link comes up or goes down. */
+function moves(stage: string, isUp: boolean): boolean {
+  return stage === 'queued' || (isUp && stage === 'admitted');
 }

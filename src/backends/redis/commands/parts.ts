@@ -4,7 +4,7 @@ import { LINK_MESSAGES, STREAMS_PER_USER, TERMINAL_MS } from '../../../core/limi
 import type { RedisParts } from '../parts.ts';
 import type { Store } from '../store.ts';
 import { createLocalWaits, type LocalWaits } from '../waiters-local.ts';
-import { createHeldCommands, type HeldCommands } from './held.ts';
+import { createHeldCommands, type HeldCommands } from './entry.ts';
 import { createTransactions, type Transactions } from './transactions.ts';
 
 export type CommandParts = {

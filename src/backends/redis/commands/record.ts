@@ -88,7 +88,7 @@ const OPTIONAL = ['contextId', 'labelKind', 'labelName', 'labelVersion', 'answer
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST, ...OPTIONAL].map((name, at) => [name, at]));
 
 /** Returns a field of a state that was split into its fields. */
-export function fieldOf(fields: readonly string[], name: (typeof STATE)[number]): string {
+function fieldOf(fields: readonly string[], name: (typeof STATE)[number]): string {
   return fields[PLACES.get(name) ?? -1] ?? '';
 }
 
@@ -105,7 +105,7 @@ export function splitRecord(whole: string): { readonly state: string; readonly r
 }
 
 /** The fields of a record as texts, in the orders of STATE and REQUEST. */
-export type RecordTexts = { readonly state: readonly string[]; readonly request: readonly string[] };
+type RecordTexts = { readonly state: readonly string[]; readonly request: readonly string[] };
 
 /** Splits the text of a state or of a request into its fields. */
 export function textsOf(text: string): readonly string[] {
@@ -150,7 +150,9 @@ export function encodeCommand(command: Command): string {
 
 /** What the state of a record has besides core's Command. */
 export type StateExtras = {
+  /** Grows with every write. Together with `admittedAt` it tells apart all states that a command ever has. */
   readonly rev: number;
+  /** The place in the client's queue. */
   readonly place: string;
   readonly queuedOn: string | null;
   readonly markedBy: string | null;
@@ -163,16 +165,61 @@ export type StateExtras = {
 /** Encodes the state of a record, in the order of STATE. */
 export function stateText(c: Command, more: StateExtras): string {
   const json = (value: unknown): string => (value === null ? '' : JSON.stringify(value));
-  return `${[
-    ...[more.rev, c.admittedAt, more.place, c.version, c.stage, c.lastProvenStage, c.outcome, c.execution],
-    ...[c.terminalAt, c.attempts, c.lateResults, c.connectDeadline, c.deadline, c.expectedInstanceId, c.nodeId],
-    ...[more.queuedOn, c.recoveredFromNodeId, c.queuedAt, c.boundInstanceId, c.dispatchedAt, more.markedBy],
-    ...[c.acknowledgedAt, c.reason?.replaceAll('\0', ''), json(c.error), c.cancelRequestedAt, more.forgetAt],
-    ...[c.sightings.length === 0 ? '' : json(c.sightings), json(c.firstLate), more.resultIn],
-    ...[more.progress?.rows, more.progress?.at, more.queuedBytes > 0 ? more.queuedBytes : ''],
-  ]
-    .map((value) => value ?? '')
-    .join('\0')}\0`;
+  const reason = c.reason?.replaceAll('\0', '');
+  const sightings = c.sightings.length === 0 ? '' : json(c.sightings);
+  const { rev, place, queuedOn, markedBy, forgetAt, resultIn, progress } = more;
+  const queuedBytes = more.queuedBytes > 0 ? more.queuedBytes : '';
+  // `join` writes null and undefined as ''.
+  const fields = [
+    rev,
+    c.admittedAt,
+    place,
+    c.version,
+    c.stage,
+    c.lastProvenStage,
+    c.outcome,
+    c.execution,
+    c.terminalAt,
+    c.attempts,
+    c.lateResults,
+    c.connectDeadline,
+    c.deadline,
+    c.expectedInstanceId,
+    c.nodeId,
+    queuedOn,
+    c.recoveredFromNodeId,
+    c.queuedAt,
+    c.boundInstanceId,
+    c.dispatchedAt,
+    markedBy,
+    c.acknowledgedAt,
+    reason,
+    json(c.error),
+    c.cancelRequestedAt,
+    forgetAt,
+    sightings,
+    json(c.firstLate),
+    resultIn,
+    progress?.rows,
+    progress?.at,
+    queuedBytes,
+  ];
+  return `${fields.join('\0')}\0`;
+}
+
+/** Returns what a state, split into its fields, has besides the command. */
+export function extrasOf(state: readonly string[]): StateExtras {
+  const [rows, forgetAt] = [fieldOf(state, 'progressRows'), fieldOf(state, 'forgetAt')];
+  return {
+    rev: Number(fieldOf(state, 'rev')),
+    place: fieldOf(state, 'place'),
+    queuedOn: fieldOf(state, 'queuedOn') || null,
+    markedBy: fieldOf(state, 'markedBy') || null,
+    forgetAt: forgetAt === '' ? null : Number(forgetAt),
+    resultIn: fieldOf(state, 'resultIn'),
+    progress: rows === '' ? null : { rows: Number(rows), at: Number(fieldOf(state, 'progressRowAt')) },
+    queuedBytes: Number(fieldOf(state, 'queuedBytes')),
+  };
 }
 
 /** Encodes these fields and, after them, the optional fields that have values. */
@@ -252,14 +299,9 @@ function callerOf(text: (name: string) => string): CommandCaller {
 }
 
 /**
- * Decodes a command that ended just now, for its waiters: the result counts as present even if there was no room to
- * store it.
+ * Decodes the record of a command that ended just now, for its waiters: the result counts as present even if there was
+ * no room to store it.
  */
-export function endedCommandOf(texts: RecordTexts): Command {
-  return { ...commandOf(texts), resultExpired: false };
-}
-
-/** Decodes the text of a record as `endedCommandOf` does. */
 export function decodeEnded(record: Fields): Command {
   return { ...decodeCommand(record), resultExpired: false };
 }

@@ -20,7 +20,7 @@ import type { Attempt } from '../../../core/commands/rules.ts';
 import type { Move } from '../../../core/commands/transaction.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
 import { clientStream } from '../../../core/history/message.ts';
-import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import { clientKeyText, type ClientKey, type CommandKey } from '../../../core/ids.ts';
 import type { JsonText } from '../../../core/json.ts';
 import type { RefusedShare } from '../../../core/shares/shares.ts';
 import { revisionOf } from '../connections-rows.ts';
@@ -28,10 +28,10 @@ import type { RedisParts } from '../parts.ts';
 import type { Store } from '../store.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
 import { commandParts, nameArgs, type CommandParts } from './parts.ts';
-import { callerFields, encodeRequest, fieldOf, requestField, retained } from './record.ts';
+import { callerFields, encodeRequest, retained } from './record.ts';
 import type { ExpectedClient, Given } from './act-words.ts';
-import { queueReads } from './link-words.ts';
-import { amountsRead, clientRead, contextReads, liveReads } from './transaction.ts';
+import { QueueReader } from './link-words.ts';
+import { amountsRead, clientRead, contextReads, liveReads, paramsRead } from './transaction.ts';
 import type { Act, Done, Failure } from './transactions.ts';
 
 /** The most characters of a history row besides its payload. */
@@ -130,17 +130,19 @@ async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string)
   const done = await transactions.run<AdmitResult>({
     key: request,
     given: { text, wait, seen: seen ? seenText(store, seen) : undefined },
-    known: () => client && { client },
+    known(failed) {
+      // If only the number of waiting commands differed, the rest of what is expected is still so.
+      const waiting = failed?.reason === 'differs' ? Number(failed.value) : NaN;
+      if (failed && !(waiting > 0)) return null;
+      if (failed) transactions.remembered.waiting.set(name, waiting);
+      return client && { client };
+    },
     first: admissionReads(parts, request),
     run: (rules) => rules.admit(request),
     grows: true,
     chars: text.length + 2 * (params?.length ?? 0),
     rowChars: (kept.payload?.length ?? 0) + ROW_CHARS,
     refused: (failure) => refusalOf(failure, request),
-    expectAgain(waiting) {
-      transactions.remembered.waiting.set(name, waiting);
-      return client && { client };
-    },
   });
   const { answer, entries } = done;
   const [entry] = entries;
@@ -210,21 +212,22 @@ async function preview(parts: CommandParts, question: AdmitQuestion): Promise<Ad
 async function dispatch(parts: CommandParts, key: CommandKey, { binding, attempt }: Attempt): Promise<DispatchResult> {
   const { store, held } = parts;
   const client = { binding, link: `${binding.nodeId}\0${binding.epoch}\0` };
-  const known = (): Given['known'] => {
-    const command = held.get(key);
-    if (!command || command.params === null || fieldOf(command.texts.state, 'stage') !== 'queued') return null;
-    return requestField(command.texts.request, 'contextId') === '' ? { client, command } : null;
+  const known = (failed: Failure | null): Given['known'] => {
+    const command = failed ? undefined : held.get(key);
+    return command?.command.stage === 'queued' && command.command.contextId === undefined ? { client, command } : null;
   };
   const [hash] = nameArgs(store, key);
+  const partition = store.partitionOfUser(key.userId);
   const ofCommand = commandReads(parts, key);
   const { answer } = await changeCommand<DispatchResult>(parts, {
     key,
     given: {},
     known,
-    first: (keyOf, partition) => [
+    besides: ({ command }) => (command?.params === null ? [paramsRead(store.key(partition, 'client', hash), key)] : []),
+    first: (keyOf) => [
       ...ofCommand(keyOf, partition),
       clientRead(keyOf(partition, 'client', hash)),
-      ['HGET', keyOf(partition, 'client', hash), `p${key.commandId}`],
+      paramsRead(keyOf(partition, 'client', hash), key),
     ],
     run: (rules) => rules.dispatch(key, { binding, attempt }),
     ...{ grows: false, chars: 1_000 },
@@ -236,7 +239,7 @@ async function report(parts: CommandParts, key: CommandKey, reported: Report): P
   const { answer } = await changeCommand<ReportResult>(parts, {
     key,
     given: {},
-    known: () => knownCommand(parts, key),
+    known: (failed) => knownCommand(parts, key, failed),
     first: commandReads(parts, key),
     run: (rules) => rules.report(key, reported),
     ...{ grows: false, chars: 1_000, rowChars: (reported.kept?.payload?.length ?? 0) + ROW_CHARS },
@@ -244,8 +247,11 @@ async function report(parts: CommandParts, key: CommandKey, reported: Report): P
   return answer;
 }
 
-/** Returns what this process remembers of a command, if it knows who waits for it. */
-export function knownCommand({ held }: CommandParts, key: CommandKey): Given['known'] {
+/**
+ * Returns what this process remembers of a command, if it knows who waits for it; null once Redis had something else.
+ */
+export function knownCommand({ held }: CommandParts, key: CommandKey, failed: Failure | null): Given['known'] {
+  if (failed) return null;
   const command = held.get(key);
   return command && command.waits !== null ? { command } : null;
 }
@@ -260,7 +266,7 @@ async function finish(parts: CommandParts, key: CommandKey, end: End): Promise<F
   const { answer } = await changeCommand<FinishResult>(parts, {
     key,
     given: { replies: true },
-    known: () => knownCommand(parts, key),
+    known: (failed) => knownCommand(parts, key, failed),
     first: commandReads(parts, key),
     run: (rules) => rules.finish(key, end),
     ...{ grows: false, chars: 1_000 + 2 * (payload?.length ?? 0), rowChars: (kept.payload?.length ?? 0) + ROW_CHARS },
@@ -275,7 +281,7 @@ async function settle(parts: CommandParts, key: CommandKey, settlement: Settleme
   const { answer } = await changeCommand<SettleResult>(parts, {
     key,
     given: {},
-    known: () => knownCommand(parts, key),
+    known: (failed) => knownCommand(parts, key, failed),
     first: commandReads(parts, key),
     run: (rules) => rules.settle(key, settlement),
     ...{ grows: false, chars: 1_000, rowChars: ROW_CHARS },
@@ -304,15 +310,15 @@ async function readResult(parts: CommandParts, key: CommandKey): Promise<JsonTex
  * fails, the next link of the client moves the rest, or the cleanup after the node does.
  */
 export async function moveQueue(parts: CommandParts, key: ClientKey, move: Move): Promise<RebindResult> {
-  const { store, transactions } = parts;
-  const hash = store.hash(key.userId, key.clientId);
+  const { transactions } = parts;
+  const reader = createQueueReader(parts, key, move.link);
   let requeued = 0;
   for (let begun = false; ; begun = true) {
     const done = await transactions.run({
       key: { ...key, commandId: '' },
       given: {},
-      known: () => null,
-      first: (keyOf, partition) => queueReads(keyOf(partition, 'client', hash), keyOf(partition, 'conn', hash)),
+      known: async (failed) => ({ queue: await reader.next(begun, failed !== null) }),
+      first: () => [],
       run: (rules, tx) => {
         const part = rules.rebind(key, { ...move, begun });
         return { ...part, more: tx.leavesMore };
@@ -324,6 +330,22 @@ export async function moveQueue(parts: CommandParts, key: ClientKey, move: Move)
     requeued += part.requeued;
     if (!more) return { ...part, requeued };
   }
+}
+
+function createQueueReader({ store, transactions }: CommandParts, key: ClientKey, link: Move['link']): QueueReader {
+  const { seen } = transactions.remembered;
+  const [name, hash] = [clientKeyText(key), store.hash(key.userId, key.clientId)];
+  const partition = store.partitionOfUser(key.userId);
+  const reader = new QueueReader({
+    read: store.read,
+    list: () => store.act(partition, 'commands-queue', [hash]),
+    client: store.key(partition, 'client', hash),
+    connection: store.key(partition, 'conn', hash),
+    isUp: link !== 'down',
+    seen: seen.get(name) ?? null,
+  });
+  seen.delete(name);
+  return reader;
 }
 
 /** Encodes the request of a new record, with the hashes that its keys are made of. */

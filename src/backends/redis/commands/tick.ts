@@ -6,9 +6,9 @@ import type { ClientKey } from '../../../core/ids.ts';
 import type { KeyKind } from '../keys.ts';
 import type { StoreFrame } from '../types.ts';
 
-/** What a tick needs of its partition. `start`: the tag of all keys, with a colon. */
+/** What a tick needs of its partition. `key`: returns the name of a key. */
 export type TickSettings = {
-  readonly start: string;
+  readonly key: (kind: KeyKind, part?: string, more?: string) => string;
   readonly retentionMs: number;
   readonly streamMessages: number;
   readonly streamsPerUser: number;
@@ -37,7 +37,11 @@ type Sum = { sum: number; come: number; index: string };
 type Scope = Sum & { readonly key: string; readonly scope: string; readonly place: number; limit: number; go: number };
 /** `place`: the place among the numbers of the call, from 0. */
 type Counted = Sum & { readonly place: number; words: readonly string[] };
-type Share = Sum & { readonly words: readonly string[]; readonly over: readonly [string, string] };
+type Share = Sum & {
+  readonly of: ShareOf;
+  readonly words: readonly string[];
+  readonly over: readonly [string, string];
+};
 type Waiting = { readonly slot: string; index: string; readonly words: string[] };
 /** Where commands are posted that were admitted after a queue was read. `states`: the fields that were read. */
 type Late = { readonly mailbox: string; readonly key: ClientKey; readonly states: readonly string[] };
@@ -110,9 +114,12 @@ export class Tick {
   readonly #unknown: string[][] = [];
   readonly #scopes = new Map<string, Scope>();
   readonly #numbers = new Map<string, Counted>();
-  readonly #shares = new Map<string, Share>();
+  /** The shares, by the hash of their user. */
+  readonly #shares = new Map<string, Share[]>();
   readonly #counters = new Map<string, Sum & { readonly words: readonly string[] }>();
-  readonly #writes = new Map<string, Write>();
+  /** The commands by key, and all of them in their order. */
+  readonly #writes = new Map<string, Write[]>();
+  readonly #ordered: Write[] = [];
   readonly #last: Write[] = [];
   readonly #links: string[][] = [];
   readonly #late: string[][] = [];
@@ -127,8 +134,8 @@ export class Tick {
   }
 
   /** Returns the name of a key, in the form that keys.ts describes. */
-  key(kind: KeyKind, ...parts: readonly string[]): string {
-    return [this.settings.start + kind, ...parts].join(':');
+  key(kind: KeyKind, part?: string, more?: string): string {
+    return this.settings.key(kind, part, more);
   }
 
   /** Returns a HASH of which fields are read. */
@@ -228,22 +235,25 @@ export class Tick {
 
   share(act: number, of: ShareOf, by: number): void {
     if (by === 0) return;
+    const held = this.#shareOf(of);
+    add(held, by);
+    held.index += `${act}:${by} `;
+  }
+
+  #shareOf(of: ShareOf): Share {
     const { letter, uh, span, bound, over = ['', ''] } = of;
+    const ofUser = this.#shares.get(uh) ?? [];
+    const known = ofUser.find((one) => one.of.letter === letter && one.of.span === span && one.of.bound === bound);
+    if (known) return known;
     const own = `${letter}:${uh}`;
     const ofSpan = span === '' ? '' : `${span}:${uh}`;
     const [guarantee, total] = bound ?? [-1, null];
-    const name = [letter, uh, span, guarantee].join(NUL);
-    const held = this.#shares.get(name) ?? {
-      words: [letter, own, ofSpan, String(guarantee), String(total ?? -1)],
-      over,
-      sum: 0,
-      come: 0,
-      index: '',
-    };
-    this.#shares.set(name, held);
-    for (const field of [letter, own, ...(ofSpan === '' ? [] : [ofSpan])]) this.meta.fields.add(field);
-    add(held, by);
-    held.index += `${act}:${by} `;
+    this.meta.fields.add(letter).add(own);
+    if (ofSpan !== '') this.meta.fields.add(ofSpan);
+    const words = [letter, own, ofSpan, String(guarantee), String(total ?? -1)];
+    const made = { of, words, over, sum: 0, come: 0, index: '' };
+    if (ofUser.push(made) === 1) this.#shares.set(uh, ofUser);
+    return made;
   }
 
   /** Adds 1 to a field of a HASH. */
@@ -255,13 +265,24 @@ export class Tick {
     held.index += sign(act, 2);
   }
 
-  /** Adds words of an act to the command that begins with `start`. */
+  /** Adds words of an act to the command that begins with `start`: its name, its key, and more if it needs that. */
   write(act: number, start: readonly string[], words: readonly string[]): void {
-    const name = start.join(NUL);
-    const held = this.#writes.get(name) ?? { start, words: [], index: '' };
-    this.#writes.set(name, held);
+    const held = this.#writeOf(start);
     for (const word of words) held.words.push(word);
     held.index += sign(act, words.length + 1);
+  }
+
+  #writeOf(start: readonly string[]): Write {
+    const [, key = ''] = start;
+    const ofKey = this.#writes.get(key) ?? [];
+    const known = ofKey.find(
+      (one) => one.start.length === start.length && one.start.every((word, i) => word === start[i]),
+    );
+    if (known) return known;
+    const made = { start, words: [], index: '' };
+    if (ofKey.push(made) === 1) this.#writes.set(key, ofKey);
+    this.#ordered.push(made);
+    return made;
   }
 
   /** Adds a command for all acts, after the other writes. It may be repeated. */
@@ -340,52 +361,37 @@ export class Tick {
     part(this.#leases, this.#leases.size);
     part(this.#deadlines, this.#deadlines.length);
     part(this.#unknown, this.#unknown.length);
-    out.push(this.key('scopes'));
-    part(
-      [...this.#scopes.values()].map((one) => [
-        ...[one.key, one.scope, String(one.limit), String(one.come), String(one.go), one.index],
-      ]),
-      this.#scopes.size,
-    );
-    part(
-      [...this.#numbers.values()].map((one) => [...one.words, String(one.sum), String(one.come), one.index]),
-      this.#numbers.size,
-    );
-    part(
-      [...this.#shares.values()].map((one) => [
-        ...[...one.words, String(one.sum), String(one.come), one.index, ...one.over],
-      ]),
-      this.#shares.size,
-    );
-    part(
-      [...this.#counters.values()].map((one) => [...one.words, String(one.sum), one.index]),
-      this.#counters.size,
-    );
-    const writes = [...this.#writes.values(), ...this.#last];
-    part(
-      writes.map(({ start, words, index }) => [
-        ...[String(start.length), String(words.length), index],
-        ...start,
-        ...words,
-      ]),
-      writes.length,
-    );
+    out.push(this.key('scopes'), String(this.#scopes.size));
+    for (const { key, scope, limit, come, go, index } of this.#scopes.values())
+      out.push(key, scope, String(limit), String(come), String(go), index);
+    out.push(String(this.#numbers.size));
+    for (const { words, sum, come, index } of this.#numbers.values())
+      out.push(...words, String(sum), String(come), index);
+    const shares = [...this.#shares.values()].flat();
+    out.push(String(shares.length));
+    for (const { words, sum, come, index, over } of shares)
+      out.push(...words, String(sum), String(come), index, ...over);
+    out.push(String(this.#counters.size));
+    for (const { words, sum, index } of this.#counters.values()) out.push(...words, String(sum), index);
+    out.push(String(this.#ordered.length + this.#last.length));
+    for (const writes of [this.#ordered, this.#last])
+      for (const { start, words, index } of writes) {
+        out.push(String(start.length), String(words.length), index, ...start);
+        for (const word of words) out.push(word);
+      }
     part(this.#links, this.#links.length);
     part(this.#late, this.#late.length);
-    part(
-      [...this.#waiting.values()].map(({ slot, index, words }) => [slot, String(index.length), index, ...words]),
-      this.#waiting.size,
-    );
-    part(
-      [...this.#streams.values()].map(({ words, renewal, rows, ids, marks, acts }) => {
-        const isMarked = marks.some((mark) => mark !== '');
-        return [
-          ...[...words, String(rows.length), acts, String(renewal.length), isMarked ? '1' : ''],
-          ...[...renewal, ...rows, ...ids, ...(isMarked ? marks : [])],
-        ];
-      }),
-      this.#streams.size,
-    );
+    out.push(String(this.#waiting.size));
+    for (const { slot, index, words } of this.#waiting.values()) {
+      out.push(slot, String(index.length), index);
+      for (const word of words) out.push(word);
+    }
+    out.push(String(this.#streams.size));
+    for (const { words, renewal, rows, ids, marks, acts } of this.#streams.values()) {
+      const isMarked = marks.some((mark) => mark !== '');
+      out.push(...words, String(rows.length), acts, String(renewal.length), isMarked ? '1' : '');
+      out.push(...renewal, ...rows, ...ids, ...(isMarked ? marks : []));
+    }
     return out;
   }
 }

@@ -113,13 +113,16 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     return viewOf(key, link, { binding: this.#bindingOf(link), waiting: Number(waiting ?? 0) });
   }
 
-  /** Returns the link that a text describes; null if there is none, or the lease of its node is over. */
+  /**
+   * Returns the link that a text describes; null if there is none, or the lease of its node is over. If the clock of
+   * the relay is behind, Redis says that it is.
+   */
   #bindingOf(text: string): Binding | null {
     const link = parseLink(text);
     if (!link) return null;
     const { nodeId, instanceId, epoch } = link;
     const lease = this.read(['ZSCORE', this.tick.key('nodes'), nodeId]);
-    if (lease !== null && Number(lease) <= this.now) return null;
+    if (lease !== null && (this.given.isDead === true || Number(lease) <= this.now)) return null;
     this.tick.lease(this.act, nodeId);
     return { nodeId, instanceId, epoch: Number(epoch) };
   }
@@ -139,7 +142,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   params({ held, command }: Entry): JsonText | null {
     if (held.params !== null) return trustJson(held.params);
-    const params = this.read(['HGET', this.clientHash(command).key, `p${command.commandId}`]);
+    const params = this.read(paramsRead(this.clientHash(command).key, command));
     return typeof params === 'string' ? trustJson(params) : null;
   }
 
@@ -436,6 +439,8 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   /** Adds the words that write the commands as the act leaves them. Called once, after the rule. */
   close(): void {
     for (const entry of this.entries) this.#close(entry);
+    const { nodeId } = this.parts.caller;
+    this.#postNames(this.entries.filter(({ offeredTo, isNew }) => offeredTo === nodeId && !isNew));
   }
 
   #close(entry: Entry): void {
@@ -448,15 +453,21 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     if (entry.isNew && command.dispatchedAt === null) this.#enqueue(entry, client);
     else if (span !== null && entry.isChanged) this.write(['HSET', span], [this.nameOf(command), entry.whole()]);
     else if (entry.isChanged || entry.isNew) this.write(['HSET', client.key], [`s${command.commandId}`, entry.state()]);
-    if (offeredTo === null || entry.isNew) return;
-    if (offeredTo === this.parts.caller.nodeId) return this.#postName(offeredTo, command);
+    if (offeredTo === null || offeredTo === this.parts.caller.nodeId || entry.isNew) return;
     const waits = entry.waits === null || entry.waits === '' ? [] : ['waits', entry.waits];
     this.postTo(offeredTo, ['kind', 'command', 'state', entry.state(), 'request', held.request, ...waits]);
   }
 
-  /** Posts a command to the calling node, which keeps the record, so the row only names the command. */
-  #postName(nodeId: string, { userId, clientId, commandId }: CommandKey): void {
-    this.post(nodeId, { kind: 'command', key: { userId, clientId, commandId } });
+  /**
+   * Posts commands of a client to the calling node. That keeps the records, so one row names all of the commands (see
+   * `decodeRows`).
+   */
+  #postNames(entries: readonly Entry[]): void {
+    const [first] = entries;
+    if (!first) return;
+    const { userId, clientId } = first.command;
+    const commandId = entries.map(({ command }) => command.commandId).join(NUL);
+    this.post(this.parts.caller.nodeId, { kind: 'command', key: { userId, clientId, commandId } });
   }
 
   /** Writes a new command that waits, with its place in the queue, and posts it to the node of the client's link. */
@@ -475,7 +486,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
       const params = held.params !== null && utf8Length(held.params) <= CARRIED_BYTES ? held.params : '';
       return this.tick.wait(this.act, client, [...words, box, held.request, entry.waits ?? '', params, floor]);
     }
-    if (nodeId !== null) this.#postName(nodeId, command);
+    if (nodeId !== null) this.#postNames([entry]);
     this.tick.wait(this.act, client, [...words, '', '', '', '', floor]);
   }
 
@@ -493,6 +504,11 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 /** Returns the reads of a live command: its state, request and waits. `client`: the key of its client. */
 export function liveReads(client: string, { commandId }: CommandKey): readonly [ReadCommand] {
   return [['HMGET', client, `s${commandId}`, `a${commandId}`, `w${commandId}`]];
+}
+
+/** Returns the read of a live command's params. `client`: the key of its client. */
+export function paramsRead(client: string, { commandId }: CommandKey): ReadCommand {
+  return ['HGET', client, `p${commandId}`];
 }
 
 /** Returns the read of a client: its link, and how many commands wait. */

@@ -6,6 +6,7 @@
 import { CommandRules } from '../../../core/commands/rules.ts';
 import { LINK_STREAM } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
+import type { MaybePromise } from '../../../core/maybe-promise.ts';
 import type { Clock } from '../../../core/ports.ts';
 import type { ShareBounds } from '../../../core/shares/shares.ts';
 import { transactionPrograms } from '../program/program.ts';
@@ -51,9 +52,14 @@ export type Rules = CommandRules<Entry, ReturnType<RedisTransaction['client']>>;
 export type Act<T> = {
   /** Its acts run one after the other, in the order in which they were asked for. */
   readonly key: CommandKey;
-  readonly given: Omit<Given, 'reads' | 'known' | 'without'>;
-  /** Returns what this process expects; null: all is read. */
-  readonly known: () => Given['known'];
+  readonly given: Omit<Given, 'reads' | 'known' | 'without' | 'isDead'>;
+  /**
+   * Returns what the act is decided by: what this process expects, or has read for it; null: all is read. `failed`: why
+   * the act did not pass before; null for the first time.
+   */
+  readonly known: (failed: Failure | null) => MaybePromise<Given['known']>;
+  /** Returns what is read besides what is known. */
+  readonly besides?: (known: NonNullable<Given['known']>) => readonly ReadCommand[];
   /** What is read first if Redis must be read. */
   readonly first: (key: Store['key'], partition: number) => readonly ReadCommand[];
   readonly run: (rules: Rules, tx: RedisTransaction) => T;
@@ -66,8 +72,6 @@ export type Act<T> = {
   readonly rowChars?: number;
   /** Returns the answer for a guard that does not hold; null: the act is decided again. */
   readonly refused?: (failure: Failure) => T | null;
-  /** Called with a number of waiting commands that differs from the expected one. Returns what to expect now. */
-  readonly expectAgain?: (waiting: number) => Given['known'];
 };
 
 /** Why an act did not pass: a reason, and the value that differed or the share without room. */
@@ -106,8 +110,8 @@ type Asked = {
   readonly rowChars: number;
   readonly grows: boolean;
   readonly run: (tick: Tick, parts: TransactionParts) => RedisTransaction;
-  /** Null: the act is to be decided by what is read now. */
-  readonly done: (outcome: Outcome | null) => void;
+  /** Called with what became of the act. `Unread`: this must be read first. */
+  readonly done: (outcome: Outcome | Unread) => void;
   readonly failed: (error: unknown) => void;
 };
 type Way = keyof ReturnType<typeof transactionPrograms>;
@@ -117,7 +121,13 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const bounds = boundsOfPartition(store, parts.bounds);
   const programs = transactionPrograms();
   const queues = new Map<number, Asked[]>();
-  const remembered: Remembered = { opened: new Set(), renewed: new Map(), epochs: new Map(), waiting: new Map() };
+  const remembered: Remembered = {
+    opened: new Set(),
+    renewed: new Map(),
+    epochs: new Map(),
+    waiting: new Map(),
+    seen: new Map(),
+  };
   let since = 0;
   let ahead = 0;
   const forget = (): void => {
@@ -133,7 +143,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
   store.onVerdict(forget);
   const settingsOf = (partition: number, opens: boolean): TickSettings => ({
-    start: store.key(partition, 'meta').slice(0, -'meta'.length),
+    key: (kind, part, more) => store.key(partition, kind, part, more),
     retentionMs,
     streamMessages: parts.streamMessages,
     streamsPerUser: parts.streamsPerUser,
@@ -183,7 +193,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         } catch (error) {
           // What it has added to the tick cannot be taken back, so the tick is made again without it.
           unlearn(tick);
-          if (error instanceof Unread) one.done(null);
+          if (error instanceof Unread) one.done(error);
           else one.failed(error);
           return true;
         }
@@ -241,22 +251,22 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     queues.clear();
     for (const [partition, asked] of all) for (const part of partsOf(asked)) void send(partition, part, 'usual');
   };
-  const ask = (partition: number, of: Omit<Asked, 'done' | 'failed'>): Promise<Outcome | null> => {
+  const ask = (partition: number, of: Omit<Asked, 'done' | 'failed'>): Promise<Outcome | Unread> => {
     const queue = queues.get(partition) ?? [];
     if (queues.size === 0) setImmediate(flush);
     queues.set(partition, queue);
-    const { promise, resolve, reject } = Promise.withResolvers<Outcome | null>();
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome | Unread>();
     queue.push({ ...of, done: resolve, failed: (error) => reject(unavailable(error)) });
     return promise;
   };
 
-  /** Decides an act by what is known, or by `reads`, and sends it. Resolves to null if it must be decided again. */
-  const attempt = async <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | null> => {
+  /** Decides an act by what is known and read, and sends it. */
+  const attempt = async <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | Unread> => {
     const partition = store.partitionOfUser(act.key.userId);
     const made: { tx: RedisTransaction | null; answer: T | null } = { tx: null, answer: null };
     const { userId, clientId } = act.key;
     const client = `${userId}\0${clientId}`;
-    const times = Math.max(1, given.size ?? 1);
+    const times = Math.max(1, given.known?.queue?.commands.length ?? given.size ?? 1);
     const outcome = await ask(partition, {
       ...{ client, moves: act.moves ?? false, grows: act.grows },
       ...{ chars: times * act.chars, rowChars: times * (act.rowChars ?? 0) },
@@ -267,20 +277,24 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         return (made.tx = tx);
       },
     });
-    if (!outcome) return null;
+    if (outcome instanceof Unread) return outcome;
     if (outcome.count !== null) remembered.waiting.set(client, outcome.count);
     if (outcome.failure) return outcome.failure;
     return { ...outcome, answer: made.answer as T, entries: made.tx?.entries ?? [] };
   };
 
+  /** Returns these reads and further ones. */
+  const readMore = async (reads: Given['reads'], wanted: readonly ReadCommand[]): Promise<Given['reads']> => {
+    const replies = await store.read(wanted);
+    return new Map([...reads, ...wanted.map((command, i) => [readName(command), replies[i] ?? null] as const)]);
+  };
   /** Reads all that an act needs. Returns its answer if it changes nothing. */
-  const read = async <T>(act: Act<T>, of: Pick<Given, 'without' | 'again'>): Promise<Given | Done<T>> => {
+  const readAll = async <T>(act: Act<T>, of: Pick<Given, 'without' | 'isDead'>): Promise<Given | Done<T>> => {
     const partition = store.partitionOfUser(act.key.userId);
-    const reads = new Map<string, Reply>();
-    const given = { ...act.given, known: null, reads, ...of };
+    let reads = NO_READS;
     for (let wanted = act.first(store.key, partition); ;) {
-      const replies = await store.read(wanted);
-      wanted.forEach((command, i) => reads.set(readName(command), replies[i] ?? null));
+      reads = await readMore(reads, wanted);
+      const given = { ...act.given, known: null, reads, ...of };
       const tick = newTick(partition);
       try {
         // Nothing of this tick is sent, so what it registers is not remembered.
@@ -300,20 +314,30 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const run = async <T>(act: Act<T>): Promise<Done<T>> => {
     let without = '';
     let last: Failure | null = null;
-    let known = act.known();
+    let known = await act.known(null);
+    let reads = known && act.besides ? await readMore(NO_READS, act.besides(known)) : NO_READS;
+    let isDead: boolean = false;
     for (let tries = 0; tries < TRIES; tries++) {
-      const again = tries > 0;
-      const given = known ? { ...act.given, known, reads: NO_READS, without } : await read(act, { without, again });
+      const of: Pick<Given, 'without' | 'isDead'> = { without, isDead };
+      const given: Given | Done<T> = known ? { ...act.given, known, reads, ...of } : await readAll(act, of);
       if ('answer' in given) return given;
       const found = await attempt(act, given);
-      if (found && 'answer' in found) return found;
+      if ('answer' in found) return found;
+      if (found instanceof Unread) {
+        // What is known stays so, and what was missing is read.
+        if (found.commands.length === 0) known = null;
+        else if (known) reads = await readMore(reads, found.commands);
+        continue;
+      }
       last = found;
-      const refused = found && act.refused?.(found);
+      isDead ||= found.reason === 'dead';
+      const refused = act.refused?.(found);
       if (refused) return { answer: refused, entries: [], at: 0, place: '', trimmed: null };
-      if (found && isWithoutRoom(found)) without += found.value;
+      if (isWithoutRoom(found)) without += found.value;
       else {
-        const waiting = found?.reason === 'differs' ? Number(found.value) : NaN;
-        known = known && waiting > 0 && act.expectAgain ? act.expectAgain(waiting) : null;
+        // Once all was read, all is read again.
+        known = known && (await act.known(found));
+        reads = NO_READS;
       }
     }
     throw unavailable(new Error(`An act found something else ${TRIES} times, at last: ${JSON.stringify(last)}.`));

@@ -1,20 +1,15 @@
-/** Creates the folder of large payloads of a run: a small file system that can be filled and made read-only. */
+/** Creates a folder for a run that is a small file system, which can be filled and made read-only. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const MIB = 1024 * 1024;
-/** The minimum size of the folder's file system, in MiB. */
-const LEAST_MIB = 256;
 /** The number of attempts to mount the folder again, because it may still be in use. */
 const REMOUNTS = 50;
 
-/**
- * The directory in which the relays of a run keep large payloads. If the machine permits it, the directory is a small
- * file system of its own.
- */
-export type SpillFolder = Disposable & {
+/** A directory of a run. If the machine permits it, the directory is a small file system of its own. */
+export type SmallDisk = Disposable & {
   readonly path: string;
   /** Whether the folder is a separate file system, which has its own size and can be made read-only even for root. */
   readonly mounted: boolean;
@@ -24,10 +19,10 @@ export type SpillFolder = Disposable & {
   setWritable(writable: boolean): boolean;
 };
 
-/** Creates the folder. `bytes`: the size of the payloads that it must have room for. */
-export function makeSpillFolder(bytes: number): SpillFolder {
-  const size = Math.max(LEAST_MIB, Math.ceil((1.5 * bytes) / MIB));
-  const path = mkdtempSync(join(tmpdir(), 'callboard-faults-spill-'));
+/** Creates the folder. `bytes`: the size of its file system. */
+export function makeSmallDisk(bytes: number): SmallDisk {
+  const size = Math.ceil(bytes / MIB);
+  const path = mkdtempSync(join(tmpdir(), 'callboard-faults-disk-'));
   const mounted = run('mount', '-t', 'tmpfs', '-o', `size=${size}m`, 'tmpfs', path);
   return {
     path,
