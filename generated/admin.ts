@@ -55,6 +55,8 @@ export type CommandCallerKind =
   | 'ADMIN'
   /** A viewer of a site, through a grant of the session’s owner. */
   | 'GRANT'
+  /** An agent, over MCP, in the name of a user. */
+  | 'MCP'
   /** A user, for one of their own clients. */
   | 'USER';
 
@@ -109,7 +111,7 @@ export type DeliveryFilter = {
   admittedAfter?: string | null | undefined;
   /** Only commands admitted before this time, exclusive. */
   admittedBefore?: string | null | undefined;
-  /** Only commands invoked by this caller: the name of an administrator, the id of a user, or the id of a grant. */
+  /** Only commands invoked by this caller: the name of an administrator, the id of a user, the id of a grant, or the name of an agent’s program. */
   caller?: string | null | undefined;
   /** Only commands invoked by a caller of this kind. */
   callerKind?: CommandCallerKind | null | undefined;
@@ -305,7 +307,7 @@ export type PayloadState =
 
 /** Which waits to include. A wait must match every member that is given. */
 export type PendingRpcFilter = {
-  /** Only waits of this caller: the name of an administrator, the id of a user, or the id of a grant. */
+  /** Only waits of this caller: the name of an administrator, the id of a user, the id of a grant, or the name of an agent’s program. */
   caller?: string | null | undefined;
   /** Only waits of a caller of this kind. */
   callerKind?: CommandCallerKind | null | undefined;

@@ -460,7 +460,8 @@ export const ENUM_WORDS = {
   "Scope": {
     "CONNECT": "connect",
     "INVOKE": "invoke",
-    "HOST": "host"
+    "HOST": "host",
+    "MCP": "mcp"
   },
   "Mode": {
     "DIRECT": "direct",
@@ -489,7 +490,8 @@ export const ENUM_WORDS = {
   "CommandCallerKind": {
     "ADMIN": "admin",
     "USER": "user",
-    "GRANT": "grant"
+    "GRANT": "grant",
+    "MCP": "mcp"
   },
   "CommandOrder": {
     "KEY": "key",

@@ -20,6 +20,8 @@ export type CommandCallerKind =
   | 'admin'
   /** A viewer of a site, through a grant of the session’s owner. */
   | 'grant'
+  /** An agent, over MCP, in the name of a user. */
+  | 'mcp'
   /** A user, for one of their own clients. */
   | 'user';
 
@@ -429,7 +431,9 @@ export type Scope =
   /** Host sites of the user and ingest events. */
   | 'host'
   /** Read the user’s own data and invoke actions of its clients. */
-  | 'invoke';
+  | 'invoke'
+  /** Call actions of the user’s clients as an agent, over MCP, and nothing else. */
+  | 'mcp';
 
 /** Whether a session can be used; derived when it is read. */
 export type SessionState =
@@ -535,7 +539,7 @@ export type GetCallQueryVariables = Exact<{
 }>;
 
 
-export type GetCallQuery = { command: { action: string, outcome: Outcome | null, user_id: string, client_id: string, command_id: string, error: { code: string, message: string } | null, delivery: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpc_id: string, wait_for: WaitStage, age_ms: number, times_out_at: string, caller: { kind: CommandCallerKind, name: string } }>, sightings: Array<{ count: number, message_id: string, first_seen_at: string, last_seen_at: string }>, history: { next_cursor: string | null, items: Array<{ at: string, kind: MessageKind, stream: string, message_id: string, payload_bytes: number, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } | null };
+export type GetCallQuery = { command: { action: string, outcome: Outcome | null, user_id: string, client_id: string, command_id: string, error: { code: string, message: string } | null, delivery: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null, waiters: Array<{ rpc_id: string, wait_for: WaitStage, age_ms: number, times_out_at: string, caller: { kind: CommandCallerKind, name: string } }>, sightings: Array<{ count: number, message_id: string, first_seen_at: string, last_seen_at: string }>, history: { next_cursor: string | null, items: Array<{ at: string, kind: MessageKind, stream: string, message_id: string, payload_bytes: number, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } | null };
 
 export type TailCallsSubscriptionVariables = Exact<{
   user_id?: string | null | undefined;
@@ -546,7 +550,7 @@ export type TailCallsSubscriptionVariables = Exact<{
 }>;
 
 
-export type TailCallsSubscription = { commandEvents: { at: string, missed: number, event: CommandEventStage, record: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } } };
+export type TailCallsSubscription = { commandEvents: { at: string, missed: number, event: CommandEventStage, record: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } } };
 
 export type RevealPayloadMutationVariables = Exact<{
   user_id: string;
@@ -582,7 +586,7 @@ export type FollowMessagesQueryVariables = Exact<{
 }>;
 
 
-export type FollowMessagesQuery = { messages: { items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, context_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, page_info: { end_cursor: string | null } } };
+export type FollowMessagesQuery = { messages: { items: Array<{ stream: string, kind: MessageKind, at: string, program: string | null, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, context_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, page_info: { end_cursor: string | null } } };
 
 export type ListAuditQueryVariables = Exact<{
   user_id?: string | null | undefined;
@@ -680,7 +684,7 @@ export type ListDeliveryCommandsQueryVariables = Exact<{
 }>;
 
 
-export type ListDeliveryCommandsQuery = { delivery: { commands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
+export type ListDeliveryCommandsQuery = { delivery: { commands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
 
 export type GroupFailuresQueryVariables = Exact<{
   by?: Array<FailureKey> | FailureKey;
@@ -699,7 +703,7 @@ export type GroupFailuresQueryVariables = Exact<{
 }>;
 
 
-export type GroupFailuresQuery = { delivery: { failures: { count: number, group_count: number, items: Array<{ action: string | null, code: string | null, count: number, share: number, user_id: string | null, client_id: string | null, node_id: string | null, last: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } }>, outcomes: Array<{ outcome: Outcome, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
+export type GroupFailuresQuery = { delivery: { failures: { count: number, group_count: number, items: Array<{ action: string | null, code: string | null, count: number, share: number, user_id: string | null, client_id: string | null, node_id: string | null, last: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } }>, outcomes: Array<{ outcome: Outcome, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
 
 export type FindCommandsQueryVariables = Exact<{
   id_or_trace: string;
@@ -708,7 +712,7 @@ export type FindCommandsQueryVariables = Exact<{
 }>;
 
 
-export type FindCommandsQuery = { findCommands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type FindCommandsQuery = { findCommands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type DisconnectClientMutationVariables = Exact<{
   user_id: string;
@@ -724,7 +728,7 @@ export type DisconnectClientMutation = { disconnectClient:
 
 export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, counters: Array<{ name: string, value: number }> };
 
-export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } };
+export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } };
 
 export type ListStreamsQueryVariables = Exact<{
   user_id: string;
@@ -748,11 +752,11 @@ export type ListMessagesQueryVariables = Exact<{
 }>;
 
 
-export type ListMessagesQuery = { messages: { next_cursor: string | null, items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, context_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListMessagesQuery = { messages: { next_cursor: string | null, items: Array<{ stream: string, kind: MessageKind, at: string, program: string | null, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, context_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type StreamSummaryFragment = { suffix: string, stream: string, user_id: string, message_count: number | null, first_at: string | null, last_at: string | null };
 
-export type MessageSummaryFragment = { stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, context_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null };
+export type MessageSummaryFragment = { stream: string, kind: MessageKind, at: string, program: string | null, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, context_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null };
 
 export type ListPendingRpcsQueryVariables = Exact<{
   user_id?: string | null | undefined;
@@ -769,7 +773,7 @@ export type ListPendingRpcsQueryVariables = Exact<{
 }>;
 
 
-export type ListPendingRpcsQuery = { pendingRpcs: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, rpc_id: string, command_id: string, user_id: string, client_id: string, wait_for: WaitStage, expected_instance_id: string | null, context_id: string | null, node_id: string | null, caller_node_id: string, created_at: string, times_out_at: string, age_ms: number, caller: { kind: CommandCallerKind, name: string }, instance_mismatch: { expected_instance_id: string, observed_instance_id: string | null, observed_at: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListPendingRpcsQuery = { pendingRpcs: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, rpc_id: string, command_id: string, user_id: string, client_id: string, wait_for: WaitStage, expected_instance_id: string | null, context_id: string | null, node_id: string | null, caller_node_id: string, created_at: string, times_out_at: string, age_ms: number, caller: { kind: CommandCallerKind, name: string, program: string | null }, instance_mismatch: { expected_instance_id: string, observed_instance_id: string | null, observed_at: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type CountPendingRpcsQueryVariables = Exact<{
   user_id?: string | null | undefined;
@@ -986,6 +990,7 @@ export const DeliveryStatusRecordFragmentDoc = new TypedDocumentString(`
   caller {
     kind
     name
+    program
   }
 }
     `, {"fragmentName":"DeliveryStatusRecord"}) as unknown as TypedDocumentString<DeliveryStatusRecordFragment, unknown>;
@@ -1011,6 +1016,7 @@ export const MessageSummaryFragmentDoc = new TypedDocumentString(`
   context_id: contextId
   trace_id: traceId
   parent_span_id: parentSpanId
+  program
   payload(include: $include_payload)
   payload_state: payloadState(include: $include_payload)
   payload_bytes: payloadBytes
@@ -1491,6 +1497,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   caller {
     kind
     name
+    program
   }
 }`) as unknown as TypedDocumentString<GetCallQuery, GetCallQueryVariables>;
 export const TailCallsDocument = new TypedDocumentString(`
@@ -1544,6 +1551,7 @@ export const TailCallsDocument = new TypedDocumentString(`
   caller {
     kind
     name
+    program
   }
 }`) as unknown as TypedDocumentString<TailCallsSubscription, TailCallsSubscriptionVariables>;
 export const RevealPayloadDocument = new TypedDocumentString(`
@@ -1632,6 +1640,7 @@ export const FollowMessagesDocument = new TypedDocumentString(`
   context_id: contextId
   trace_id: traceId
   parent_span_id: parentSpanId
+  program
   payload(include: $include_payload)
   payload_state: payloadState(include: $include_payload)
   payload_bytes: payloadBytes
@@ -1989,6 +1998,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   caller {
     kind
     name
+    program
   }
 }`) as unknown as TypedDocumentString<ListDeliveryCommandsQuery, ListDeliveryCommandsQueryVariables>;
 export const GroupFailuresDocument = new TypedDocumentString(`
@@ -2079,6 +2089,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   caller {
     kind
     name
+    program
   }
 }`) as unknown as TypedDocumentString<GroupFailuresQuery, GroupFailuresQueryVariables>;
 export const FindCommandsDocument = new TypedDocumentString(`
@@ -2137,6 +2148,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   caller {
     kind
     name
+    program
   }
 }`) as unknown as TypedDocumentString<FindCommandsQuery, FindCommandsQueryVariables>;
 export const DisconnectClientDocument = new TypedDocumentString(`
@@ -2265,6 +2277,7 @@ fragment MessageSummary on Message {
   context_id: contextId
   trace_id: traceId
   parent_span_id: parentSpanId
+  program
   payload(include: $include_payload)
   payload_state: payloadState(include: $include_payload)
   payload_bytes: payloadBytes
@@ -2313,6 +2326,7 @@ export const ListPendingRpcsDocument = new TypedDocumentString(`
       caller {
         kind
         name
+        program
       }
       caller_node_id: callerNodeId
       created_at: createdAt

@@ -78,6 +78,8 @@ export type CommandCallerKind =
   | 'ADMIN'
   /** A viewer of a site, through a grant of the session’s owner. */
   | 'GRANT'
+  /** An agent, over MCP, in the name of a user. */
+  | 'MCP'
   /** A user, for one of their own clients. */
   | 'USER';
 
@@ -167,7 +169,7 @@ export type DeliveryFilter = {
   admittedAfter?: string | null | undefined;
   /** Only commands admitted before this time, exclusive. */
   admittedBefore?: string | null | undefined;
-  /** Only commands invoked by this caller: the name of an administrator, the id of a user, or the id of a grant. */
+  /** Only commands invoked by this caller: the name of an administrator, the id of a user, the id of a grant, or the name of an agent’s program. */
   caller?: string | null | undefined;
   /** Only commands invoked by a caller of this kind. */
   callerKind?: CommandCallerKind | null | undefined;
@@ -399,7 +401,7 @@ export type PayloadState =
 
 /** Which waits to include. A wait must match every member that is given. */
 export type PendingRpcFilter = {
-  /** Only waits of this caller: the name of an administrator, the id of a user, or the id of a grant. */
+  /** Only waits of this caller: the name of an administrator, the id of a user, the id of a grant, or the name of an agent’s program. */
   caller?: string | null | undefined;
   /** Only waits of a caller of this kind. */
   callerKind?: CommandCallerKind | null | undefined;
@@ -646,7 +648,9 @@ export type Scope =
   /** Host sites of the user and ingest events. */
   | 'HOST'
   /** Read the user’s own data and invoke actions of its clients. */
-  | 'INVOKE';
+  | 'INVOKE'
+  /** Call actions of the user’s clients as an agent, over MCP, and nothing else. */
+  | 'MCP';
 
 /** Whether a session can be used; derived when it is read. */
 export type SessionState =
@@ -780,7 +784,7 @@ export type UserPageQueryVariables = Exact<{
 }>;
 
 
-export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }> } } | null };
+export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }> } } | null };
 
 export type SitesQueryVariables = Exact<{
   userId?: string | null | undefined;
@@ -888,7 +892,7 @@ export type ShellOfUserQuery = { pendingRpcCount: { count: number }, longWaits: 
 export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewQuery = { delivery: { summary: { sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, stale: boolean, links: number, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcCount: { count: number }, longWaits: { count: number }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }> } };
+export type OverviewQuery = { delivery: { summary: { sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, stale: boolean, links: number, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcCount: { count: number }, longWaits: { count: number }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }> } };
 
 export type OverviewSeriesQueryVariables = Exact<{
   names: Array<string> | string;
@@ -906,7 +910,7 @@ export type CallsQueryVariables = Exact<{
 }>;
 
 
-export type CallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type CallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type BulkCallsQueryVariables = Exact<{
   filter?: DeliveryFilter | null | undefined;
@@ -933,7 +937,7 @@ export type CallPageQueryVariables = Exact<{
 }>;
 
 
-export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, contextId: string | null, boundInstanceId: string | null, cancelRequestedAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ messageId: string, stream: string, traceId: string | null, id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } | null };
+export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, contextId: string | null, boundInstanceId: string | null, cancelRequestedAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ messageId: string, stream: string, traceId: string | null, id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } | null };
 
 export type CallUpdatesSubscriptionVariables = Exact<{
   userId: string;
@@ -959,7 +963,7 @@ export type CallEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } } };
+export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } } } };
 
 export type FindCommandsQueryVariables = Exact<{
   idOrTrace: string;
@@ -985,7 +989,7 @@ export type WaitsQueryVariables = Exact<{
 }>;
 
 
-export type WaitsQuery = { pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcCount: { count: number } };
+export type WaitsQuery = { pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcCount: { count: number } };
 
 export type ClientsQueryVariables = Exact<{
   userId?: string | null | undefined;
@@ -1016,7 +1020,7 @@ export type ClientPageQueryVariables = Exact<{
 }>;
 
 
-export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }> }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> } } | null };
+export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }> }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> } } | null };
 
 export type ClientLinksQueryVariables = Exact<{
   stream: string;
@@ -1043,7 +1047,7 @@ export type ClientCallsQueryVariables = Exact<{
 }>;
 
 
-export type ClientCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type ClientCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type DisconnectClientMutationVariables = Exact<{
   userId: string;
@@ -1069,7 +1073,7 @@ export type ActionCallsQueryVariables = Exact<{
 }>;
 
 
-export type ActionCallsQuery = { delivery: { latest: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } }> }, measured: { nodes: Array<{ outcome: Outcome | null, durationMs: number | null, code: string | null, admittedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+export type ActionCallsQuery = { delivery: { latest: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }> }, measured: { nodes: Array<{ outcome: Outcome | null, durationMs: number | null, code: string | null, admittedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
 export type ActionDetailsQueryVariables = Exact<{
   userId: string;
@@ -1143,11 +1147,11 @@ export type RefusalPartFragment = { by: RefusedBy, code: RefusalCode, message: s
 
 export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> };
 
-export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null };
+export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null };
 
-export type CallerPartFragment = { kind: CommandCallerKind, name: string };
+export type CallerPartFragment = { kind: CommandCallerKind, name: string, program: string | null };
 
-export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } };
+export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } };
 
 type InvocationPart_InvokeActionOutcome_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null };
 
@@ -1235,6 +1239,7 @@ export const CallerPartFragmentDoc = new TypedDocumentString(`
     fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }
     `, {"fragmentName":"CallerPart"}) as unknown as TypedDocumentString<CallerPartFragment, unknown>;
 export const WaitRowFragmentDoc = new TypedDocumentString(`
@@ -1260,6 +1265,7 @@ export const WaitRowFragmentDoc = new TypedDocumentString(`
     fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }`, {"fragmentName":"WaitRow"}) as unknown as TypedDocumentString<WaitRowFragment, unknown>;
 export const CallRowFragmentDoc = new TypedDocumentString(`
     fragment CallRow on DeliveryRecord {
@@ -1288,6 +1294,7 @@ export const CallRowFragmentDoc = new TypedDocumentString(`
     fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }`, {"fragmentName":"CallRow"}) as unknown as TypedDocumentString<CallRowFragment, unknown>;
 export const InvocationPartFragmentDoc = new TypedDocumentString(`
     fragment InvocationPart on Invocation {
@@ -1749,6 +1756,7 @@ fragment WaitRow on PendingRpc {
 fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }
 fragment StreamRow on Stream {
   key
@@ -2200,6 +2208,7 @@ fragment WaitRow on PendingRpc {
 fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }`) as unknown as TypedDocumentString<OverviewQuery, OverviewQueryVariables>;
 export const OverviewSeriesDocument = new TypedDocumentString(`
     query OverviewSeries($names: [String!]!, $windowSeconds: Int!, $stepSeconds: Int) {
@@ -2268,6 +2277,7 @@ fragment PageInfoPart on PageInfo {
 fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }
 fragment CallRow on DeliveryRecord {
   userId
@@ -2429,6 +2439,7 @@ fragment WaitRow on PendingRpc {
 fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }
 fragment CallRow on DeliveryRecord {
   userId
@@ -2502,6 +2513,7 @@ export const CallEventsDocument = new TypedDocumentString(`
     fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }
 fragment CallRow on DeliveryRecord {
   userId
@@ -2640,6 +2652,7 @@ fragment WaitRow on PendingRpc {
 fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }`) as unknown as TypedDocumentString<WaitsQuery, WaitsQueryVariables>;
 export const ClientsDocument = new TypedDocumentString(`
     query Clients($userId: ID, $nodeId: ID, $status: ConnectionStatus, $clientType: ClientType, $action: String, $text: String, $labels: [String!], $onSilentNodes: Boolean, $first: Int!, $after: String) {
@@ -2804,6 +2817,7 @@ fragment WaitRow on PendingRpc {
 fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }
 fragment ContextRow on ExecutionContext {
   userId
@@ -2922,6 +2936,7 @@ export const ClientCallsDocument = new TypedDocumentString(`
 fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }
 fragment CallRow on DeliveryRecord {
   userId
@@ -3030,6 +3045,7 @@ fragment PageInfoPart on PageInfo {
 fragment CallerPart on CommandCaller {
   kind
   name
+  program
 }
 fragment CallRow on DeliveryRecord {
   userId

@@ -1,5 +1,6 @@
 /** The composition root: the only place where the backend, core, the handlers and the server are connected. */
 import { hkdfSync, randomBytes } from 'node:crypto';
+import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import { openAuditFile } from './backends/memory/audit.ts';
 import { createMemoryBackend } from './backends/memory/backend.ts';
@@ -292,6 +293,8 @@ function compose(options: CallboardOptions, place: Place): Composed {
     fastPath: config.fastPath ?? true,
     clientFiles: new URL('../dist/clients/', import.meta.url),
     operatorConsole: consoleOf(config),
+    mcp: servesMcp(config),
+    issuer: config.auth.issuer ?? null,
     metricsToken: credentials.metricsToken,
     tickets: credentials.tickets,
     version: VERSION,
@@ -415,6 +418,23 @@ function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { bounds 
 /** Returns the folder of the built console and its label; null if the console is switched off. */
 function consoleOf({ operatorConsole = true, label = null }: Settings): { folder: URL; label: string } | null {
   return operatorConsole ? { folder: new URL('../dist/console/', import.meta.url), label: label ?? '' } : null;
+}
+
+const MCP_PACKAGE = '@modelcontextprotocol/server';
+
+/**
+ * Whether a relay with these settings serves agents at `/mcp`. Throws `invalid_argument` with the command that installs
+ * the package if it is asked for and missing. Only looks for the package: the first request of an agent loads it.
+ */
+export function servesMcp({ mcp = 'off' }: Pick<Settings, 'mcp'>): boolean {
+  if (mcp === 'off') return false;
+  try {
+    createRequire(import.meta.url).resolve(MCP_PACKAGE);
+    return true;
+  } catch {
+    if (mcp === 'if_installed') return false;
+    return fail('invalid_argument', `MCP needs a package that is not installed: npm install ${MCP_PACKAGE}`);
+  }
 }
 
 /** Credentials that no request can match. */

@@ -66,6 +66,11 @@ export type Config = {
   readonly rawMessages: boolean;
   /** Whether the relay serves the console at `/console/`. */
   readonly operatorConsole: boolean;
+  /**
+   * Whether the relay serves agents at `/mcp`. `on`: it does, and the package that this needs must be installed.
+   * `if_installed`: it does if that package is installed.
+   */
+  readonly mcp: 'on' | 'off' | 'if_installed';
   /** The directory in which direct mode keeps what outlives the process; null: nothing does. */
   readonly dataDir: string | null;
   /**
@@ -211,6 +216,7 @@ function toConfig(
     inboundBytesPerSecond: settings.INBOUND_BYTES_PER_SECOND,
     rawMessages: settings.RAW_MESSAGES,
     operatorConsole: settings.CONSOLE,
+    mcp: mcpOf(settings, generated),
     dataDir: settings.REDIS_URL === undefined ? (settings.DATA_DIR ?? null) : null,
     dataSync: settings.DATA_SYNC,
     spillDir: settings.SPILL_DIR ?? null,
@@ -224,6 +230,12 @@ function toConfig(
     logLevel: settings.LOG_LEVEL,
     warnings,
   };
+}
+
+/** A trial serves agents if it can. Otherwise they are served only if that is asked for. */
+function mcpOf({ MCP }: SettingValues, isTrial: boolean): Config['mcp'] {
+  if (MCP === undefined) return isTrial ? 'if_installed' : 'off';
+  return MCP ? 'on' : 'off';
 }
 
 // Collects the texts of settings from variables, flags and files. Does not parse them.

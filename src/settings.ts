@@ -241,6 +241,7 @@ export const SETTINGS = z.object({
     .refine(isTraceUrl, 'expected an http or https address with {traceId} in its path, query or fragment')
     .optional(),
   CONSOLE: flag.default(true),
+  MCP: flag.optional(),
   RAW_MESSAGES: flag.default(false),
   AUDIT_FILE: z.string().min(1).optional(),
   AUDIT_KEY: keys(
@@ -295,6 +296,7 @@ export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS.shape)
 /** The settings that take no value on the command line: `--trust-proxy`, and `--no-trust-proxy` for off. */
 export const SWITCHES: ReadonlySet<SettingName> = new Set([
   'CONSOLE',
+  'MCP',
   'RAW_MESSAGES',
   'TRUST_PROXY',
   'STRICT_MIGRATION',

@@ -18,7 +18,7 @@ export const TOPOLOGIES = ALL.filter((topology) => chosen.includes(topology));
 
 /** The tests of the interfaces, which open relays in the topology of the run. */
 const INTEGRATION: readonly string[] = [
-  ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser'].map(
+  ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser', 'test/mcp'].map(
     (folder) => `${folder}/*.test.ts`,
   ),
   ...['test/clients/*with-relay.test.ts', 'test/clients/admin.test.ts', 'test/cli/operator/nodes.test.ts'],
@@ -119,6 +119,12 @@ const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason:
   {
     files: ['test/http/loaded-modules.test.ts', 'test/http/process.test.ts'],
     reason: 'starts processes whose mode it chooses itself',
+  },
+  { files: ['test/mcp/tools.test.ts'], reason: 'tries functions: no relay is opened' },
+  {
+    files: ['test/mcp/lost-answers-with-relay.test.ts'],
+    reason:
+      'starts processes whose mode it chooses itself; its proxy cuts the caller’s connection, which no store changes',
   },
   { files: ['test/http/key-set.test.ts'], reason: 'tries keys, which do not depend on the store' },
   { files: ['test/browser/console-silent.test.ts'], reason: 'opens nodes over Redis itself, whatever the topology' },

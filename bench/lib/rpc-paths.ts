@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { freePort } from '../../test/kit/free-port.ts';
-import { HTTP_RUN } from '../loads/http.ts';
+import { HTTP_RUN, NUMBER } from '../loads/http.ts';
 import { startRelay, userToken } from './callboard.ts';
 import type { Sample } from './numbers.ts';
 import { costOf, startChild, type Measured } from './processes.ts';
@@ -37,6 +37,8 @@ export const RPC = {
   library: 'callboard',
   http: 'callboard, HTTP caller',
   graphql: 'callboard, GraphQL mutation',
+  sdk: 'MCP SDK, same handler',
+  mcp: 'callboard, MCP caller',
 } as const;
 
 export const RPC_CONTENDERS: readonly RpcContender[] = [
@@ -53,6 +55,8 @@ export const RPC_CONTENDERS: readonly RpcContender[] = [
   own(RPC.library, 'library'),
   { name: RPC.http, kind: 'own', prepare: (stack) => overHttp(stack) },
   { name: RPC.graphql, kind: 'own', prepare: (stack) => overHttp(stack, {}, graphqlCall) },
+  { name: RPC.sdk, kind: 'peer', prepare: sdkServer },
+  { name: RPC.mcp, kind: 'own', prepare: overMcp },
 ];
 
 type Kind = End['kind'];
@@ -131,14 +135,50 @@ async function plainHttp(stack: AsyncDisposableStack): Promise<RpcPath> {
   return httpCalls(stack, { port: relay.port, requests, server: relay, sample: '"ok":{"text":"ppp' });
 }
 
+/** Calls of agents: each has a key of its own, because identical calls at the same time are one command. */
+async function overMcp(stack: AsyncDisposableStack): Promise<RpcPath> {
+  const relay = stack.use(await startRelay({ CALLBOARD_MCP: 'on' }));
+  const token = await userToken(USER, 'connect', 'invoke');
+  stack.use(await startChild('loads/rpc-client.ts', { options: { kind: 'bare', port: relay.port, token } }));
+  const requests = CLIENT_IDS.map((client) => toolCall(token, { ...PAYLOAD, client }));
+  return httpCalls(stack, { port: relay.port, requests, server: relay, sample: 'ppp' });
+}
+
+/** The same tool on a server of the SDK alone, which answers by itself. */
+async function sdkServer(stack: AsyncDisposableStack): Promise<RpcPath> {
+  const server = stack.use(await startChild('servers/mcp-sdk.ts'));
+  const requests = [toolCall('none', PAYLOAD)];
+  return httpCalls(stack, { port: server.port, requests, server, sample: 'ppp' });
+}
+
+function toolCall(token: string, args: object): string {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': MCP_VERSION,
+    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+    'callboard/idempotencyKey': `bench-${NUMBER}`,
+  };
+  const params = { name: ACTION, arguments: args, _meta: meta };
+  const headers = [
+    'Accept: application/json, text/event-stream',
+    `Mcp-Protocol-Version: ${MCP_VERSION}`,
+    'Mcp-Method: tools/call',
+    `Mcp-Name: ${ACTION}`,
+  ];
+  return post('/mcp', token, JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }), headers);
+}
+
+const MCP_VERSION = '2026-07-28';
+
 async function nats(stack: AsyncDisposableStack): Promise<RpcPath> {
   const server = stack.use(await natsServer());
   return ends(stack, { end: { kind: 'nats', port: server.port, token: '' }, server });
 }
 
-function post(path: string, token: string, body: string): string {
+function post(path: string, token: string, body: string, more: readonly string[] = []): string {
   const type = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;
-  return `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n${type}\r\n${body}`;
+  const headers = more.map((line) => `${line}\r\n`).join('');
+  return `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n${headers}${type}\r\n${body}`;
 }
 
 type HttpCalls = {

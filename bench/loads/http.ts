@@ -60,7 +60,7 @@ function run({ port, requests, connections, ms, count: most, awake }: z.infer<ty
   };
   for (let i = 0; i < connections; i++) {
     let sent = 0;
-    const bytes = texts[i % texts.length] ?? Buffer.alloc(0);
+    const next = numbered(texts[i % texts.length] ?? Buffer.alloc(0), i);
     const reader = createAnswerReader((length, status) => {
       if (status !== 200) return reject(new Error(`It answered ${status}.`));
       const now = performance.now();
@@ -69,7 +69,7 @@ function run({ port, requests, connections, ms, count: most, awake }: z.infer<ty
       size = length;
       if (now >= until || count >= most) return done();
       sent = now;
-      socket.write(bytes);
+      socket.write(next());
     });
     const socket = connect({
       port,
@@ -79,7 +79,7 @@ function run({ port, requests, connections, ms, count: most, awake }: z.infer<ty
     });
     socket.on('connect', () => {
       sent = performance.now();
-      socket.write(bytes);
+      socket.write(next());
     });
     socket.on('error', reject);
     socket.on('close', () => reject(new Error('It closed a connection.')));
@@ -98,6 +98,23 @@ function keepAwake(): () => void {
     next = setImmediate(again);
   });
   return () => clearImmediate(next);
+}
+
+/** What a request has in place of its number, of as many digits. Requests without it are all the same. */
+export const NUMBER = '#'.repeat(12);
+/** The numbers that one connection may use in the life of this process. */
+const NUMBERS = 1_000_000_000;
+let used = 0;
+
+/** Returns a function that returns a request, each time with another number if it has a place for one. */
+function numbered(request: Buffer, connection: number): () => Buffer {
+  const at = request.indexOf(NUMBER);
+  if (at < 0) return () => request;
+  const own = Buffer.from(request);
+  return () => {
+    own.write(String((connection % 1_000) * NUMBERS + used++).padStart(NUMBER.length, '0'), at);
+    return Buffer.from(own);
+  };
 }
 
 /** Sends one request and returns the response, including its head. */

@@ -7,6 +7,7 @@ import { JUDGES_GUARDS } from './guards-judges.ts';
 import { INTERRUPTION_GUARDS } from './guards-interruptions.ts';
 import { JSON_GUARDS } from './guards-json.ts';
 import { LINKS_GUARDS } from './guards-links.ts';
+import { MCP_GUARDS } from './guards-mcp.ts';
 import { PLACES_GUARDS } from './guards-places.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
 import { REDIS_HISTORY_GUARDS } from './guards-redis-history.ts';
@@ -30,4 +31,5 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...ADVERTISED_GUARDS,
   ...JUDGES_GUARDS,
   ...INTERRUPTION_GUARDS,
+  ...MCP_GUARDS,
 ];

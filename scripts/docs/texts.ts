@@ -169,6 +169,7 @@ export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnS
     TLS_KEY: 'the file with its key (PEM)',
     NODE_ID: 'the name of this node, unique in a deployment',
     CONSOLE: 'serves the console, a page for operators and users, at `/console/`',
+    MCP: 'serves [agents](agents.md) at `/mcp`; needs the package `@modelcontextprotocol/server`; on in a trial where it is installed',
     LABEL: 'a name of the deployment for people, such as `staging`; tools show it',
     TRACE_URL:
       'the address of a trace, such as `https://traces.example/trace/{traceId}`; the console then links the trace of a call ([tracing](tracing.md))',

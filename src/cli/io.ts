@@ -161,6 +161,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   capacity: 'Admission scopes',
   context: 'Relays, and where their tokens come from',
   doctor: 'Checks of settings, token and relay',
+  mcp: 'An MCP server for agents, on standard input and output',
   conformance: 'Checks of an own client against PROTOCOL.md',
   completion: 'Completion for shells',
 };

@@ -103,8 +103,10 @@ function helpText(): string {
                                       start a relay with demo clients and traffic
   callboard console [--name <operator>] [--url <address>] [flags]
                                       print a link that signs in to the console, once
-  callboard token --user <user> [--scope connect,invoke,host] [--ttl <seconds>] [flags]
+  callboard token --user <user> [--scope connect,invoke,host] [--ttl <seconds>] [--actions <patterns>] [flags]
                                       sign a user's token with the configured secret
+  callboard token --mcp --user <user> [--actions 'tab.*'] [--ttl <seconds>] [flags]
+                                      the same, for an agent: it may call these actions over MCP, and nothing else
   callboard spill-clean [flags]       remove expired payloads from the spill directory
   callboard data check|accept-loss [flags]
   callboard data backup --to <directory> [flags]

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
-import { openCallboard, type Callboard } from '../callboard.ts';
+import { openCallboard, servesMcp, type Callboard } from '../callboard.ts';
 import { readConfig, secretsIn, type Config } from '../config.ts';
 import { CallboardError } from '../core/errors.ts';
 import { DRAIN_MS } from '../core/limits.ts';
@@ -41,7 +41,7 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const url = await listen(callboard, config, activatedSocket(io.env, process.pid));
   const { mode, nodeId } = callboard.core;
   const codes = { code: signIn?.code ?? null, consoleCode: signIn?.issue() ?? null };
-  const started = { url, mode, nodeId, credentials, keptIn, ...codes };
+  const started = { url, mode, nodeId, credentials, keptIn, mcp: servesMcp(config), ...codes };
   io.print(own.has('--json') ? jsonLine(started) : greeting(started));
   allowHeapGrowth();
   await stopped;
@@ -132,6 +132,8 @@ type Started = {
   readonly mode: string;
   readonly nodeId: string;
   readonly credentials: Credentials | null;
+  /** Whether agents are served. */
+  readonly mcp: boolean;
   /** The file that keeps the credentials; null: no file does. */
   readonly keptIn: string | null;
   /** The one-time code that signs a person in to the GraphQL editor. Null: the editor asks for a token. */
@@ -152,7 +154,7 @@ function jsonLine({ url, credentials }: Started): string {
 
 /** Returns the text for a person: the addresses to open, and commands to paste. */
 function greeting(started: Started): string {
-  const { url, mode, nodeId, credentials, keptIn, code, consoleCode } = started;
+  const { url, mode, nodeId, credentials, keptIn, mcp, code, consoleCode } = started;
   const editor = code === null ? `${url}/graphql` : `${url}/graphql#code=${code}`;
   const page = consoleCode === null ? `${url}/console/` : `${url}/console/#code=${consoleCode}`;
   const once = code === null ? '' : ' (signed in, once, within 10 minutes)';
@@ -160,7 +162,7 @@ function greeting(started: Started): string {
   console         ${page}${once}${keptIn === null ? '' : `\n  sign in again   ${signInLine(url)}`}
   overview        ${url}/
   GraphQL editor  ${editor}${once}
-  REST reference  ${url}/reference
+  REST reference  ${url}/reference${mcp ? `\n  agents (MCP)    ${url}/mcp` : ''}
 ${credentials ? trial(url, credentials, keptIn) : configured(url)}`;
 }
 

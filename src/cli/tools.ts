@@ -17,23 +17,33 @@ import { parseObject } from '../protocol/json.ts';
 import { CommandError, UsageError, isHttpUrl, messageOf, splitFlags, type Io } from './io.ts';
 import { keptSecret, pasteable } from './trial-credentials.ts';
 
-const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'admin'];
+const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'mcp', 'admin'];
 /** The default of `--ttl`, in seconds: an hour. */
 const TTL_DEFAULT = 3600;
+/** The default of `--ttl` with `--mcp`, in seconds: 30 days, because hosts keep the token of a server. */
+const TTL_MCP = 30 * 24 * 3600;
 /** The largest `--ttl`, in seconds: ten years. */
 const TTL_MAX = 10 * 365 * 24 * 3600;
 
 /** Prints one token, signed with HS256 and the configured secret, issuer and audience. */
 export async function token(argv: readonly string[], io: Io): Promise<void> {
-  const { own, rest } = splitFlags(argv, { values: ['--user', '--scope', '--ttl'] });
+  const { own, rest } = splitFlags(argv, { values: ['--user', '--scope', '--ttl', '--actions'], switches: ['--mcp'] });
+  const forAgents = own.has('--mcp');
   const faults: string[] = [];
   const user = readUser('--user', own.get('--user'), faults);
-  const scopes = readScopes(own.get('--scope') ?? 'connect,invoke', faults);
-  const ttlSeconds = readTtl(own.get('--ttl'), faults);
+  if (forAgents && own.has('--scope')) faults.push('--scope: is not allowed together with --mcp');
+  const scopes = readScopes(forAgents ? 'mcp' : (own.get('--scope') ?? 'connect,invoke'), faults);
+  const ttlSeconds = readTtl(own.get('--ttl'), forAgents ? TTL_MCP : TTL_DEFAULT, faults);
+  const actions = own
+    .get('--actions')
+    ?.split(/[\s,]+/)
+    .filter((pattern) => pattern !== '');
+  if (actions?.length === 0) faults.push('--actions: expected patterns of actions, such as tab.*');
   const config = readConfig(io.env, rest);
   const { issuer, audience } = config.auth;
   const secret = secretFor('a token', config, faults, io);
-  io.print(`${await signToken({ secret, user, scopes, ttlSeconds, now: Date.now(), issuer, audience })}\n`);
+  const signed = signToken({ secret, user, scopes, ttlSeconds, now: Date.now(), issuer, audience, actions });
+  io.print(`${await signed}\n`);
 }
 
 /** Returns the user's id in canonical form. If it is missing or wrong, adds a fault and returns an empty text. */
@@ -66,8 +76,8 @@ function readScopes(text: string, faults: string[]): readonly string[] {
   return scopes;
 }
 
-function readTtl(text: string | undefined, faults: string[]): number {
-  if (text === undefined) return TTL_DEFAULT;
+function readTtl(text: string | undefined, otherwise: number, faults: string[]): number {
+  if (text === undefined) return otherwise;
   const seconds = /^\d{1,10}$/.test(text) ? Number(text) : 0;
   if (seconds < 1 || seconds > TTL_MAX) faults.push(`--ttl: expected 1 to ${TTL_MAX} seconds`);
   return seconds;

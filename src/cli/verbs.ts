@@ -476,6 +476,13 @@ export const VERBS: readonly Verb[] = [
     load: async () => (await import('./run/local.ts')).contextRm,
   },
   {
+    name: 'mcp',
+    brief: 'Serve an agent on standard input and output, by the MCP endpoint of a relay',
+    output: false,
+    examples: ['mcp --context prod'],
+    load: async () => (await import('./run/mcp.ts')).mcp,
+  },
+  {
     name: 'conformance',
     brief: 'Check an own client, in any language, against each demand of PROTOCOL.md',
     args: ['command...'],

@@ -22,6 +22,7 @@ import { createMask } from '../graphql/execute/mask.ts';
 import { createGraphqlHandler } from '../graphql/http/handler.ts';
 import { createContext } from '../graphql/schema/context.ts';
 import { restSchema, schema } from '../graphql/schema/schema.ts';
+import { createMcpHandler } from '../mcp/handler.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { descriptorLimit, socketRoom, systemLoop } from '../platform/system.ts';
 import { ACCESS_WORDS } from '../rest/compile.ts';
@@ -37,8 +38,22 @@ import { MetricsToken } from './tokens.ts';
 
 export type AppOptions = Omit<
   RequestHandlerOptions,
-  'authenticate' | 'graphql' | 'rest' | 'gateway' | 'siteEvents' | 'sockets' | 'inbound' | 'unread' | 'metricsToken'
+  | 'authenticate'
+  | 'graphql'
+  | 'rest'
+  | 'mcp'
+  | 'gateway'
+  | 'siteEvents'
+  | 'sockets'
+  | 'inbound'
+  | 'unread'
+  | 'metricsToken'
 > & {
+  /**
+   * Whether agents are served at `/mcp`; default false. The package of the MCP server is loaded with their first
+   * request.
+   */
+  readonly mcp?: boolean;
   readonly authenticator: BearerAuthenticator;
   readonly introspection: Introspection;
   /** The token that reads `/metrics` and nothing else. */
@@ -99,16 +114,18 @@ export function createApp(options: AppOptions): App {
   const authenticate = createAuthenticateRequest(authenticator, sockets);
   const siteEvents = createSiteEvents({ core, log, streams, authenticate, guard, sockets, fastPath });
   const rest = createRest(options, streams);
+  const mcp = options.mcp ? createMcpHandler({ core, log, version: options.version }) : null;
   const requestHandler = createRequestHandler({
     ...options,
     metricsToken: options.metricsToken ?? new MetricsToken(),
-    ...{ authenticate, graphql, rest, gateway, siteEvents, sockets, inbound, unread },
+    ...{ authenticate, graphql, rest, mcp, gateway, siteEvents, sockets, inbound, unread },
   });
   return {
     requestHandler,
     async close() {
       sockets.close();
       unread.close();
+      mcp?.close();
       const gone = Promise.all([gateway.closeAll('draining'), graphql.close()]);
       streams.close();
       await Promise.race([gone, new Promise<void>((late) => clock.after(CLOSE_WAIT_MS, late))]);

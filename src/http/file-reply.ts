@@ -16,6 +16,8 @@ export type ConsoleOptions = {
   readonly basePath: string;
   /** A name of the deployment for people, shown in the title; empty for none. */
   readonly label: string;
+  /** Whether the relay serves agents, which a page of the console says. Default false. */
+  readonly mcp?: boolean;
 };
 
 const PATH = '/console';
@@ -80,13 +82,19 @@ export function isConsole(path: string): boolean {
   return path === PATH || path.startsWith(`${PATH}/`);
 }
 
+/** What a page has if the relay serves agents. */
+const MCP_META = '\n    <meta name="callboard-mcp" content="on" />';
+
 /** Answers every path for which `isConsole` is true. Without a build, the answer says how to make one. */
-export function createConsole({ folder, basePath, label }: ConsoleOptions): BuiltinRoute['handle'] {
+export function createConsole({ folder, basePath, label, mcp = false }: ConsoleOptions): BuiltinRoute['handle'] {
   // The page is at paths of any depth, so the addresses in it must be absolute.
   const readPage = createReader(folder, (html) =>
     html
       .replaceAll('"./assets/', `"${basePath}${ASSETS}`)
-      .replace('</title>', `</title>\n    <meta name="callboard-label" content="${escaped(label)}" />`),
+      .replace(
+        '</title>',
+        `</title>\n    <meta name="callboard-label" content="${escaped(label)}" />${mcp ? MCP_META : ''}`,
+      ),
   );
   const readAsset = createReader(new URL('assets/', folder));
   return async (info) => {

@@ -17,6 +17,7 @@ import { networkOf, rejectUpgrade, type Gateway, type UpgradeRefusal } from '../
 import { wantsPage } from '../graphql/http/graphiql.ts';
 import type { GraphqlHandler } from '../graphql/http/handler.ts';
 import { GRAPHQL_PATH, STREAM_PATH, createBodyReader } from '../graphql/http/request.ts';
+import type { McpHandler } from '../mcp/handler.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { RestHandler } from '../rest/serve.ts';
 import { createReply, type HttpReply } from '../web/reply.ts';
@@ -38,18 +39,29 @@ import {
   decodeBody,
   refuseBody,
 } from './request-info.ts';
-import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './routes.ts';
+import {
+  MCP_PATH,
+  challenge,
+  createBuiltinRoutes,
+  createConsoleRoute,
+  metadataUrl,
+  type BuiltinRoutesOptions,
+} from './routes.ts';
 import { isSiteEvents } from './site-events.ts';
 import { isAnswering, type Sockets, type UnreadBytes } from './sockets.ts';
 import { AnonymousGate } from './auth.ts';
 
-export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi'> & {
+export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'agents'> & {
   readonly core: Core;
   readonly log: Log;
   readonly meter: Meter;
   readonly randomId: () => string;
   readonly graphql: GraphqlHandler;
   readonly rest: RestHandler;
+  /** The endpoint of agents; null: it is switched off. */
+  readonly mcp: McpHandler | null;
+  /** The issuer of the tokens that agents fetch themselves; null or absent: none is configured. */
+  readonly issuer?: string | null;
   readonly gateway: Pick<Gateway, 'upgrade'>;
   /** The route of every path for which `isSiteEvents` is true. */
   readonly siteEvents: BuiltinRoute;
@@ -84,7 +96,7 @@ export type RequestHandler = {
 /**
  * The values of the label `handler` of the metric `callboard_requests_total`, except `gateway`, which counts upgrades.
  */
-type RouteLabel = 'graphql' | 'rest' | 'events' | 'builtin' | 'preflight' | 'none';
+type RouteLabel = 'graphql' | 'rest' | 'mcp' | 'events' | 'builtin' | 'preflight' | 'none';
 
 export function createRequestHandler(options: RequestHandlerOptions): RequestHandler {
   const { log, meter, clock, basePath, origins, sockets, unread } = options;
@@ -164,8 +176,9 @@ type Router = (info: RequestInfo, exchange: Exchange) => MaybePromise<RouteLabel
 
 function createRouter(options: RequestHandlerOptions): Router {
   const { authenticate, siteEvents, origins } = options;
-  const operatorConsole = createConsoleRoute(options);
-  const builtin = createBuiltinRoutes({ ...options, openapi: () => options.rest.openapi() });
+  const agents = options.mcp && { issuer: options.issuer ?? null, origins };
+  const operatorConsole = createConsoleRoute({ ...options, agents });
+  const builtin = createBuiltinRoutes({ ...options, agents, openapi: () => options.rest.openapi() });
   const routeOf = (path: string): BuiltinRoute | undefined =>
     builtin.get(path) ?? operatorConsole(path) ?? (isSiteEvents(path) ? siteEvents : undefined);
   const answer = createApiRouter(options);
@@ -198,9 +211,9 @@ function answerBuiltin(route: BuiltinRoute, info: RequestInfo, { access }: Excha
   return thenDo(route.handle(info, access), () => route.label);
 }
 
-/** Routes authenticated requests to GraphQL or REST. */
+/** Routes authenticated requests to GraphQL, MCP or REST. */
 function createApiRouter(options: RequestHandlerOptions): Router {
-  const { core, graphql, rest, maxBodyBytes, inbound } = options;
+  const { core, graphql, rest, mcp, maxBodyBytes, inbound } = options;
   const anonymous = new AnonymousGate(core.clock, maxBodyBytes);
   const readGraphqlBody = createBodyReader(decodeBody, refuseBody);
   const readBodyFor = <T>(
@@ -226,10 +239,22 @@ function createApiRouter(options: RequestHandlerOptions): Router {
         thenDo(graphql.handle(request, response, { requester, body, reply, notes: access }), () => 'graphql'),
     });
   };
+  const toMcp = (handler: McpHandler, info: RequestInfo, { access, reply }: Exchange): MaybePromise<RouteLabel> => {
+    const { request, response } = info;
+    const { requester } = access;
+    if (!requester) fail('unauthenticated', 'A bearer token is needed.');
+    requireMethod(info, ['POST']);
+    return readBodyFor(info, requester, {
+      parse: parseBody,
+      answer: (body) =>
+        handler.handle({ request, response, requester, body, reply, notes: access }).then((): RouteLabel => 'mcp'),
+    });
+  };
   return (info, exchange) => {
     const { request, response, path, query } = info;
     if (path === null) notFound();
     if (isGraphql(path)) return toGraphql(info, exchange);
+    if (mcp && path === MCP_PATH) return toMcp(mcp, info, exchange);
     const { requester } = exchange.access;
     const answer = (body: JsonText | undefined): RouteLabel => {
       const given = { requester, path, query, body, reply: exchange.reply, notes: exchange.access };
@@ -252,12 +277,16 @@ function explain(error: unknown, { id, path }: RequestInfo, { log, meter }: Requ
 }
 
 function refuse(
-  { request, response, path }: RequestInfo,
+  info: RequestInfo,
   error: CallboardError,
-  { graphql, rest }: RequestHandlerOptions,
+  { graphql, rest, mcp, issuer, basePath, origins }: RequestHandlerOptions,
 ): void {
+  const { request, response, path } = info;
   if (response.headersSent) return void response.destroy();
-  if (error.status === 401) response.setHeader('www-authenticate', 'Bearer');
+  if (error.status === 401) {
+    const metadata = mcp && path === MCP_PATH && issuer ? metadataUrl(info, basePath, origins) : null;
+    response.setHeader('www-authenticate', metadata === null ? 'Bearer' : challenge(metadata));
+  }
   if (error.details.retryAfterMs !== undefined) {
     response.setHeader('retry-after', String(Math.max(1, Math.ceil(error.details.retryAfterMs / 1000))));
   }

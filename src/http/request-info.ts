@@ -90,14 +90,14 @@ function below(basePath: string, path: string): string | null {
 // Adds CORS headers for allowed origins, and refuses browser requests from all others. It does not authenticate.
 
 const METHODS = 'GET, HEAD, POST, PUT, DELETE';
-/** The request headers that pages may send: the relay's own, W3C Trace Context, and those of Apollo's clients. */
+/** The request headers that pages may send: the relay's own, those of W3C Trace Context, MCP and Apollo's clients. */
 const REQUEST_HEADERS = [
   ...['authorization', 'content-type', 'accept', 'last-event-id', 'x-callboard-csrf', 'x-graphql-event-stream-token'],
-  ...['traceparent', 'tracestate'],
+  ...['traceparent', 'tracestate', 'mcp-protocol-version', 'mcp-session-id', 'mcp-method', 'mcp-name'],
   ...['apollographql-client-name', 'apollographql-client-version'],
   ...['apollo-require-preflight', 'x-apollo-operation-name'],
 ].join(', ');
-const EXPOSED = 'retry-after, www-authenticate, x-request-id';
+const EXPOSED = 'retry-after, www-authenticate, x-request-id, mcp-session-id';
 
 /** Adds CORS headers for allowed origins. Returns true if the request was a preflight, which is then answered. */
 export function crossOrigin({ request, response }: RequestInfo, rule: OriginRule): boolean {

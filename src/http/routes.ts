@@ -11,6 +11,7 @@ import type { MetricsFormat } from '../platform/prometheus.ts';
 import { named, type JsonSchema } from '../rest/forms.ts';
 import type { Described, OpenApiDocument } from '../rest/openapi.ts';
 import { problemCodes } from '../rest/problem.ts';
+import { ownOrigin, type OriginRule } from '../web/request.ts';
 import { PackedText, sendPacked, sendText, weightsOf, type PackedFile } from '../web/reply.ts';
 import { type BearerAuthenticator, bearerOf, type AuthenticateRequest } from './auth.ts';
 import {
@@ -38,8 +39,17 @@ export type BuiltinRoutesOptions = MetricsRouteOptions &
     /** The directory with the browser builds of the client libraries. */
     readonly clientFiles: URL;
     /** The console for operators. Absent: it is switched off. */
-    readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
+    readonly operatorConsole?: Omit<ConsoleOptions, 'basePath' | 'mcp'> | null;
+    /** Present if the relay serves agents. */
+    readonly agents?: AgentRoutes | null;
   };
+
+/** What the routes for agents depend on. */
+type AgentRoutes = {
+  /** The issuer of the tokens that agents fetch themselves; null: none is configured. */
+  readonly issuer: string | null;
+  readonly origins: OriginRule;
+};
 
 const READING = ['GET', 'HEAD'];
 
@@ -64,6 +74,9 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
     ...(signIn || tickets
       ? [['/sign-in', createSignInRoute({ signIn, tickets })] satisfies [string, BuiltinRoute]]
       : []),
+    ...(options.agents && options.agents.issuer !== null
+      ? [[METADATA_PATH, open(metadataRoute(options.agents, basePath))] satisfies [string, BuiltinRoute]]
+      : []),
     ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((info) => client(info, name))]),
   ];
   return new Map(routes);
@@ -73,8 +86,9 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
 export function createConsoleRoute({
   operatorConsole = null,
   basePath,
-}: Pick<BuiltinRoutesOptions, 'operatorConsole' | 'basePath'>): (path: string) => BuiltinRoute | undefined {
-  const page = operatorConsole && open(createConsole({ ...operatorConsole, basePath }));
+  agents = null,
+}: Pick<BuiltinRoutesOptions, 'operatorConsole' | 'basePath' | 'agents'>): (path: string) => BuiltinRoute | undefined {
+  const page = operatorConsole && open(createConsole({ ...operatorConsole, basePath, mcp: agents !== null }));
   return (path) => (page && isConsole(path) ? page : undefined);
 }
 
@@ -136,6 +150,35 @@ async function sendReadiness(
   const lost = core.durability().away?.lost === true;
   const answer = { status: 'ready', ...(full.length > 0 && { full_shares: full }), ...(lost && { store_lost: true }) };
   sendText(response, 200, JSON_TYPE, JSON.stringify(answer));
+}
+
+// The metadata by which agents find out where to get a token (RFC 9728).
+
+/** The path of the endpoint of agents. */
+export const MCP_PATH = '/mcp';
+const METADATA_PATH = `/.well-known/oauth-protected-resource${MCP_PATH}`;
+
+/** Returns the address of the metadata, as the requester reaches the relay. */
+export function metadataUrl({ request }: RequestInfo, basePath: string, { trustProxy }: OriginRule): string {
+  return `${ownOrigin(request, trustProxy) ?? ''}${basePath}${METADATA_PATH}`;
+}
+
+/** Returns the value of `www-authenticate` that names the metadata. */
+export function challenge(metadata: string): string {
+  return `Bearer resource_metadata="${metadata}", scope="invoke"`;
+}
+
+function metadataRoute({ issuer, origins }: AgentRoutes, basePath: string): BuiltinRoute['handle'] {
+  return ({ request, response }) => {
+    const metadata = {
+      resource: `${ownOrigin(request, origins.trustProxy) ?? ''}${basePath}${MCP_PATH}`,
+      authorization_servers: [issuer],
+      scopes_supported: ['invoke'],
+      bearer_methods_supported: ['header'],
+      resource_name: 'callboard',
+    };
+    sendText(response, 200, JSON_TYPE, JSON.stringify(metadata));
+  };
 }
 
 function refuseWithoutUpgrade({ response }: RequestInfo): void {

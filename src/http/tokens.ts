@@ -4,7 +4,7 @@
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { SignJWT, createLocalJWKSet, errors, type JWTPayload, type JWTVerifyGetKey } from 'jose';
-import type { Principal, Scope } from '../core/auth/principal.ts';
+import type { Principal, Scope, UserPrincipal } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { isCanonicalUser } from '../core/ids.ts';
 import type { Clock } from '../core/ports.ts';
@@ -20,12 +20,18 @@ export type TokenRequest = {
   readonly now: number;
   readonly issuer?: string | null;
   readonly audience?: string | null;
+  /** Patterns of the only actions that the token may invoke. Absent: it may invoke any. */
+  readonly actions?: readonly string[] | undefined;
 };
 
-/** Signs a JWT that the relay accepts: HS256, with `sub`, `scope`, `iat` and `exp`, and `iss` and `aud` if given. */
+/**
+ * Signs a JWT that the relay accepts: HS256, with `sub`, `scope`, `iat` and `exp`, and `iss`, `aud` and ACTIONS_CLAIM
+ * if given.
+ */
 export function signToken(request: TokenRequest): Promise<string> {
   const issued = Math.floor(request.now / 1000);
-  const token = new SignJWT({ scope: request.scopes.join(' ') })
+  const { actions } = request;
+  const token = new SignJWT({ scope: request.scopes.join(' '), ...(actions && { [ACTIONS_CLAIM]: actions }) })
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
     .setSubject(request.user)
     .setIssuedAt(issued)
@@ -50,12 +56,15 @@ export const DEFAULT_CLAIMS: ClaimRules = { user: 'sub', scopes: ['scope', 'scp'
 /** The number of seconds by which the clock of an issuer may be behind or ahead. */
 export const TOLERANCE_SECONDS = 30;
 
-const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host']);
+const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host', 'mcp']);
+
+/** The claim with the patterns of the only actions that a token may invoke: a list of texts. */
+const ACTIONS_CLAIM = 'callboard_actions';
 
 /**
  * Returns the principal of these claims, which must include `exp` and the user's claim. The principal expires
  * `TOLERANCE_SECONDS` after `exp`, when the relay begins to refuse the token. Throws `invalid_user` (401) if the user
- * is not canonical, and `unauthenticated` if the email address is not verified.
+ * is not canonical, and `unauthenticated` if the email address is not verified or ACTIONS_CLAIM is not a list of texts.
  */
 export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   const user = claims[rules.user];
@@ -71,7 +80,18 @@ export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
     userId: user,
     scopes: new Set(names.filter((name): name is Scope => SCOPES.has(name))),
     expiresAt,
+    ...actionsOf(claims),
   };
+}
+
+/** Reads the patterns of actions. A claim of another form is refused, because ignoring it would allow every action. */
+function actionsOf({ [ACTIONS_CLAIM]: claim }: JWTPayload): Pick<UserPrincipal, 'actions'> {
+  if (claim === undefined) return {};
+  const patterns: readonly unknown[] = Array.isArray(claim) ? claim : [null];
+  const actions = patterns.filter((pattern) => typeof pattern === 'string');
+  return actions.length === patterns.length
+    ? { actions }
+    : fail('unauthenticated', `The claim ${ACTIONS_CLAIM} is not a list of texts.`, { tokenFault: 'claims' });
 }
 
 /** Returns the scopes that the claims name. A claim is a text of names with spaces between them, or a list of names. */

@@ -44,7 +44,10 @@ export type RestHandler = {
    * method that the path does not have. Never throws.
    */
   handle(req: IncomingMessage, res: ServerResponse, exchange: RestExchange): boolean;
-  /** Sends an error that the HTTP layer found, in the problem format of the routes. */
+  /**
+   * Sends an error that the HTTP layer found, in the problem format of the routes. A `www-authenticate` of the response
+   * stays.
+   */
   refuse(res: ServerResponse, error: CallboardError): void;
   /**
    * Resolves with the OpenAPI 3.1 document of the routes and of `besides`. The document is created at the first call.
@@ -84,7 +87,12 @@ export function createRestHandler(options: RestOptions): RestHandler {
       if (match !== null) serve(serving, { req, res, exchange }, match);
       return match !== null;
     },
-    refuse: (res, error) => send(res, problem(explainError(error))),
+    refuse(res, error) {
+      const answer = problem(explainError(error));
+      const challenge = res.getHeader('www-authenticate');
+      const more = challenge === undefined ? {} : { 'www-authenticate': String(challenge) };
+      send(res, { ...answer, headers: { ...answer.headers, ...more } });
+    },
     openapi: () => (openapi ??= describe(routes, options)),
     operations: routes,
   };

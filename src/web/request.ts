@@ -119,7 +119,8 @@ export function foreignOrigin(request: IncomingMessage, rule: OriginRule): strin
   return `${refused} ALLOWED_ORIGINS lists the origins besides the relay’s own.`;
 }
 
-function ownOrigin(request: IncomingMessage, trustProxy: boolean): string | null {
+/** Returns the origin of the relay as the requester reaches it; null if the request has no host. */
+export function ownOrigin(request: IncomingMessage, trustProxy: boolean): string | null {
   const encrypted = 'encrypted' in request.socket && request.socket.encrypted === true;
   const scheme = (trustProxy ? first(request.headers['x-forwarded-proto']) : null) ?? (encrypted ? 'https' : 'http');
   const host = (trustProxy ? first(request.headers['x-forwarded-host']) : null) ?? request.headers.host;

@@ -37,10 +37,11 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     ],
   },
   { of: 'gateway/', may: ['protocol/', 'core/', 'web/'] },
+  { of: 'mcp/', may: ['protocol/visible-text.ts', 'core/', 'web/'] },
   { of: 'clients/admin/', may: ['../generated/admin.ts', 'clients/'] },
   { of: 'clients/live/', may: ['../generated/live.ts', 'clients/', 'protocol/'] },
   { of: 'clients/', may: ['protocol/'] },
-  { of: 'http/', may: ['graphql/', 'web/', 'rest/', 'gateway/', 'core/', 'platform/'] },
+  { of: 'http/', may: ['graphql/', 'web/', 'rest/', 'gateway/', 'mcp/', 'core/', 'platform/'] },
   {
     // The build of the console shares a setting with the build of the client libraries, and the console's pages share
     // their parser of JSON and their streams.
@@ -83,7 +84,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
       ...['backends/memory/audit.ts', 'backends/journal/files.ts', 'backends/journal/records.ts'],
       'graphql/schema/schema.ts',
       ...['http/tokens.ts', 'http/sign-in.ts'],
-      ...['clients/link/', 'clients/live/stream.ts', 'protocol/codes.ts', 'protocol/json.ts'],
+      ...['clients/link/', 'clients/live/stream.ts', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/json.ts'],
       ...['protocol/visible-text.ts', 'platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
       ...['core/audit/audit-rows.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts', 'core/ports.ts'],
     ],

@@ -12,7 +12,6 @@ const ROOM_IN_PARTS = 'One of the parts of a room that Redis still has in severa
 export const SPLINTERS: Readonly<Record<string, string>> = {
   'policy.ts': 'The format of the policy file, which docs/settings.md describes.',
   'require-node.ts': 'Must run before any other import of index.ts.',
-  'clients/site/sse.ts': 'The format of event streams, which a test reads cut in each place.',
   'backends/redis/audit.ts': 'Implements a port of core.',
 };
 

@@ -122,6 +122,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
   ['sites', 'Sites', 'No site is registered', 'Sites'],
   ['dedup', 'Deduplication', 'Implementation', 'Dedup'],
   ['audit', 'Audit', 'No operator did anything yet', 'Audit AuditCheck'],
+  ['agents', 'Agents', 'This relay does not serve agents', ''],
   ['nowhere', 'No such page', 'no page at this address', ''],
 ];
 

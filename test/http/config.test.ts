@@ -257,12 +257,12 @@ describe('configuration', () => {
     };
     const argv = SETTING_NAMES.flatMap((name) => {
       const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
-      return /RAW|TRUST|STRICT|FAST|TRACE_IDS|^CONSOLE$/.test(name)
+      return /RAW|TRUST|STRICT|FAST|TRACE_IDS|^CONSOLE$|^MCP$/.test(name)
         ? [flag]
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(75);
+    expect(SETTING_NAMES).toHaveLength(76);
   });
 
   it('has the bounds of each share; a default guarantee does not exceed its total', () => {

@@ -29,16 +29,16 @@ async function start(env: Readonly<Record<string, string>> = {}) {
   const loaded: string[] = [];
   createInterface({ input: child.stderr }).on('line', (line) => line.startsWith('loads ') && loaded.push(line));
   for await (const line of createInterface({ input: child.stdout })) {
-    const { url, admin_token: token }: { url: string; admin_token: string } = JSON.parse(line);
+    const { url, admin_token: token, user_token: userToken } = JSON.parse(line) as Record<string, string>;
     const has = (name: string): boolean => loaded.some((one) => one.includes(`/node_modules/${name}/`));
-    return { url, token, loaded, has };
+    return { url: url ?? '', token: token ?? '', userToken: userToken ?? '', loaded, has };
   }
   throw new Error('it ended without a word');
 }
 
 const LATER = [
   ...['graphql-yoga', '@graphql-tools/utils', '@graphql-yoga/render-graphiql', 'prom-client', 'ioredis', 'ajv'],
-  ...['ajv-formats', '@graphql-codegen/cli', 'pino'],
+  ...['ajv-formats', '@graphql-codegen/cli', 'pino', '@modelcontextprotocol/server', '@modelcontextprotocol/core'],
 ];
 
 describe('a relay in direct mode', () => {
@@ -66,6 +66,23 @@ describe('a relay in direct mode', () => {
     expect(LATER.filter(has)).toEqual([
       ...['graphql-yoga', '@graphql-tools/utils', '@graphql-yoga/render-graphiql', 'prom-client'],
     ]);
+  }, 60_000);
+});
+
+describe('a trial', () => {
+  it('loads the package of the MCP server with the first request of an agent', async () => {
+    const { url, userToken, has } = await start();
+    const asked = (token: string | null) =>
+      ask(`${url}/mcp`, {
+        method: 'POST',
+        token,
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      });
+    expect((await asked(null)).status).toBe(401);
+    expect(has('@modelcontextprotocol/server')).toBe(false);
+    expect((await asked(userToken)).text).toContain('list_clients');
+    expect(has('@modelcontextprotocol/server')).toBe(true);
   }, 60_000);
 });
 

@@ -1,6 +1,6 @@
-/** Starts a TCP proxy whose connections a test can cut. */
+/** Starts TCP proxies whose connections a test can cut, or reset after a part of an answer. */
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 
 export type TcpProxy = AsyncDisposable & {
   /** The address of the proxy, which forwards to the server. */
@@ -30,16 +30,13 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     join(near, far);
     join(far, near);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (typeof address !== 'object' || address === null) throw new Error('no address');
+  const own = await listen(server);
   const cut = (): void => {
     whole = false;
     for (const socket of sockets) socket.destroy();
   };
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: own,
     cut,
     mend() {
       whole = true;
@@ -49,4 +46,60 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
       await new Promise((done) => server.close(done));
     },
   };
+}
+
+export type ResettingProxy = AsyncDisposable & {
+  readonly url: string;
+  /** The number of bytes of the last answer that arrived here. */
+  readonly received: number;
+  /** From now on, passes on this many bytes of each answer and then resets both connections; Infinity: never. */
+  resetAfter(bytes: number): void;
+};
+
+/** Starts a TCP proxy that resets both of its connections once it has received a given part of an answer. */
+export async function startResettingProxy(url: string): Promise<ResettingProxy> {
+  const port = Number(new URL(url).port);
+  let most = Infinity;
+  let received = 0;
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(port, '127.0.0.1');
+    received = 0;
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    }
+    near.pipe(far);
+    const reset = (): void => {
+      near.resetAndDestroy();
+      far.resetAndDestroy();
+    };
+    far.on('end', () => near.end());
+    far.on('data', (chunk: Buffer) => {
+      const room = most - received;
+      received += chunk.length;
+      if (chunk.length < room) return void near.write(chunk);
+      // What was passed on before the reset may not arrive.
+      near.write(chunk.subarray(0, Math.max(0, room)), reset);
+    });
+  });
+  return {
+    url: await listen(server),
+    get received() {
+      return received;
+    },
+    resetAfter: (bytes) => void (most = bytes),
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+async function listen(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no address');
+  return `http://127.0.0.1:${address.port}`;
 }

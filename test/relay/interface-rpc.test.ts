@@ -35,7 +35,7 @@ describe('A pending RPC record', () => {
       expected_instance_id: 'i1',
       context_id: null,
       node_id: 'n1',
-      caller: { kind: 'user', name: 'alice' },
+      caller: { kind: 'user', name: 'alice', program: null },
       caller_node_id: at.callboard.core.nodeId,
       created_at: new Date(began).toISOString(),
       times_out_at: new Date(began + 20_000).toISOString(),

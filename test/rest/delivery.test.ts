@@ -182,7 +182,7 @@ describe('GET /delivery/status', () => {
       code: null,
       message: null,
       reason: null,
-      caller: { kind: 'user', name: 'alice' },
+      caller: { kind: 'user', name: 'alice', program: null },
     });
   });
 

@@ -231,6 +231,7 @@ const MEMBERS = [
   ...(['expectedInstanceId', 'boundInstanceId', 'nodeId', 'recoveredFromNodeId'] as const),
   ...(['admittedAt', 'queuedAt', 'dispatchedAt', 'acknowledgedAt', 'terminalAt', 'cancelRequestedAt'] as const),
   ...(['connectDeadline', 'deadline', 'lateResults', 'firstLate', 'resultExpired', 'sightings', 'contextId'] as const),
+  'answeredAt',
 ] as const satisfies readonly (keyof Command)[];
 
 type Member = (typeof MEMBERS)[number];
@@ -240,7 +241,7 @@ const ALL: Exclude<keyof Command, Member | keyof CommandKey> extends never ? tru
 const TIMES: ReadonlySet<Member> = new Set(
   ALL && [
     ...(['admittedAt', 'queuedAt', 'dispatchedAt', 'acknowledgedAt', 'terminalAt', 'cancelRequestedAt'] as const),
-    ...(['connectDeadline', 'deadline'] as const),
+    ...(['connectDeadline', 'deadline', 'answeredAt'] as const),
   ],
 );
 const IS_TIME: readonly boolean[] = MEMBERS.map((member) => TIMES.has(member));
@@ -257,8 +258,8 @@ export const NEW_COMMAND: Command = {
 };
 
 /**
- * Returns the members that differ, each as its number and its value, as the text of an array. The comparisons are written out: a
- * loop over MEMBERS takes five times as long, and every change of a command passes here.
+ * Returns the members that differ, each as its number and its value, as the text of an array. The comparisons are
+ * written out: a loop over MEMBERS takes five times as long, and every change of a command passes here.
  */
 export function differenceOf(before: Command, after: Command, at: number): string {
   const b = before;
@@ -301,6 +302,7 @@ export function differenceOf(before: Command, after: Command, at: number): strin
   if (a.sightings !== b.sightings && a.sightings.length + b.sightings.length > 0)
     text += `,34,${packedSightings(a, at)}`;
   if (a.contextId !== b.contextId) text += `,35,${json(a.contextId ?? null)}`;
+  if (a.answeredAt !== b.answeredAt) text += `,36,${since(a.answeredAt ?? null, at)}`;
   return `${text}]`;
 }
 

@@ -55,17 +55,22 @@ function ActionLink(row: NamedCall) {
   );
 }
 
-const CALLER_KINDS = { ADMIN: 'Administrator', USER: 'User', GRANT: 'Viewer of a site, by the grant' } as const;
+const CALLER_KINDS = {
+  ADMIN: 'Administrator',
+  USER: 'User',
+  GRANT: 'Viewer of a site, by the grant',
+  MCP: 'Agent of',
+} as const;
 
 type CallerProps = { readonly caller: CallerPartFragment; readonly page: 'calls' | 'waits' };
 
 /** Shows who called, as a link to the calls or waits of this caller. */
-function CallerLink({ caller: { kind, name }, page }: CallerProps) {
+function CallerLink({ caller: { kind, name, program }, page }: CallerProps) {
   return (
     <a
       href={queryPath(page, { caller: name })}
       class={nameClass(name)}
-      title={`${CALLER_KINDS[kind]} ${name}: show all ${page} of this caller`}
+      title={`${CALLER_KINDS[kind]} ${name}${program === null ? '' : ` (${program})`}: show all ${page} of this caller`}
     >
       {kind === 'GRANT' ? `grant ${shortId(name)}` : name}
     </a>

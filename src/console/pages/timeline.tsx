@@ -196,7 +196,9 @@ function lateOf(call: CallDetails): readonly TimelineEntry[] {
 }
 
 export function callerText({ caller }: Pick<Delivery, 'caller'>): string {
-  return { ADMIN: 'administrator', USER: 'user', GRANT: 'grant' }[caller.kind] + ` ${caller.name}`;
+  const { kind, name, program } = caller;
+  const kinds = { ADMIN: 'administrator', USER: 'user', GRANT: 'grant', MCP: 'agent of' };
+  return `${kinds[kind]} ${name}${program === null ? '' : ` (${program})`}`;
 }
 
 /** Compares two entries by time. An entry without a time keeps its position. */

@@ -57,6 +57,11 @@ const ActionPage = page(
   () => import('../pages/actions.tsx'),
   (room) => room.ActionPage,
 );
+const AgentsPage = page(
+  'Agents',
+  () => import('../pages/agents.tsx'),
+  (room) => room.AgentsPage,
+);
 const HistoryPage = page(
   'History',
   () => import('../pages/history.tsx'),
@@ -157,6 +162,7 @@ const GROUPS: readonly { readonly name: string; readonly pages: readonly PageEnt
       { path: 'capacity', name: 'Capacity', icon: 'capacity', key: 'y', page: CapacityPage, admin: true },
       { path: 'dedup', name: 'Deduplication', icon: 'dedup', key: 'd', page: DedupPage, admin: true },
       { path: 'audit', name: 'Audit', icon: 'audit', key: 't', page: AuditPage },
+      { path: 'agents', name: 'Agents', icon: 'key', key: 'm', page: AgentsPage },
     ],
   },
 ];

@@ -6,7 +6,8 @@ import {
   type Connection,
   type ActionAdvertisement,
 } from '../connections/connection.ts';
-import { requireAdmin, type Requester } from '../auth/principal.ts';
+import { tokenAllows, type InvocationTarget } from '../auth/policy.ts';
+import { requireAdmin, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import {
   SCAN_BUDGET,
   completenessOf,
@@ -41,6 +42,12 @@ export function createActions(deps: Deps) {
       ]);
       return answer(taken, [...gaps, ...silent], deps.clock.now());
     },
+    /**
+     * Whether the token and the policy let the caller invoke an action. Says nothing about the client, which may refuse
+     * it for reasons of its own.
+     */
+    mayInvoke: (caller: CallingPrincipal, target: InvocationTarget): boolean =>
+      tokenAllows(caller, target.action) && deps.policy.decide(caller, target).allowed,
     /**
      * Returns the completeness of a connection's own advertisements. For nested fields, after the connection was
      * authorized.

@@ -67,11 +67,18 @@ export const defaultPolicy: Policy = {
   scopeOf: (userId) => ({ id: userId, limit: RESERVATIONS_PER_SCOPE }),
 };
 
+/** Whether the token of the caller may invoke this action. Tokens without patterns may invoke any. */
+export function tokenAllows(caller: CallingPrincipal, action: string): boolean {
+  if (caller.kind === 'admin' || caller.actions === undefined) return true;
+  return caller.actions.some((pattern) => compileGlob(pattern)(action));
+}
+
 // Compiles a policy from the parsed policy file.
 
 /**
  * One rule. Each list holds globs, one of which must match; an absent list matches everything. `callers` matches the
- * scopes of the caller's token: `connect`, `invoke`, `host`, or `admin` for an administrator.
+ * scopes of the caller's token: `connect`, `invoke`, `host`, or `admin` for an administrator. Calls through the MCP bridge
+ * also have the scope `mcp`.
  */
 export type PolicyRule = {
   readonly name: string;

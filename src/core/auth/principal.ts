@@ -6,7 +6,8 @@ import { fail, notFound } from '../errors.ts';
 import { canonicalUser } from '../ids.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-export type Scope = 'connect' | 'invoke' | 'host';
+/** `mcp`: may call actions as an agent does, through the MCP bridge, and nothing else. */
+export type Scope = 'connect' | 'invoke' | 'host' | 'mcp';
 
 /** The principal of a request; null if it has none. */
 export type Requester = Principal | null;
@@ -24,6 +25,8 @@ export type UserPrincipal = {
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly expiresAt: number | null;
+  /** Patterns of the only actions that the token may invoke. Absent: the token does not limit them. */
+  readonly actions?: readonly string[];
 };
 /** The holder of a grant: it may access one session of a site, and nothing else. */
 export type GrantPrincipal = {
@@ -161,6 +164,12 @@ export interface TicketStore {
 export type CallerLabel = { readonly kind: 'mcp'; readonly name: string; readonly version: string | null };
 
 const LABEL_CHARS = 64;
+
+/** Returns the program of a label with its version, as one text for people; null without a label. */
+export function programOf(label: CallerLabel | undefined): string | null {
+  if (!label) return null;
+  return label.version === null ? label.name : `${label.name} ${label.version}`;
+}
 
 /** Makes a label: name and version without control characters, cut at 64 characters. */
 export function callerLabel({ kind, name, version }: CallerLabel): CallerLabel {

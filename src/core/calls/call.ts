@@ -363,7 +363,7 @@ function isValid(request: InvokeRequest): boolean {
 }
 
 /** The prefixes of command ids that only calls with a label of this kind may have. */
-const LABEL_IDS: Readonly<Record<CallerLabel['kind'], string>> = { mcp: 'mcp-' };
+export const LABEL_IDS: Readonly<Record<CallerLabel['kind'], string>> = { mcp: 'mcp-' };
 
 function isReservedId(
   commandId: string | null | undefined,

@@ -68,6 +68,7 @@ import {
   type InvokeRefusal,
   type PreparedCall,
 } from './preflight.ts';
+import { createRepeats } from './repeats.ts';
 import { Wait, type WaitParts } from './wait.ts';
 
 export type Rpc = ReturnType<typeof createRpc>;
@@ -75,6 +76,8 @@ export type Rpc = ReturnType<typeof createRpc>;
 export function createRpc(parts: InvokeParts, questions: NodeQuestions) {
   return {
     ...createPending(parts.deps, questions),
+    /** Recognises repeated calls of callers that choose no command ids. */
+    repeats: createRepeats(parts),
     /**
      * Invokes an action. Returns `refused` if the target, the policy or the capacity refuses the invocation. Throws if
      * the requester is not authorized, and for invalid input.

@@ -2,7 +2,7 @@
  * The checks that an invocation passes before it reaches the store, and the preflight, which predicts by the same
  * checks whether an invocation would be admitted. Neither changes anything.
  */
-import { isOwnScope, type Policy } from '../auth/policy.ts';
+import { isOwnScope, tokenAllows, type Policy } from '../auth/policy.ts';
 import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import type { Command } from '../commands/command.ts';
 import type { Dispatcher } from '../commands/dispatcher.ts';
@@ -97,6 +97,8 @@ export function liveConnection({ deps }: InvokeParts, key: CommandKey): MaybePro
 }
 
 function checkPolicy({ deps }: InvokeParts, { caller, key, checked, live }: PreparedCall): InvokeRefusal | null {
+  if (!tokenAllows(caller, checked.action))
+    return refused('policy_denied', 'policy', 'The token does not allow this action.');
   const target = { userId: key.userId, clientType: live?.clientType ?? null, action: checked.action };
   const decision = deps.policy.decide(caller, target);
   if (decision.allowed) return null;

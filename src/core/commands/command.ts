@@ -115,6 +115,11 @@ export type Command = CommandKey &
     /** Whether the command ended with a result that is no longer retained. */
     readonly resultExpired: boolean;
     /**
+     * When the answer of the ended command is known to have reached a caller that repeats calls: one of the MCP bridge.
+     * Absent: it is not known.
+     */
+    readonly answeredAt?: number;
+    /**
      * The ends that a client reported, each with how many times it was received. An end is received again, for example,
      * when a client sends its result again after a reconnect. At most SIGHTINGS_PER_COMMAND entries.
      */

@@ -333,18 +333,25 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   // Ends without a report, and cancels.
 
-  /** Ends a command that its client did not end, or records a request to cancel it. */
+  /** Ends a command that its client did not end, or records a request to cancel it or the delivery of its answer. */
   settle(key: CommandKey, settlement: Settlement): SettleResult {
     const entry = this.tx.find(key);
     if (!entry) return { kind: 'unknown' };
     const { command } = entry;
+    if (settlement.kind === 'answered') return { kind: 'unchanged', command: this.#answered(entry) };
     if (isTerminal(command)) return { kind: 'unchanged', command };
     if (settlement.kind === 'cancel') return this.#cancel(entry, settlement);
     const code = this.#codeOf(command, settlement);
     return code ? { kind: 'settled', command: this.#endUnreported(entry, code) } : { kind: 'unchanged', command };
   }
 
-  #codeOf(command: Command, settlement: Exclude<Settlement, { kind: 'cancel' }>): Code | null {
+  #answered(entry: E): Command {
+    const { command } = entry;
+    if (!isTerminal(command) || command.answeredAt !== undefined) return command;
+    return this.#move(entry, { answeredAt: this.tx.now });
+  }
+
+  #codeOf(command: Command, settlement: Exclude<Settlement, { kind: 'cancel' | 'answered' }>): Code | null {
     if (settlement.kind === 'expire') return this.#dueCode(command);
     if (settlement.kind === 'refuse') return wasDispatched(command) ? null : settlement.code;
     return giveUpCode(command, settlement);

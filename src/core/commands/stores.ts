@@ -188,14 +188,13 @@ export type FinishResult =
    * sightings, as a `late_result` row.
    */
   | { readonly kind: 'late'; readonly command: Command }
-  /**
-   * Another instance is bound, or the command was never dispatched. The report is kept as evidence and resolves
-   * nothing.
-   */
+  /** Another instance is bound, or the command was never dispatched. The report is only kept as evidence. */
   | { readonly kind: 'fenced'; readonly command: Command }
   | { readonly kind: 'unknown' };
 
 export type Settlement =
+  /** Records that the answer of the ended command reached its caller. Changes nothing while the command is live. */
+  | { readonly kind: 'answered' }
   /** Requests a cancel. It ends a command that was not dispatched; for a dispatched one it is only recorded. */
   | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
   /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */

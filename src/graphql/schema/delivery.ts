@@ -2,7 +2,7 @@
  * Delivery: the record of a command, which holds no payload; the operator’s view of commands, nodes and scopes; and the
  * mutations that drain a node or disconnect a client.
  */
-import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
+import { programOf, requireAdmin, type AdminPrincipal, type CallerLabel } from '../../core/auth/principal.ts';
 import {
   durationOf,
   type Command,
@@ -99,24 +99,34 @@ export const ExecutionEvidenceEnum = wireEnum<ExecutionEvidence>(
   },
 );
 
-export const CommandCallerKind = wireEnum<CommandCaller['kind']>(
+export const CommandCallerKind = wireEnum<CommandCaller['kind'] | CallerLabel['kind']>(
   'CommandCallerKind',
   'What kind of requester invoked a command, or waits for it.',
   {
     admin: 'An administrator.',
     user: 'A user, for one of their own clients.',
     grant: 'A viewer of a site, through a grant of the session’s owner.',
+    mcp: 'An agent, over MCP, in the name of a user.',
   },
 );
 
 export const CommandCallerType = builder.objectRef<CommandCaller>('CommandCaller').implement({
   description: 'Who invoked a command, or waits for it.',
   extensions: { shareable: true },
-  fields: fieldsOf(() => ({
-    kind: typed(CommandCallerKind, 'The kind of requester.'),
+  fields: fieldsOf((t) => ({
+    kind: t.field({
+      type: CommandCallerKind,
+      description: 'The kind of requester.',
+      resolve: ({ kind, label }) => label?.kind ?? kind,
+    }),
     name: text(
-      'The administrator’s name, the user’s id, or the grant’s id. It stays the same when a token is renewed.',
+      'The administrator’s name, the user’s id (of an agent: its user’s), or the grant’s id. It stays the same when a token is renewed.',
     ),
+    program: t.string({
+      nullable: true,
+      description: 'The program of an agent and its version, as it described itself; null for other callers.',
+      resolve: ({ label }) => programOf(label),
+    }),
   })),
 });
 
@@ -381,7 +391,7 @@ type FilterFields = PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>;
 export function callerFilterFields(t: FilterFields, which: string) {
   return {
     caller: t.string({
-      description: `Only ${which} this caller: the name of an administrator, the id of a user, or the id of a grant.`,
+      description: `Only ${which} this caller: the name of an administrator, the id of a user, the id of a grant, or the name of an agent’s program.`,
     }),
     callerKind: t.field({ type: CommandCallerKind, description: `Only ${which} a caller of this kind.` }),
   };

@@ -1,4 +1,5 @@
 /** Streams and messages: the types, the listings, the redaction of payloads, and the raw sample for administrators. */
+import { programOf } from '../../core/auth/principal.ts';
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import type { LinkDetails } from '../../core/connections/connection.ts';
 import { notFound } from '../../core/errors.ts';
@@ -129,6 +130,12 @@ const MessageType = builder.objectRef<Message>('Message').implement({
       nullable: true,
       description: 'The id of the client’s context that the call of the command named; null if it named none.',
       resolve: ({ contextId }) => contextId ?? null,
+    }),
+    program: t.string({
+      nullable: true,
+      description:
+        'The program of the agent that made the call, in messages of the kind `COMMAND`; null for other callers.',
+      resolve: ({ callerLabel }) => programOf(callerLabel),
     }),
     payload: t.field({
       type: 'JSON',

@@ -251,6 +251,7 @@ const ScopeEnum = wireEnum<Scope>('Scope', 'What a user’s token allows.', {
   connect: 'Connect clients of the user.',
   invoke: 'Read the user’s own data and invoke actions of its clients.',
   host: 'Host sites of the user and ingest events.',
+  mcp: 'Call actions of the user’s clients as an agent, over MCP, and nothing else.',
 });
 
 export const ModeEnum = wireEnum<Core['mode']>('Mode', 'How this deployment keeps its state.', {

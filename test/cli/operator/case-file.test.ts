@@ -19,13 +19,13 @@ const DELIVERY: NonNullable<CaseFile['delivery']> = {
   ...{ dispatched_at: '2026-01-31T23:59:59.250Z', terminal_at: null, duration_ms: null, node_id: 'node-a' },
   ...{ deadline: '2026-02-01T00:00:29.000Z', bound_instance_id: 'i1', recovered_from_node_id: null },
   ...{ cancel_requested_at: null, late_results: 0, first_late_at: null, code: null, message: null, reason: null },
-  caller: { kind: 'admin', name: 'lena' },
+  caller: { kind: 'admin', name: 'lena', program: null },
 };
 const RUNNING: CaseFile = {
   ...{ ...IDS, outcome: null, error: null, delivery: DELIVERY, sightings: [] },
   waiters: [
     {
-      ...{ rpc_id: 'r1', wait_for: 'completed', caller: { kind: 'user', name: 'alice' } },
+      ...{ rpc_id: 'r1', wait_for: 'completed', caller: { kind: 'user', name: 'alice', program: null } },
       ...{ age_ms: 1500, times_out_at: DELIVERY.deadline },
     },
   ],

@@ -54,7 +54,7 @@ export async function startRunner({ ownRelays = false } = {}): Promise<Runner> {
   const pages = createPages(pagePort);
   const allowedOrigins = [`http://127.0.0.1:${pagePort}`];
   const auth = { adminTokens: [ADMIN], secret: SECRET };
-  const relay = await openCallboard({ config: { auth, allowedOrigins } });
+  const relay = await openCallboard({ config: { auth, allowedOrigins, mcp: 'on' } });
   const url = await relay.listen();
   const ports = new Map([[RELAY_PORT, ownRelays ? await freePort() : Number(new URL(url).port)]]);
   for (const port of OTHER_PORTS) ports.set(port, await freePort());

@@ -177,6 +177,7 @@ function actions({ connections: all }: FakeData): Core['actions'] {
       );
       return { items, complete: false, completeness: { complete: false, sources: [] } };
     },
+    mayInvoke: () => true,
     completeness: ({ actions, nodeId }) => {
       const own = { source: 'actions', nodeId, observed: actions.length, limit: CLIENT_ACTIONS } as const;
       return { complete: true, sources: [{ ...own, complete: true, reason: null, asOf: T0 }] };
@@ -193,6 +194,7 @@ function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] 
   });
   const completeness = { complete: true, sources: [] };
   return {
+    repeats: { decide: unprepared, answered: unprepared },
     invoke: async (requester, request) => invoke(requireScope(requester, 'invoke'), request),
     preflight: async (requester) => {
       requireScope(requester, 'invoke');

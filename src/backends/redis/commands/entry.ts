@@ -5,7 +5,7 @@
 import type { Command } from '../../../core/commands/command.ts';
 import type { HeldCommand, Progress } from '../../../core/commands/transaction.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
-import { commandOf, extrasOf, splitRecord, stateText, textsOf, type StateExtras } from './record.ts';
+import { commandOf, endedRequest, extrasOf, splitRecord, stateText, textsOf, type StateExtras } from './record.ts';
 
 /** A live command as this process last read or wrote it. */
 export type Held = {
@@ -187,7 +187,7 @@ export class Entry implements HeldCommand {
 
   /** Returns the whole text of the record after the act. */
   whole(): string {
-    return this.state() + this.held.request;
+    return this.state() + endedRequest(this.held.request, this.command);
   }
 
   /**

@@ -86,7 +86,7 @@ export const REQUEST = [
  * The fields that a request may have besides. Those after the last one with a value are left out, so that a request
  * without any of them takes no more bytes. Records that were written before one was added lack it.
  */
-const OPTIONAL = ['contextId', 'labelKind', 'labelName', 'labelVersion'] as const;
+const OPTIONAL = ['contextId', 'labelKind', 'labelName', 'labelVersion', 'answeredAt'] as const;
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST, ...OPTIONAL].map((name, at) => [name, at]));
 
 /** Returns a field of a state that was split into its fields. */
@@ -150,6 +150,17 @@ export function encodeRequest(values: Values): string {
 export function callerFields({ kind, name, label }: CommandCaller): Values {
   const named = { callerKind: kind, callerName: name };
   return label ? { ...named, labelKind: label.kind, labelName: label.name, labelVersion: label.version } : named;
+}
+
+/**
+ * Returns the text of the request in the record of an ended command. Its last field, which says when the answer was
+ * delivered, is the only one that is added later.
+ */
+export function endedRequest(request: string, { answeredAt }: Command): string {
+  if (answeredAt === undefined) return request;
+  const fields = request.split('\0').slice(0, -1);
+  const at = (PLACES.get('answeredAt') ?? 0) - STATE.length;
+  return `${[...Array.from({ length: at }, (_, i) => fields[i] ?? ''), answeredAt].join('\0')}\0`;
 }
 
 /** Encodes a command as the text of its record. */
@@ -263,6 +274,7 @@ export function commandOf({ state, request }: RecordTexts): Command {
   const number = (name: string): number => Number(text(name));
   const stamp = (name: string): number | null => (text(name) === '' ? null : number(name));
   const contextId = text('contextId');
+  const answeredAt = stamp('answeredAt');
   return {
     userId: text('userId'),
     clientId: text('clientId'),
@@ -303,6 +315,7 @@ export function commandOf({ state, request }: RecordTexts): Command {
     firstLate: parsed<LateEvidence>(maybe('firstLate')),
     sightings: parsed<readonly Sighting[]>(maybe('sightings')) ?? [],
     ...(contextId !== '' && { contextId }),
+    ...(answeredAt !== null && { answeredAt }),
   };
 }
 

@@ -74,6 +74,7 @@ export const ARGUMENTS: Readonly<Record<string, string>> = {
   'clients disconnect': 'alice/desk --yes',
   'users get': 'alice',
   'sites get': 'alice/board',
+  mcp: '--token-file nowhere/token',
   call: 'alice/desk lamp.set on:=true --id c1',
   preflight: 'alice/desk lamp.set on:=true',
   'calls find': 'c2',

@@ -1,0 +1,118 @@
+/**
+ * Lists mutants of what keeps an agent's call from running twice, or from reaching what it must not see: copies of the
+ * sources that each lack one guard. `npm run mutants` shows that tests notice each missing guard.
+ */
+import type { GuardMutant } from './mutant.ts';
+
+const REPEATS = { file: 'core/calls/repeats.ts', judge: { test: 'test/core/repeats.test.ts' } } as const;
+const WAITING = { test: 'test/mcp/waiting.test.ts' } as const;
+const TOOLS = { file: 'mcp/tools.ts', judge: { test: 'test/mcp/tools.test.ts' } } as const;
+const ACCESS = { test: 'test/mcp/access-with-relay.test.ts' } as const;
+
+/** The guard mutants of the bridge for agents. */
+export const MCP_GUARDS: readonly GuardMutant[] = [
+  {
+    ...REPEATS,
+    name: 'twin-of-live-runs',
+    says: 'an identical call runs beside the one that has not ended',
+    find: 'if (command && !isTerminal(command)) return attached;',
+    replace: 'if (command && !isTerminal(command)) return again;',
+  },
+  {
+    ...REPEATS,
+    name: 'twin-of-undelivered-runs',
+    says: 'an identical call runs although the earlier answer was lost',
+    find: 'const isDelivered = command?.answeredAt !== undefined;',
+    replace: 'const isDelivered = true;',
+  },
+  {
+    ...REPEATS,
+    name: 'unknown-repeats',
+    says: 'an identical call runs after an unknown outcome',
+    find: "if (outcome === 'outcome_unknown') return",
+    replace: "if (outcome === 'outcome_unknown') return 1 > 0 ? again :",
+  },
+  {
+    ...REPEATS,
+    name: 'params-compared-as-text',
+    says: 'the same params in another order are another call',
+    find: ': canonicalText(params);',
+    replace: ': params;',
+  },
+  {
+    ...REPEATS,
+    name: 'requesters-alike',
+    says: 'the calls of two clients or contexts are taken for repeats of each other',
+    find: 'JSON.stringify([subject, action, clientId, contextId])',
+    replace: 'JSON.stringify([subject, action])',
+  },
+  {
+    name: 'reset-is-delivery',
+    says: 'an answer counts as delivered although its connection was reset',
+    file: 'mcp/handler.ts',
+    find: "socket.once('error', forget);",
+    replace: '',
+    judge: WAITING,
+  },
+  {
+    name: 'delivered-at-once',
+    says: 'an answer counts as delivered before anything shows that it arrived',
+    file: 'mcp/handler.ts',
+    find: 'this.#core.clock.after(DELIVERED_MS, arrived)',
+    replace: 'this.#core.clock.after(0, arrived)',
+    judge: WAITING,
+  },
+  {
+    name: 'hang-up-cancels-awaited',
+    says: 'a call whose agent hung up is cancelled although an identical one waits for it',
+    file: 'mcp/calls.ts',
+    find: 'if (waits.length === 0) await',
+    replace: 'await',
+    judge: WAITING,
+  },
+  {
+    name: 'wait-without-end',
+    says: 'a call waits longer than hosts do',
+    file: 'mcp/calls.ts',
+    find: 'this.#cancels = [clock.after(withinMs, this.#expire)];',
+    replace: 'this.#cancels = [clock.after(withinMs * 10, this.#expire)];',
+    judge: WAITING,
+  },
+  {
+    ...TOOLS,
+    name: 'text-forges-lines',
+    says: 'a client can write a line that looks like one of another client',
+    find: ".replaceAll(/\\s+/g, ' ')",
+    replace: '',
+  },
+  {
+    ...TOOLS,
+    name: 'remote-references-passed-on',
+    says: 'a schema that refers to another address is passed on to hosts',
+    find: ' || refersOutside(schema))',
+    replace: ')',
+  },
+  {
+    ...TOOLS,
+    name: 'tools-of-denied-clients',
+    says: 'tools show texts of clients that the requester may not call',
+    find: '[...types].some((type) => allowed(name, type)),',
+    replace: '[...types].some((type) => allowed(name, type) || name !== null),',
+  },
+  {
+    name: 'actions-of-token-ignored',
+    says: 'a token that is limited to some actions may invoke any',
+    file: 'core/auth/policy.ts',
+    find: 'return caller.actions.some(',
+    replace: 'return !caller.actions || [...caller.actions, "*"].some(',
+    judge: ACCESS,
+  },
+  {
+    name: 'results-of-other-actions-read',
+    says: 'a token that is limited to some actions may read the results of others',
+    file: 'mcp/builtin-tools.ts',
+    find: '.mayInvoke(requester, { userId: key.userId, clientType, action })) return null;',
+    replace: '.mayInvoke(requester, { userId: key.userId, clientType, action })) void 0;',
+    judge: ACCESS,
+  },
+];

@@ -1,0 +1,205 @@
+/**
+ * Words the results of tool calls. Models act on words, so each failure says what is proven, whether the action may
+ * have run, and what to do next.
+ */
+import { endOf, type Invocation } from '../core/calls/call.ts';
+import { isTerminal, type Command, type CommandMark } from '../core/commands/command.ts';
+import { isRecord, type JsonText } from '../core/json.ts';
+import type { EarlierCall } from '../core/calls/repeats.ts';
+import { clientText } from './tools.ts';
+
+/**
+ * The answer of `tools/call`. A success has the value in `structuredContent` too, if it is an object; no failure has.
+ */
+export type ToolResult = {
+  readonly content: readonly { readonly type: 'text'; readonly text: string }[];
+  readonly structuredContent?: Readonly<Record<string, unknown>>;
+  readonly isError?: true;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+};
+
+/** The command of a result, in `_meta`: its id and its client. */
+export const COMMAND_META = 'callboard/command';
+
+/** The largest result that is sent whole, in characters. */
+export const RESULT_CHARS = 256 * 1024;
+/** The most characters of a message that a client wrote. */
+const MESSAGE_CHARS = 500;
+
+/** The command that a result is about. */
+export type ResultSubject = {
+  readonly clientId: string;
+  readonly commandId: string;
+  /** The earlier call whose answer this is; null: this call ran the command. */
+  readonly attachedTo: EarlierCall | null;
+  readonly now: number;
+};
+
+export function success(value: unknown, about?: ResultSubject): ToolResult {
+  return succeeded(JSON.stringify(value), about);
+}
+
+/** The result of an action, or of a built-in tool. `json`: null if the action returned nothing. */
+function succeeded(json: string | null, about?: ResultSubject): ToolResult {
+  const meta = about && { _meta: { [COMMAND_META]: { client: about.clientId, command_id: about.commandId } } };
+  const more = about?.attachedTo ? [attached(about)] : [];
+  if (json === null || json === 'null')
+    return { content: texts('The action completed and returned nothing.', ...more), ...meta };
+  if (json.length > RESULT_CHARS) {
+    const where = about ? ` get_command with the command ${about.commandId} says what is recorded of it.` : '';
+    const note = `The result has ${json.length} characters; the first ${RESULT_CHARS} are above.${where}`;
+    return { content: texts(json.slice(0, RESULT_CHARS).toWellFormed(), note, ...more), ...meta };
+  }
+  const value: unknown = JSON.parse(json);
+  return { content: texts(json, ...more), ...(isRecord(value) && { structuredContent: value }), ...meta };
+}
+
+function attached({ attachedTo, commandId, now }: ResultSubject): string {
+  const began = attachedTo?.command?.admittedAt;
+  const when = began === undefined ? 'earlier' : `${Math.max(0, Math.round((now - began) / 1000))} s ago`;
+  return `This call did not run the action again: it is the answer of the identical call made ${when}, whose answer is not known to have arrived. To run it once more, pass repeat_of: "${commandId}".`;
+}
+
+export function texts(...lines: readonly string[]): ToolResult['content'] {
+  return lines.map((text) => ({ type: 'text', text }));
+}
+
+export function failure(lines: readonly string[]): ToolResult {
+  return { content: texts(lines.join('\n')), isError: true };
+}
+
+const NOTHING_RAN = 'Nothing ran.';
+
+/** A refusal: nothing was admitted, so nothing ran. */
+export function refusal(code: string, message: string, advice: string): ToolResult {
+  return failure([`${code}: ${message}`, NOTHING_RAN, advice]);
+}
+
+type Refused = Extract<Invocation, { readonly kind: 'refused' }>;
+
+const ADVICE: Readonly<Record<string, string>> = {
+  not_connected: 'Wait until the client is connected again (list_clients), or choose another one, and repeat the call.',
+  action_not_advertised: 'find_actions shows which actions the clients offer now.',
+  policy_denied: 'Another call of this action will be refused too. Tell the user.',
+  context_gone: 'The tab was closed, or loaded again, which makes it another one. list_clients shows the present ones.',
+  context_unsupported: 'This client cannot address a tab. Repeat the call without context_id, if any tab will do.',
+  invalid_argument: 'Correct the arguments; describe_action shows their schema.',
+  command_conflict: 'The idempotency key belongs to another call. Use another key.',
+};
+const LATER = 'Repeat the call later: that is safe.';
+
+export function refusedCall({ code, message, retryAfterMs }: Refused): ToolResult {
+  const wait = retryAfterMs === null ? '' : ` Wait at least ${Math.ceil(retryAfterMs / 1000)} s.`;
+  return refusal(code, message, `${ADVICE[code] ?? LATER}${wait}`);
+}
+
+/** The answer to a call that ended, or whose wait ended before. */
+export function answerOf(invocation: Exclude<Invocation, Refused>, about: ResultSubject): ToolResult {
+  const end = endOf(invocation);
+  if (end.outcome === null) return stillRunning(end.stage, about);
+  if (end.outcome === 'completed' && end.error === null) return succeeded(invocation.result, about);
+  const command = invocation.kind === 'ended' ? null : invocation.command;
+  return failure([
+    `${end.error?.code ?? end.outcome}: ${messageOf(end.outcome, end.error, command)}`,
+    `The command ${about.commandId} on the client ${about.clientId} ended as ${end.outcome}.`,
+    ...(command ? [provenBy(command)] : []),
+    RAN[end.execution],
+    adviceOf(end.outcome, end.execution, about.commandId),
+    ...(about.attachedTo ? [attached(about)] : []),
+  ]);
+}
+
+const RAN: Readonly<Record<Command['execution'], string>> = {
+  not_written: NOTHING_RAN,
+  refused_by_client: 'The client refused it before its handler ran. Nothing ran.',
+  may_have_run: 'It MAY HAVE RUN: nothing more is known.',
+  reported_by_client: 'It ran, as the client reports.',
+};
+
+function messageOf(outcome: string, error: Command['error'], command: Command | null): string {
+  if (error === null) return `The command ended as ${outcome}.`;
+  // Only ends that the client reported carry its words.
+  const isOfClient = command === null || command.sightings.length > 0;
+  const message = clientText(error.message, MESSAGE_CHARS);
+  return isOfClient ? `the client says: "${message}"` : message;
+}
+
+function provenBy({ lastProvenStage }: Command): string {
+  return `The last stage that is proven: ${lastProvenStage}.`;
+}
+
+function adviceOf(outcome: string, execution: Command['execution'], commandId: string): string {
+  if (outcome === 'outcome_unknown')
+    return `Check by other means whether it took effect. An identical call is refused unless it passes repeat_of: "${commandId}". get_command has the evidence.`;
+  if (execution === 'not_written') return 'Repeating the call is safe.';
+  if (outcome === 'completed')
+    return 'It completed, and its result is no longer kept. Do not repeat it for the result.';
+  return 'Look at the message before you repeat the call.';
+}
+
+function stillRunning(stage: Command['stage'], { commandId, clientId }: ResultSubject): ToolResult {
+  return failure([
+    `still_running: The command ${commandId} on the client ${clientId} has not ended; its stage is ${stage}.`,
+    stage === 'admitted' || stage === 'queued' ? 'It was not handed to the client yet.' : 'It may be running now.',
+    `Do not call the tool again: call await_command with command_id "${commandId}" and client "${clientId}".`,
+  ]);
+}
+
+/** The refusal of a call whose identical predecessor may have run. */
+export function refusedRepeat({ commandId, command, mark }: EarlierCall, action: string): ToolResult {
+  const endedAt = command ? command.terminalAt : mark?.endedAt;
+  return failure([
+    `repeat_refused: An identical call of "${action}" ended as outcome_unknown${endedAt === null || endedAt === undefined ? '' : ` at ${new Date(endedAt).toISOString()}`}, and the action is advertised neither as idempotent nor as read-only.`,
+    ...(command ? [provenBy(command)] : []),
+    'This call did not run. The earlier one MAY HAVE RUN.',
+    `Check by other means whether it took effect. To run it once more all the same, pass repeat_of: "${commandId}". get_command has the evidence.`,
+  ]);
+}
+
+/** What is recorded of a command, for get_command. */
+export function caseOf(command: Command, result: JsonText | null): Readonly<Record<string, unknown>> {
+  const { error, sightings, firstLate } = command;
+  const time = (at: number | null | undefined): string | null => (at == null ? null : new Date(at).toISOString());
+  return {
+    command_id: command.commandId,
+    client: command.clientId,
+    action: command.action,
+    stage: command.stage,
+    last_proven_stage: command.lastProvenStage,
+    outcome: command.outcome,
+    execution: command.execution,
+    error: error && { code: error.code, message: clientText(error.message, MESSAGE_CHARS) },
+    reason: command.reason,
+    admitted_at: time(command.admittedAt),
+    dispatched_at: time(command.dispatchedAt),
+    acknowledged_at: time(command.acknowledgedAt),
+    ended_at: time(command.terminalAt),
+    cancel_requested_at: time(command.cancelRequestedAt),
+    deadline: time(command.deadline),
+    instance_id: command.boundInstanceId,
+    node_id: command.nodeId,
+    reports_of_end: sightings.map(({ count, firstSeenAt, lastSeenAt }) => ({
+      count,
+      first_seen_at: time(firstSeenAt),
+      last_seen_at: time(lastSeenAt),
+    })),
+    late_results: command.lateResults,
+    first_late: firstLate && { at: time(firstLate.at), kind: firstLate.kind, instance_id: firstLate.instanceId },
+    result_chars: result?.length ?? null,
+    says: isTerminal(command) ? RAN[command.execution] : 'It has not ended.',
+  };
+}
+
+/** What is left of an ended command whose record is no longer kept. */
+export function caseOfMark(key: { readonly clientId: string; readonly commandId: string }, mark: CommandMark) {
+  return {
+    command_id: key.commandId,
+    client: key.clientId,
+    stage: 'terminal',
+    outcome: mark.outcome,
+    execution: mark.execution,
+    error: mark.errorCode && { code: mark.errorCode },
+    ended_at: new Date(mark.endedAt).toISOString(),
+    says: RAN[mark.execution],
+  };
+}

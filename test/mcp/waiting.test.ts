@@ -1,0 +1,204 @@
+/** Tests how long calls of agents wait, what happens when an agent hangs up, and when an answer counts as delivered. */
+import { Agent as HttpAgent } from 'node:http';
+import type { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { HUNG_UP_MS, WAIT_MS } from '../../src/mcp/calls.ts';
+import { DELIVERED_MS } from '../../src/mcp/handler.ts';
+import { startTestRelay, until, type TestRelay, type Welcomed } from '../relay/kit/test-relay.ts';
+import { callTool, textOf, type RawAnswer, type RawMessage } from './kit/agents.ts';
+
+type Args = Readonly<Record<string, unknown>>;
+
+async function start(): Promise<{ relay: TestRelay; tab: Welcomed; call: Call } & AsyncDisposable> {
+  const relay = await startTestRelay({ mcp: 'on' });
+  const tab = await relay.client();
+  const token = await relay.token('alice:invoke');
+  const call: Call = (args, more, name = 'open') => callTool({ url: relay.url, token }, name, args, more);
+  return { relay, tab, call, [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose]() };
+}
+type Call = (args?: Args, more?: Omit<RawMessage, 'method' | 'params'>, name?: string) => Promise<RawAnswer>;
+
+const commandsOf = (tab: Welcomed) => tab.seen('command').length;
+
+/** Waits until the relay has handled what the socket did. */
+async function advance({ clock }: TestRelay, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 1_000) await clock.advance(Math.min(1_000, ms - passed));
+}
+
+async function keepAlive(relay: TestRelay, tab: Welcomed, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 15_000) {
+    await advance(relay, Math.min(15_000, ms - passed));
+    await tab.sync();
+  }
+}
+
+describe('a call of an agent', () => {
+  it('ends as unknown within the call if the client stays silent, and is refused when it is repeated', async () => {
+    await using at = await start();
+    const { relay, tab, call } = at;
+    const answer = call({ n: 1 });
+    await tab.next('command');
+    await advance(relay, 31_000);
+    const said = textOf((await answer).result);
+    expect((await answer).result.isError).toBe(true);
+    expect(said).toMatch(/^response_timeout: /);
+    expect(said).toContain('MAY HAVE RUN');
+    const [, id = ''] = /repeat_of: "(mcp-[^"]+)"/.exec(said) ?? [];
+    const refused = textOf((await call({ n: 1 })).result);
+    expect(refused).toMatch(/^repeat_refused: .*outcome_unknown/);
+    expect(refused).toContain(id);
+    expect(commandsOf(tab)).toBe(1);
+    const again = call({ n: 1, repeat_of: id });
+    const { command_id } = await tab.next('command');
+    expect(command_id).not.toBe(id);
+    tab.send({ type: 'result', command_id }, { ok: true });
+    expect((await again).result.structuredContent).toEqual({ ok: true });
+  });
+
+  it('of a longer action returns before hosts give up, and await_command gets its end', async () => {
+    await using at = await start();
+    const { relay, tab, call } = at;
+    const answer = call({ respond_within_ms: 200_000 });
+    const { command_id } = await tab.next('command');
+    tab.send({ type: 'ack', command_id });
+    await tab.sync();
+    await keepAlive(relay, tab, WAIT_MS);
+    const said = textOf((await answer).result);
+    expect(said).toMatch(/^still_running: .*acknowledged/);
+    expect(said).toContain(command_id);
+    const awaited = call({ command_id, client: 'tab' }, {}, 'await_command');
+    const twin = call({ respond_within_ms: 200_000 });
+    await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 2);
+    tab.send({ type: 'result', command_id }, { late: true });
+    expect((await awaited).result.structuredContent).toEqual({ late: true });
+    expect(textOf((await twin).result)).toContain('did not run the action again');
+    expect(commandsOf(tab)).toBe(1);
+  });
+
+  it('sends progress every five seconds to an agent that asks for it', async () => {
+    await using at = await start();
+    const { relay, tab, call } = at;
+    const answer = call({}, { meta: { progressToken: 'p' } });
+    const { command_id } = await tab.next('command');
+    tab.send({ type: 'progress', command_id }, { done: 3, text: 'a\u0000b' });
+    await tab.sync();
+    await advance(relay, 11_000);
+    tab.send({ type: 'result', command_id }, { ok: true });
+    const { text, result, headers } = await answer;
+    expect(headers['content-type']).toMatch(/^text\/event-stream/);
+    expect(result.structuredContent).toEqual({ ok: true });
+    const sent = [...text.matchAll(/^data: (.*)$/gm)]
+      .map(([, data = '']) => JSON.parse(data))
+      .filter(({ method }) => method);
+    expect(sent.map(({ params }) => params.progress)).toEqual([5, 10]);
+    expect(sent[1].params).toMatchObject({ progressToken: 'p', message: expect.stringContaining('{"done":3') });
+  });
+});
+
+describe('when an agent hangs up', () => {
+  async function hangUp({ call, tab, relay }: Awaited<ReturnType<typeof start>>, dispatched: boolean) {
+    const hungUp = new AbortController();
+    const answer = call({ n: 1 }, { signal: hungUp.signal }).catch((error: unknown) => error);
+    if (dispatched) await tab.next('command');
+    await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 1);
+    hungUp.abort();
+    await answer;
+    await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 0);
+  }
+  const outcomes = async (relay: TestRelay) => {
+    const { commands } = await relay.data('{ commands { nodes { outcome stage cancelRequestedAt } } }');
+    return commands.nodes;
+  };
+
+  it('a command that runs is asked to cancel after ten seconds, and is not ended by that', async () => {
+    await using at = await start();
+    const { relay, tab, call } = at;
+    await hangUp(at, true);
+    await advance(relay, HUNG_UP_MS - 1_000);
+    expect(tab.seen('cancel')).toHaveLength(0);
+    await advance(relay, 1_000);
+    await tab.next('cancel');
+    expect(await outcomes(relay)).toMatchObject([{ outcome: null, cancelRequestedAt: expect.anything() }]);
+    const twin = call({ n: 1 });
+    const { command_id } = tab.seen('command')[0]!;
+    await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 1);
+    tab.send({ type: 'result', command_id }, { ok: true });
+    expect((await twin).result.structuredContent).toEqual({ ok: true });
+    expect(commandsOf(tab)).toBe(1);
+  });
+
+  it('nothing is cancelled if an identical call came within ten seconds', async () => {
+    await using at = await start();
+    const { relay, tab, call } = at;
+    await hangUp(at, true);
+    const twin = call({ n: 1 });
+    await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 1);
+    await advance(relay, HUNG_UP_MS + 1_000);
+    await tab.sync();
+    expect(tab.seen('cancel')).toHaveLength(0);
+    const { command_id } = tab.seen('command')[0]!;
+    tab.send({ type: 'result', command_id }, { ok: true });
+    expect((await twin).result.structuredContent).toEqual({ ok: true });
+  });
+});
+
+describe('an answer', () => {
+  /** Calls `open` and lets the client answer. Returns how often it was dispatched so far. */
+  async function complete(
+    { tab, call }: Awaited<ReturnType<typeof start>>,
+    more: Omit<RawMessage, 'method' | 'params'> = {},
+  ) {
+    const before = commandsOf(tab);
+    const answer = call({ n: 1 }, more);
+    const first = await Promise.race([tab.next('command').catch(() => null), answer.then(() => null)]);
+    if (first) tab.send({ type: 'result', command_id: first.command_id }, { run: commandsOf(tab) });
+    const { result } = await answer;
+    return { ran: commandsOf(tab) - before, result };
+  }
+
+  it('counts as delivered after ten seconds, and the next identical call runs again', async () => {
+    await using at = await start();
+    expect((await complete(at)).ran).toBe(1);
+    await advance(at.relay, DELIVERED_MS - 1_000);
+    const twin = await complete(at);
+    expect(twin.ran).toBe(0);
+    expect(twin.result.structuredContent).toEqual({ run: 1 });
+    await advance(at.relay, DELIVERED_MS);
+    const again = await complete(at);
+    expect(again.ran).toBe(1);
+    expect(again.result.structuredContent).toEqual({ run: 2 });
+  });
+
+  it('counts as delivered when its connection carries the next request', async () => {
+    await using at = await start();
+    const agent = new HttpAgent({ keepAlive: true, maxSockets: 1 });
+    for (let n = 0; n < 5; n++) expect((await complete(at, { agent })).ran).toBe(1);
+    agent.destroy();
+  });
+
+  it('is not delivered if its connection is reset, however long ago that was', async () => {
+    await using at = await start();
+    const agent = new HttpAgent({ keepAlive: true, maxSockets: 1 });
+    const sockets: Socket[] = [];
+    agent.on('free', (socket: Socket) => sockets.push(socket));
+    expect((await complete(at, { agent })).ran).toBe(1);
+    const [socket] = sockets;
+    socket?.resetAndDestroy();
+    await advance(at.relay, 2 * DELIVERED_MS);
+    expect((await complete(at)).ran).toBe(0);
+    agent.destroy();
+  });
+
+  it('has no effect on a call with a key of its own, which names its command', async () => {
+    await using at = await start();
+    const withKey = (key: string) => complete(at, { meta: { 'callboard/idempotencyKey': key } });
+    expect((await withKey('order-1')).ran).toBe(1);
+    expect((await withKey('order-1')).ran).toBe(0);
+    expect((await withKey('order-2')).ran).toBe(1);
+    const [command] = (await at.relay.data('{ findCommands(idOrTrace: "order-1") { nodes { commandId } } }'))[
+      'findCommands'
+    ].nodes;
+    expect(command.commandId).toBe('order-1');
+    expect(textOf((await withKey('not an id')).result)).toMatch(/^invalid_argument/);
+  });
+});
