@@ -62,11 +62,7 @@ export function OverviewPage() {
           ) : (
             <>
               {shown && plots.data && (
-                <Ends
-                  ends={shown.ends}
-                  since={sinceOf(range)}
-                  missing={missingNodes(plots.data.series.completeness)}
-                />
+                <Ends ends={shown.ends} since={sinceOf(range)} missing={missingNodes(plots.data.series.completeness)} />
               )}
               {span === null && <WindowFailures seconds={seconds} text={text} />}
               {plots.data && <OverviewPlots series={plots.data.series} span={span} isLoading={plots.loading} />}

@@ -25,7 +25,7 @@ const RUNNING: CaseFile = {
   ...{ ...IDS, outcome: null, error: null, delivery: DELIVERY, sightings: [] },
   waiters: [
     {
-      ...{ rpc_id: 'r1', wait_for: 'completed', caller: { kind: 'user', name: 'alice', program: null } },
+      ...{ rpc_id: 'r1', wait_for: 'completed', caller: { kind: 'user', name: 'alice' } },
       ...{ age_ms: 1500, times_out_at: DELIVERY.deadline },
     },
   ],
