@@ -213,6 +213,90 @@ function reached(command: Command, stage: Stage): boolean {
 /** Why a command may not be written to its client: because of the context that it names. */
 export type ContextRefusal = 'context_gone' | 'context_unsupported';
 
+/** What a new record takes from the invocation, and how long the client has to connect and then to respond. */
+type NewCommand = Pick<
+  Command,
+  | (
+      | 'userId'
+      | 'clientId'
+      | 'commandId'
+      | 'action'
+      | 'digest'
+      | 'scopeId'
+      | 'namedInstanceId'
+      | 'clientType'
+      | 'caller'
+    )
+  | ('traceId' | 'parentSpanId' | 'traceFlags' | 'traceState' | 'callSpan')
+> & { readonly connectWithinMs: number; readonly respondWithinMs: number };
+
+/** The part of a client's link that its commands name. */
+type BoundTo = { readonly nodeId: string; readonly instanceId: string };
+
+/** Returns the record of a command that is admitted now, queued if its client is bound to a link. */
+export function newCommand(request: NewCommand, binding: BoundTo | null, now: number): Command {
+  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId } = request;
+  const { clientType, caller, traceId, parentSpanId, traceFlags, traceState, callSpan } = request;
+  const connectDeadline = now + request.connectWithinMs;
+  return {
+    userId,
+    clientId,
+    commandId,
+    action,
+    digest,
+    scopeId,
+    namedInstanceId,
+    clientType,
+    caller,
+    traceId,
+    parentSpanId,
+    traceFlags,
+    traceState,
+    callSpan,
+    version: 1,
+    stage: binding ? 'queued' : 'admitted',
+    lastProvenStage: binding ? 'queued' : 'admitted',
+    outcome: null,
+    execution: 'not_written',
+    error: null,
+    reason: null,
+    attempts: 0,
+    expectedInstanceId: namedInstanceId ?? binding?.instanceId ?? null,
+    boundInstanceId: null,
+    nodeId: binding?.nodeId ?? null,
+    recoveredFromNodeId: null,
+    admittedAt: now,
+    queuedAt: binding ? now : null,
+    dispatchedAt: null,
+    acknowledgedAt: null,
+    terminalAt: null,
+    cancelRequestedAt: null,
+    connectDeadline,
+    deadline: connectDeadline + request.respondWithinMs,
+    lateResults: 0,
+    firstLate: null,
+    resultExpired: false,
+    sightings: [],
+  };
+}
+
+/**
+ * Returns the record of a command that is dispatched now. Every command is dispatched, and a literal is faster than
+ * `changed`.
+ */
+export function dispatched(before: Command, { instanceId }: BoundTo, now: number): Command {
+  return {
+    ...before,
+    version: before.version + 1,
+    stage: 'dispatched',
+    lastProvenStage: 'dispatched',
+    execution: 'may_have_run',
+    attempts: before.attempts + 1,
+    boundInstanceId: instanceId,
+    dispatchedAt: now,
+  };
+}
+
 /** Returns a record with these changes and the next version. */
 export function changed(before: Command, change: Partial<Command>): Command {
   return { ...before, ...change, version: before.version + 1 };

@@ -10,8 +10,10 @@ import { BORROWED_PART, SCOPE_SHARE } from '../shares/shares.ts';
 import {
   END_MESSAGES,
   changed,
+  dispatched,
   endMessageId,
   isTerminal,
+  newCommand,
   satisfied,
   see,
   seeAgain,
@@ -526,66 +528,6 @@ function mayMove(bound: Binding | null, { binding: { epoch }, link, begun = fals
 
 function isSameLink(bound: Binding, { nodeId, epoch }: Binding): boolean {
   return bound.nodeId === nodeId && bound.epoch === epoch;
-}
-
-function newCommand(request: AdmitRequest, binding: Binding | null, now: number): Command {
-  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId } = request;
-  const { clientType, caller, traceId, parentSpanId, traceFlags, traceState, callSpan } = request;
-  const connectDeadline = now + request.connectWithinMs;
-  return {
-    userId,
-    clientId,
-    commandId,
-    action,
-    digest,
-    scopeId,
-    namedInstanceId,
-    clientType,
-    caller,
-    traceId,
-    parentSpanId,
-    traceFlags,
-    traceState,
-    callSpan,
-    version: 1,
-    stage: binding ? 'queued' : 'admitted',
-    lastProvenStage: binding ? 'queued' : 'admitted',
-    outcome: null,
-    execution: 'not_written',
-    error: null,
-    reason: null,
-    attempts: 0,
-    expectedInstanceId: namedInstanceId ?? binding?.instanceId ?? null,
-    boundInstanceId: null,
-    nodeId: binding?.nodeId ?? null,
-    recoveredFromNodeId: null,
-    admittedAt: now,
-    queuedAt: binding ? now : null,
-    dispatchedAt: null,
-    acknowledgedAt: null,
-    terminalAt: null,
-    cancelRequestedAt: null,
-    connectDeadline,
-    deadline: connectDeadline + request.respondWithinMs,
-    lateResults: 0,
-    firstLate: null,
-    resultExpired: false,
-    sightings: [],
-  };
-}
-
-// Written as one literal, because every command is dispatched and a literal is faster than `changed`.
-function dispatched(before: Command, { instanceId }: Binding, now: number): Command {
-  return {
-    ...before,
-    version: before.version + 1,
-    stage: 'dispatched',
-    lastProvenStage: 'dispatched',
-    execution: 'may_have_run',
-    attempts: before.attempts + 1,
-    boundInstanceId: instanceId,
-    dispatchedAt: now,
-  };
 }
 
 function giveUpCode(command: Command, { code, instanceId }: Extract<Settlement, { kind: 'give_up' }>): Code | null {
