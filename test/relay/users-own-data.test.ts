@@ -69,7 +69,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   'nodes drain': ['n1', '--yes'],
   top: ['--count', '1'],
 };
-const FOLLOWS = ['calls tail', 'waits watch', 'clients watch', 'messages tail'];
+const FOLLOWS = ['calls tail', 'waits watch', 'clients watch', 'messages tail', 'mcp'];
 const LOCAL = /^(context|completion|conformance|doctor)/;
 
 const verbs = VERBS.map(({ name }) => name).filter((name) => !FOLLOWS.includes(name) && !LOCAL.test(name));
