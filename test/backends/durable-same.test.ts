@@ -387,7 +387,8 @@ async function run(seed: number, tight: boolean): Promise<void> {
 }
 
 describe('a backend with a data directory', () => {
-  for (let seed = BEFORE + 1; seed <= BEFORE + RUNS; seed++) {
+  // In 3101 a mark is set while a snapshot is written, and expires while the process is away.
+  for (const seed of [3101, ...Array.from({ length: RUNS }, (_, i) => BEFORE + 1 + i)]) {
     const tight = seed % 2 === 0;
     it(`shows the same as memory alone after kills and snapshots (seed ${seed})`, { timeout: 120_000 }, () =>
       run(seed, tight),

@@ -83,11 +83,12 @@ function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
   for (const order of [ledger, messages.byAge, links.byAge]) order.rewind();
   const until = history.lastAt;
   const end = ledger.nextPlace;
+  const marksEnd = tables.dedup.nextPlace;
   return (function* () {
     yield* commands(parts, records, end);
     yield* rows(messages.byAge, until, parts, records);
     yield* rows(links.byAge, until, parts, records);
-    yield* others(parts, records);
+    yield* others(parts, records, marksEnd);
     records.begin(now());
     // Again: streams that ended before their rows were written are in no record, but their numbers must not return.
     writeFloors(tables, records, 0);
@@ -163,7 +164,7 @@ function writeGapOf({ user, suffix, evictedAt }: Stream, records: ActWriter): vo
   records.add('gap', table, user.userId, suffix, evictedAt, null);
 }
 
-function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<void> {
+function* others({ tables, now }: SnapshotParts, records: ActWriter, marksEnd: number): Generator<void> {
   const { connections, sites, ledger, dedup, history } = tables;
   yield* connectionsOf(connections, records, now);
   records.begin(now());
@@ -176,7 +177,8 @@ function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<
   for (const { userId, shortUntil, unmarkedId } of ledger.ended.users.values())
     if (shortUntil > -Infinity) yield* one(records, 'short', userId, shortUntil, unmarkedId);
   let count = 0;
-  for (const { userId, clientId, messageId, setAt } of dedup.marks()) {
+  // Later marks are in the journal. If a mark of the journal came after a newer one, it would outlive its time.
+  for (const { userId, clientId, messageId, setAt } of dedup.marks(marksEnd)) {
     records.join(records.at);
     records.addText(`"seen",${quote(userId)},${quote(clientId)},${json(messageId)},${setAt}`);
     if (++count % STEP === 0) yield;

@@ -14,8 +14,10 @@ export interface MemoryDedup extends DedupStore {
   see(key: DedupKey, now?: number): boolean;
   /** Counts one arrival of an end of a command. Sets no mark: the command's record says whether the end is `isNew`. */
   countEnd(isNew: boolean, now: number): void;
-  /** Reads the marks, oldest first. Between two of them, marks may be set, evicted and expire. */
-  marks(): Generator<DedupKey & { readonly setAt: number }>;
+  /** The place of the mark that is set next. Each mark has a higher place than those that were set before. */
+  readonly nextPlace: number;
+  /** Reads the marks before this place, oldest first. Between two of them, marks may be set, evicted and expire. */
+  marks(end: number): Generator<DedupKey & { readonly setAt: number }>;
   /** Sets a mark that was set at this time before a restart. Counts nothing. */
   restore(key: DedupKey, setAt: number): void;
   /** Evicts a mark that was evicted at this time before a restart, if it is there. */
@@ -36,7 +38,10 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
       return first;
     },
     countEnd: (isNew, now) => counters.count(now, isNew, isNew ? 1 : 0),
-    marks: () => marks.all(),
+    get nextPlace() {
+      return marks.nextPlace;
+    },
+    marks: (end) => marks.all(end),
     restore: (key, setAt) => void marks.set(key, setAt),
     evict: (key, now) => marks.evictAgain(key, now),
     stats(windowSeconds) {
@@ -156,10 +161,16 @@ export class DedupMarks {
   readonly #users = new Map<string, UserMarks>();
   readonly #oldestFirst = new SparseQueue<Mark>(isGone);
   #evictedAt = -Infinity;
+  #nextPlace = 0;
 
   constructor(options: DedupMarksOptions) {
     this.#options = options;
     this.#metrics = options.metrics ?? silentMetrics;
+  }
+
+  /** The place of the mark that is set next. */
+  get nextPlace(): number {
+    return this.#nextPlace;
   }
 
   get size(): number {
@@ -181,24 +192,21 @@ export class DedupMarks {
     user.clients.set(clientId, ids.set(messageId, mark));
     user.oldestFirst.push(mark);
     user.holdings.take('dedup_marks', 1);
-    this.#oldestFirst.push(mark);
+    this.#oldestFirst.push(mark, this.#nextPlace++);
     const { total } = this.#options.shares.bounds.dedup_marks;
     if (total !== null && this.size > total && !this.#options.drops?.replaying) this.#evict(this.#nextToGo(), now);
     return true;
   }
 
   /**
-   * Reads the marks that are there now, oldest first, and perhaps some that are set later. Between two of them, marks
-   * may be set, evicted and expire. There is one reader at a time.
+   * Reads the marks before this place, oldest first. Between two of them, marks may be set, evicted and expire. There is
+   * one reader at a time.
    */
-  *all(): Generator<DedupKey & { readonly setAt: number }> {
+  *all(end = Infinity): Generator<DedupKey & { readonly setAt: number }> {
     this.#oldestFirst.rewind();
-    // Those that are set meanwhile take the places of those that are dropped meanwhile.
-    for (let left = this.size; left > 0; left--) {
-      const next = this.#oldestFirst.next();
-      if (!next) return;
-      const { user, clientId, messageId, end } = next.item;
-      yield { userId: user.holdings.userId, clientId, messageId, setAt: end - DEDUP_TTL_MS };
+    for (let next = this.#oldestFirst.next(); next && next.number < end; next = this.#oldestFirst.next()) {
+      const { user, clientId, messageId, end: expiresAt } = next.item;
+      yield { userId: user.holdings.userId, clientId, messageId, setAt: expiresAt - DEDUP_TTL_MS };
     }
   }
 
