@@ -387,8 +387,9 @@ async function run(seed: number, tight: boolean): Promise<void> {
 }
 
 describe('a backend with a data directory', () => {
-  // In 3101 a mark is set while a snapshot is written, and expires while the process is away.
-  for (const seed of [3101, ...Array.from({ length: RUNS }, (_, i) => BEFORE + 1 + i)]) {
+  // In 3101 a mark is set while a snapshot is written, and expires while the process is away. In 4031 a command ends
+  // after a snapshot has written it, at the time at which the snapshot began.
+  for (const seed of [3101, 4031, ...Array.from({ length: RUNS }, (_, i) => BEFORE + 1 + i)]) {
     const tight = seed % 2 === 0;
     it(`shows the same as memory alone after kills and snapshots (seed ${seed})`, { timeout: 120_000 }, () =>
       run(seed, tight),

@@ -131,7 +131,7 @@ function* rows(
   for (let count = 1; ; count++) {
     const row = queue.nextRow();
     if (!row || row.at > until) break;
-    writeRow(row, ledger, records);
+    writeRow(row, { ledger, until }, records);
     streams.add(row.stream);
     if (count % STEP === 0) yield;
   }
@@ -141,7 +141,9 @@ function* rows(
   }
 }
 
-function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter): void {
+type RowsBefore = { readonly ledger: MemoryTables['ledger']; readonly until: number };
+
+function writeRow(row: Row, { ledger, until }: RowsBefore, records: ActWriter): void {
   const { payload, ...message } = row.content;
   const { id, userId, clientId, commandId, suffix, kind, instanceId, spill, error } = message;
   records.join(row.at);
@@ -151,8 +153,9 @@ function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter):
     const entry = ledger.find(key);
     records.about(entry ?? key, entry !== undefined);
     const own = id === `${commandId}:${kind}` ? {} : { id };
-    const place =
-      kind === 'result' && payload !== null && entry?.result === payload ? RESULT : records.payload(payload);
+    // A command was written before its end if the end is later than the beginning of the snapshot, or as late.
+    const isResult = kind === 'result' && row.at < until && payload !== null && entry?.result === payload;
+    const place = isResult ? RESULT : records.payload(payload);
     const about = { kind, instanceId, ...own, kept: { payload, spill }, error, trace: null, seq: row.seq };
     return addRow(records, commandId, about, place);
   }
