@@ -9,12 +9,12 @@ type Fields = Readonly<Record<Field, string>>;
 type Recorded = { readonly fields: Fields; readonly span: string | null };
 type Lists = Map<string, Map<string, number>>;
 
-/** The longest time between admission and end of a command (lib-spans), in milliseconds. */
+/** The longest time between admission and end of a command (lib-reduce), in milliseconds. */
 const LIFE_MS = 660_000;
-/** How long the key of a span stays after its time of removal, if no node removes it (lib-spans), in milliseconds. */
+/** How long the key of a span stays after its time of removal, if no node removes it (GRACE_MS of act-words.ts), in milliseconds. */
 const GRACE_MS = 3_600_000;
 const HOUR_MS = 3_600_000;
-/** The shortest span of names (lib-spans), in milliseconds. */
+/** The shortest span of names (lib-reduce), in milliseconds. */
 const NAMES_MS = 60_000;
 /** The most waits on a command (limits.ts: WAITERS_PER_COMMAND). */
 const WAITS = 64;

@@ -283,8 +283,8 @@ async function listClients({ core }: BuiltinParts, { request }: BuiltinCall): Pr
 // Commands.
 
 /**
- * Returns the key of the command that a call names. Looks the id up if the call names no client. Null: the requester
- * has no such command, or may not invoke its action.
+ * Returns the key of the command that a call names. Looks the id up if the call names no client. Null: no command was
+ * found, or the commands of two clients have the id.
  */
 async function keyOf({ core }: BuiltinParts, { request }: BuiltinCall, given: Given): Promise<CommandKey | null> {
   const { requester } = request;
@@ -293,12 +293,12 @@ async function keyOf({ core }: BuiltinParts, { request }: BuiltinCall, given: Gi
   if (commandId === null || !isId(commandId)) return null;
   if (clientId !== null) return isId(clientId) ? { userId, clientId, commandId } : null;
   const { nodes } = await core.lookup.find(requester, commandId, { first: 2 });
-  const found = nodes.find((command) => command.commandId === commandId);
-  return found ? { userId, clientId: found.clientId, commandId } : null;
+  const [found, other] = nodes.filter((command) => command.commandId === commandId);
+  return found && !other ? { userId, clientId: found.clientId, commandId } : null;
 }
 
 const NO_COMMAND = failure([
-  'not_found: You have no such command, or it is no longer kept.',
+  'not_found: No such command was found, or it is not the only one with this id.',
   'Pass the client too, if you know it: the command of an ended call may be found by both.',
 ]);
 
@@ -313,7 +313,6 @@ async function readCommand(parts: BuiltinParts, call: BuiltinCall, given: Given,
     const { action, clientType } = found.command;
     if (!parts.core.actions.mayInvoke(requester, { userId: key.userId, clientType, action })) return null;
   }
-  if (hasEnded(found)) call.request.tells(key);
   return { key, found };
 }
 
@@ -321,6 +320,7 @@ async function getCommand(parts: BuiltinParts, call: BuiltinCall, given: Given):
   const read = await readCommand(parts, call, given, 0);
   if (!read) return NO_COMMAND;
   const { key, found } = read;
+  if (hasEnded(found)) call.request.tells(key);
   if (found.kind === 'ended') return success(caseOfMark(key, found.mark));
   const { command, result } = found;
   return success({ ...caseOf(command, result), ...(result !== null && { result: parsedJson(result) }) });
@@ -333,6 +333,7 @@ async function awaitCommand(parts: BuiltinParts, call: BuiltinCall, given: Given
   const read = await readCommand(parts, call, given, within);
   if (!read) return NO_COMMAND;
   const { key, found } = read;
+  if (hasEnded(found)) call.request.tells(key);
   return answerOf(found, { ...key, attachedTo: null, now: parts.core.clock.now() });
 }
 
@@ -352,12 +353,17 @@ const CANCEL_SAYS: Readonly<Record<'cancelled' | 'requested' | 'too_late', strin
   too_late: 'It had ended before.',
 };
 
-/** The result for an error that core threw about the call itself. Rethrows every other error. */
-export function thrownResult(error: unknown): ToolResult {
-  if (!(error instanceof CallboardError) || error.code === 'internal') throw error;
+/**
+ * Returns the result for an error that core threw about a request; null for any other error. `invokes`: whether the
+ * request was to invoke an action.
+ */
+export function thrownResult(error: unknown, invokes: boolean): ToolResult | null {
+  if (!(error instanceof CallboardError) || error.code === 'internal') return null;
+  const says = `${error.code}: ${error.message}`;
+  if (!invokes) return failure([says, 'Correct the request, or repeat it later.']);
   if (error.code === 'store_unavailable')
     return failure([
-      `${error.code}: ${error.message}`,
+      says,
       'It is not known whether the call was admitted.',
       'Repeat the identical call later: if it was admitted, the repeated call gets its answer and does not run again.',
     ]);

@@ -7,11 +7,10 @@ import type { RepeatDecision } from '../core/calls/repeats.ts';
 import { isTerminal, type Command } from '../core/commands/command.ts';
 import { isLive, type Connection } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
-import { CallboardError } from '../core/errors.ts';
 import { isId, type CommandKey } from '../core/ids.ts';
 import type { JsonText } from '../core/json.ts';
 import { PAGE_MAX } from '../core/limits.ts';
-import type { Cancel } from '../core/ports.ts';
+import type { Cancel, Log } from '../core/ports.ts';
 import type { CallerLabel, UserPrincipal } from '../core/auth/principal.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 import { noteCommand, spanNoter, type RequestNotes } from '../web/request.ts';
@@ -60,13 +59,16 @@ const CLIENTS = 1_000;
 
 export type Calls = ReturnType<typeof createCalls>;
 
-export function createCalls(core: Core) {
+export function createCalls(core: Core, log: Log) {
   const abandoned = new Set<Cancel>();
   /** Cancels a command whose agent has hung up, unless an identical call waits for it by then. */
   const abandon = (requester: UserPrincipal, key: CommandKey): void => {
     const cancelTimer = core.clock.after(HUNG_UP_MS, () => {
       abandoned.delete(cancelTimer);
-      void cancelUnlessAwaited(core, requester, key);
+      cancelUnlessAwaited(core, requester, key).catch((error: unknown) => {
+        // The deadline of the command ends it.
+        log.debug({ err: error }, 'a command of an agent that hung up was not cancelled');
+      });
     });
     abandoned.add(cancelTimer);
   };
@@ -226,7 +228,7 @@ async function invokeAs(core: Core, request: AgentRequest, invoking: Invoking): 
   const invocation = noteCommand(notes, await core.rpc.invoke(requester, asked).finally(() => wait.end()));
   if (invocation.kind === 'refused') return refusedCall(invocation);
   if (invocation.kind === 'pending' && request.signal.aborted) abandon(requester, key);
-  if (invocation.kind !== 'pending') request.tells(key);
+  if (hasEnded(invocation)) request.tells(key);
   const attachedTo = decision.kind === 'attach' ? decision.earlier : null;
   return answerOf(invocation, { clientId, commandId, attachedTo, now: core.clock.now() });
 }
@@ -240,7 +242,8 @@ function invokeRequest(request: AgentRequest, call: AgentCall, key: CommandKey):
 }
 
 /**
- * Returns the label of the agent's program, which records name. Its ids have a prefix that only such calls may have.
+ * Returns the label of the agent's program, which records name. Only calls with this label may use ids that begin with
+ * `mcp-`.
  */
 function labelOf({ host }: AgentRequest): CallerLabel {
   return { kind: 'mcp', name: host?.name ?? 'unnamed', version: host?.version ?? null };
@@ -308,15 +311,10 @@ class Patience implements HangUp {
   }
 }
 
-/** Cancels what was not handed to the client, and asks the client to cancel what was. Never rejects. */
+/** Cancels what was not handed to the client, and asks the client to cancel what was. */
 async function cancelUnlessAwaited(core: Core, requester: UserPrincipal, key: CommandKey): Promise<void> {
-  try {
-    const [waits = []] = await core.rpc.ofCommands([key]);
-    if (waits.length === 0) await core.rpc.cancel(requester, key, 'The agent hung up.');
-  } catch (error) {
-    // The deadline of the command ends it.
-    if (!(error instanceof CallboardError)) throw error;
-  }
+  const [waits = []] = await core.rpc.ofCommands([key]);
+  if (waits.length === 0) await core.rpc.cancel(requester, key, 'The agent hung up.');
 }
 
 /** Whether the answer to a request about this command tells how it ended. */

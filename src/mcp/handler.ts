@@ -40,7 +40,7 @@ export type McpHandler = {
 type McpOptions = { readonly core: Core; readonly log: Log; readonly version: string };
 
 export function createMcpHandler({ core, log, version }: McpOptions): McpHandler {
-  const servers = createAgentServers({ core, version });
+  const servers = createAgentServers({ core, log, version });
   const deliveries = new Deliveries(core, log);
   const sessions = new WeakMap<Request, AgentSession>();
   let loaded: Promise<Sdk.McpHttpHandler> | null = null;
@@ -54,6 +54,11 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
     return sdk.createMcpHandler(factory, {
       onerror: (error) => log.debug({ err: error }, 'an MCP request was refused or failed'),
     });
+  };
+  /** Lets the next request load the package again. */
+  const loadAgain = (error: unknown): never => {
+    loaded = null;
+    throw error;
   };
   return {
     async handle(exchange) {
@@ -72,7 +77,7 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
         tells: (key) => void told.push(key),
       });
       const parsed: unknown = body === undefined ? undefined : JSON.parse(body);
-      const sdk = await (loaded ??= load());
+      const sdk = await (loaded ??= load().catch(loadAgain));
       const answer = await sdk.fetch(web, parsed === undefined ? {} : { parsedBody: parsed });
       deliveries.expect(exchange, told);
       await send(answer, exchange, sessionOf(parsed));
@@ -80,7 +85,10 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
     close() {
       servers.close();
       deliveries.close();
-      void loaded?.then((handler) => handler.close());
+      loaded?.then(
+        (handler) => handler.close(),
+        () => {},
+      );
     },
   };
 }

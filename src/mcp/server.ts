@@ -9,11 +9,12 @@ import { BoundedMap } from '../core/collections.ts';
 import type { Core } from '../core/core.ts';
 import { isId, type CommandKey } from '../core/ids.ts';
 import { isRecord, trustJson, type JsonText } from '../core/json.ts';
+import type { Log } from '../core/ports.ts';
 import { traceContextOf } from '../core/trace-context.ts';
 import type { RequestNotes } from '../web/request.ts';
 import { BUILTIN_NAMES, BUILTIN_TOOLS, actionCall, runBuiltin, thrownResult } from './builtin-tools.ts';
 import { createCalls, type AgentHost, type AgentRequest } from './calls.ts';
-import { refusal, type ToolResult } from './results.ts';
+import { failure, refusal, type ToolResult } from './results.ts';
 import { Catalog, splitArguments, type ActionTool } from './tools.ts';
 
 /** How long hosts may keep a list of tools, in milliseconds. */
@@ -42,8 +43,10 @@ export type AgentSession = {
 
 export type AgentServers = ReturnType<typeof createAgentServers>;
 
-export function createAgentServers({ core, version }: { readonly core: Core; readonly version: string }) {
-  const calls = createCalls(core);
+type ServersOptions = { readonly core: Core; readonly log: Log; readonly version: string };
+
+export function createAgentServers({ core, log, version }: ServersOptions) {
+  const calls = createCalls(core, log);
   const catalogs = new BoundedMap<string, Catalog>({
     ...{ most: USERS, order: 'used' },
     ttl: { ms: USER_MS, clock: core.clock },
@@ -76,7 +79,10 @@ export function createAgentServers({ core, version }: { readonly core: Core; rea
       if (!split) return refusal('invalid_argument', 'The arguments are no object.', 'Correct them.');
       return await calls.invoke(request, actionCall(found.action, split));
     } catch (error) {
-      return thrownResult(error);
+      const told = thrownResult(error, name === 'call_action' || !BUILTIN_NAMES.has(name));
+      if (told) return told;
+      log.error({ err: error, tool: name }, 'a request of an agent failed');
+      return failure(['internal: The relay failed.', ...INTERNAL]);
     }
   };
 
@@ -131,6 +137,9 @@ function textsIn(meta: Readonly<Record<string, unknown>>): Readonly<Record<strin
     Object.entries(meta).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   );
 }
+
+/** What an agent is told of a fault of the relay, during which an action may have been called. */
+const INTERNAL = ['If this was a call, the action MAY HAVE RUN.', 'Look at the effect before you repeat the call.'];
 
 function goneTool(name: string): ToolResult {
   return refusal(

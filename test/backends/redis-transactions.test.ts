@@ -48,6 +48,26 @@ describe('transactions over Redis', () => {
     return bench;
   };
 
+  it('register what a command needs, although an earlier call that registered it was not applied', async () => {
+    const bench = await open();
+    const held = Promise.withResolvers<void>();
+    let calls = 0;
+    const transact: Store['transact'] = async (...call) => {
+      if (++calls > 1) return bench.store.transact(...call);
+      // As if the relay's time had been too far behind.
+      await held.promise;
+      return ['CLOCK', String(bench.clock.now())];
+    };
+    const commands = createRedisCommands({ ...bench.parts, store: { ...bench.store, transact } });
+    const first = commands.admit(admission('c1', { chosenId: true }));
+    await expect.poll(() => calls).toBe(1);
+    expect(await commands.admit(admission('c2', { chosenId: true }))).toMatchObject({ kind: 'admitted' });
+    expect(await bench.audit()).toEqual([]);
+    held.resolve();
+    expect(await first).toMatchObject({ kind: 'admitted' });
+    expect(await bench.audit()).toEqual([]);
+  });
+
   it('give the first answer again, or say that the act was done, if the first answer was lost', async () => {
     const bench = await open();
     const transact: Store['transact'] = async (...call) => {

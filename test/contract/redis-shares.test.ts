@@ -42,6 +42,20 @@ describe('what Redis drops', () => {
   });
 });
 
+it('the index of the oldest ended commands is right although the clocks of the relays differ', async () => {
+  const bench = await auditedBench({ partitions: 1 });
+  const ahead = await redisBench({ partitions: 1, beside: bench, aheadMs: 58 });
+  await openNode(bench);
+  await bench.backend.commands.rebind(ALICE, BOUND, 'up');
+  for (const [id, { backend }] of [['later', ahead] as const, ['earlier', bench] as const]) {
+    await dispatched(bench, id);
+    await backend.commands.finish(keyFor(id), ending());
+  }
+  expect(await bench.audit()).toEqual([]);
+  await ahead.close();
+  await bench.close();
+});
+
 describe('the bucket of a rate rule', () => {
   it('holds over all nodes', async () => {
     const bench = await auditedBench({ partitions: 1 });

@@ -72,7 +72,7 @@ describe('an identical call', () => {
     expect(both[0]).toEqual(both[1]);
   });
 
-  it('runs again ten minutes after the end, because nobody waits for an answer that long', async () => {
+  it('runs again ten minutes after the end, because no agent waits that long for a lost answer', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     const first = await call(relay);

@@ -1,9 +1,12 @@
 /** Tests the bridge with agents of both generations of the SDK: in memory, over HTTP and over `callboard mcp`. */
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import * as sdk from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { describe, expect, it } from 'vitest';
 import { rawJson, type Runtime } from '../../src/clients/runtime/index.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { createAgentServers } from '../../src/mcp/server.ts';
 import { BUILTIN_TOOLS } from '../../src/mcp/builtin-tools.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
@@ -41,7 +44,7 @@ function lamp(runtime: Runtime): void {
 /** Connects to a server of the relay's core in this process, without HTTP. */
 function inMemory(generation: Generation, relay: RealRelay): Promise<Agent> {
   const { core } = relay.callboard;
-  const servers = createAgentServers({ core, version: '1' });
+  const servers = createAgentServers({ core, log: silentLog, version: '1' });
   const session = { requester: user('alice', 'invoke', 'mcp'), host: null, headers: {}, tells: () => {} };
   const [near, far] = sdk.InMemoryTransport.createLinkedPair();
   serveStdio(() => servers.create(sdk, session), { transport: far });
@@ -182,4 +185,22 @@ it('numbers of params and results keep their digits, in both protocols', async (
   const batch = await postText({ url, token }, `[${call.replace('"n"', '"m"')}]`);
   expect(batch.text).toContain('[98765432109876543210]');
   expect(texts).toEqual([text, text.replace('"n"', '"m"')]);
+});
+
+it('`callboard mcp` passes numbers on with their digits, and answers a line that is no message', async () => {
+  await using relay = await startRealRelay({ mcp: 'on' });
+  const texts: string[] = [];
+  await using _desk = await connectClient(relay, (runtime) =>
+    runtime.handle('big', {}, (_, { paramsText }) => (texts.push(paramsText), rawJson('[98765432109876543210]'))),
+  );
+  const { url, token } = await at(relay);
+  const env = { PATH: process.env['PATH'] ?? '', CALLBOARD_URL: url, CALLBOARD_TOKEN: token };
+  const pump = spawn(process.execPath, [BIN, 'mcp'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const params = `{"name":"big","arguments":{"n":12345678901234567890}}`;
+  pump.stdin.end(`no JSON\n\n{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}\n`);
+  const lines = (await text(pump.stdout)).trimEnd().split('\n');
+  expect(lines).toHaveLength(2);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ id: null, error: { code: -32_700 } });
+  expect(lines[1]).toContain('[98765432109876543210]');
+  expect(texts).toEqual(['{"n":12345678901234567890}']);
 });

@@ -189,6 +189,21 @@ describe('an answer', () => {
     agent.destroy();
   });
 
+  it('is not delivered by cancel_command, which does not tell the result', async () => {
+    await using at = await start();
+    const agent = new HttpAgent({ keepAlive: true, maxSockets: 1 });
+    const sockets: Socket[] = [];
+    agent.on('free', (socket: Socket) => sockets.push(socket));
+    expect((await complete(at, { agent })).ran).toBe(1);
+    sockets[0]?.resetAndDestroy();
+    const { nodes } = (await at.relay.data('{ commands { nodes { commandId } } }'))['commands'];
+    const cancelled = await at.call({ command_id: nodes[0].commandId }, {}, 'cancel_command');
+    expect(cancelled.result.structuredContent).toMatchObject({ state: 'too_late', outcome: 'completed' });
+    await advance(at.relay, 2 * DELIVERED_MS);
+    expect((await complete(at)).ran).toBe(0);
+    agent.destroy();
+  });
+
   it('has no effect on a call with a key of its own, which names its command', async () => {
     await using at = await start();
     const withKey = (key: string) => complete(at, { meta: { 'callboard/idempotencyKey': key } });

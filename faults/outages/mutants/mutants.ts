@@ -89,7 +89,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-mark',
     says: 'a command is written to the socket without a recorded dispatch',
-    file: 'core/commands/rules.ts',
+    file: 'core/commands/command.ts',
     find: `    dispatchedAt: now,
 `,
     replace: '',

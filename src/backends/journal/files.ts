@@ -374,12 +374,12 @@ export class Reserve {
 
   /**
    * Writes the reserve, unless it is there. Throws the error of the system; ENOSPC too if the reserve is given up
-   * meanwhile. Call it only once at a time.
+   * before it is written. Only one call may be in progress.
    */
   async make(): Promise<void> {
     if (sizeOf(this.#path) === RESERVE_BYTES) return;
-    const { bfree, bsize } = statfsSync(this.#root);
-    if (bfree * bsize < RESERVE_BYTES) throw noSpace();
+    const { bavail, bsize } = statfsSync(this.#root);
+    if (bavail * bsize < RESERVE_BYTES) throw noSpace();
     const unfinished = `${this.#path}.new`;
     try {
       await this.#write(unfinished);

@@ -32,7 +32,7 @@ import { Replay, type Header } from './replay.ts';
 import { writeSnapshot } from './snapshot.ts';
 
 /** The form of the files. A relay refuses a directory of another form. */
-const FORMAT = 1;
+const FORMAT = 2;
 /** A snapshot is written when the journal is longer than the last snapshot, and than this number of bytes. */
 const JOURNAL_BYTES = 64 * 1024 * 1024;
 /** How often the length of the journal is compared, in milliseconds. */

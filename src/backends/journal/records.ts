@@ -152,13 +152,20 @@ export class ActWriter {
   /** Calls `run`, and adds the facts that it adds after those that `then` adds. */
   deferred<T>(run: () => T, then: (result: T) => void): T {
     this.#deferred = '';
-    const result = run();
-    const later = this.#deferred;
-    this.#deferred = null;
-    then(result);
-    this.#facts += later;
-    if (later !== '') this.#about = null;
-    return result;
+    let later = '';
+    try {
+      const result = run();
+      later = this.#deferred;
+      this.#deferred = null;
+      then(result);
+      return result;
+    } finally {
+      // What an act dropped before it failed is recorded too.
+      later ||= this.#deferred ?? '';
+      this.#deferred = null;
+      this.#facts += later;
+      if (later !== '') this.#about = null;
+    }
   }
 
   /** Keeps a payload with the act, and returns its number. A payload that is given twice in a row is kept once. */

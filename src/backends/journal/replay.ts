@@ -227,8 +227,6 @@ export class Replay {
       const entry = this.#find();
       if (entry) this.#tx.noteProgress(entry, progress);
     },
-    // An earlier form of the journal has this fact for each end of a command.
-    see: (given) => void given.next(),
     row: (given) => this.#row(given),
     bind: (given) => {
       const key = { userId: this.#text(given), clientId: this.#text(given) };

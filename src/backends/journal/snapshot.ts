@@ -84,10 +84,11 @@ function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
   const until = history.lastAt;
   const end = ledger.nextPlace;
   const marksEnd = tables.dedup.nextPlace;
+  const withResult = new Set<Entry>();
   return (function* () {
-    yield* commands(parts, records, end);
-    yield* rows(messages.byAge, until, parts, records);
-    yield* rows(links.byAge, until, parts, records);
+    yield* commands(parts, records, { end, withResult });
+    yield* rows(messages.byAge, { until, withResult }, parts, records);
+    yield* rows(links.byAge, { until, withResult }, parts, records);
     yield* others(parts, records, marksEnd);
     records.begin(now());
     // Again: streams that ended before their rows were written are in no record, but their numbers must not return.
@@ -102,11 +103,19 @@ function writeFloors({ history, connections }: MemoryTables, records: ActWriter,
   records.add('floors', messages.seqFloor, links.seqFloor, connections.lastEpoch, lastAt);
 }
 
-function* commands({ tables: { ledger }, now }: SnapshotParts, records: ActWriter, end: number): Generator<void> {
+/** `end`: the place of the first command that is not written; `withResult`: gets the commands with a result. */
+type CommandsBefore = { readonly end: number; readonly withResult: Set<Entry> };
+
+function* commands(
+  { tables: { ledger }, now }: SnapshotParts,
+  records: ActWriter,
+  { end, withResult }: CommandsBefore,
+): Generator<void> {
   for (let count = 1; ; count++) {
     const next = ledger.next();
     if (!next || next.place >= end) return yield;
     writeEntry(next.item, records, now());
+    if (next.item.result !== null) withResult.add(next.item);
     if (count % STEP === 0) yield;
   }
 }
@@ -120,9 +129,12 @@ function writeEntry(entry: Entry, records: ActWriter, at: number): void {
   records.addText(`"entry",${differenceOf(NEW_COMMAND, command, at)},${marked ? 1 : 0},${texts},${more}`);
 }
 
+/** `until`: the time of the last rows that are written. */
+type RowsBefore = { readonly until: number; readonly withResult: ReadonlySet<Entry> };
+
 function* rows(
   queue: AgeQueue,
-  until: number,
+  { until, withResult }: RowsBefore,
   { tables: { ledger } }: SnapshotParts,
   records: ActWriter,
 ): Generator<void> {
@@ -131,7 +143,7 @@ function* rows(
   for (let count = 1; ; count++) {
     const row = queue.nextRow();
     if (!row || row.at > until) break;
-    writeRow(row, { ledger, until }, records);
+    writeRow(row, { ledger, withResult }, records);
     streams.add(row.stream);
     if (count % STEP === 0) yield;
   }
@@ -141,9 +153,10 @@ function* rows(
   }
 }
 
-type RowsBefore = { readonly ledger: MemoryTables['ledger']; readonly until: number };
+/** `withResult`: the commands that the snapshot has with their results. */
+type Written = { readonly ledger: MemoryTables['ledger']; readonly withResult: ReadonlySet<Entry> };
 
-function writeRow(row: Row, { ledger, until }: RowsBefore, records: ActWriter): void {
+function writeRow(row: Row, { ledger, withResult }: Written, records: ActWriter): void {
   const { payload, ...message } = row.content;
   const { id, userId, clientId, commandId, suffix, kind, instanceId, spill, error } = message;
   records.join(row.at);
@@ -153,8 +166,9 @@ function writeRow(row: Row, { ledger, until }: RowsBefore, records: ActWriter): 
     const entry = ledger.find(key);
     records.about(entry ?? key, entry !== undefined);
     const own = id === `${commandId}:${kind}` ? {} : { id };
-    // A command was written before its end if the end is later than the beginning of the snapshot, or as late.
-    const isResult = kind === 'result' && row.at < until && payload !== null && entry?.result === payload;
+    // A command may have ended after it was written.
+    const hasResult = kind === 'result' && payload !== null && entry !== undefined && withResult.has(entry);
+    const isResult = hasResult && entry.result === payload;
     const place = isResult ? RESULT : records.payload(payload);
     const about = { kind, instanceId, ...own, kept: { payload, spill }, error, trace: null, seq: row.seq };
     return addRow(records, commandId, about, place);
@@ -164,6 +178,7 @@ function writeRow(row: Row, { ledger, until }: RowsBefore, records: ActWriter): 
 
 function writeGapOf({ user, suffix, evictedAt }: Stream, records: ActWriter): void {
   const table = suffix === 'links' ? 'links' : 'messages';
+  records.join(records.at);
   records.add('gap', table, user.userId, suffix, evictedAt, null);
 }
 

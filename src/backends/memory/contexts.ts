@@ -352,16 +352,16 @@ function take(instance: ReportingInstance, { contexts, windows }: ContextReport,
 function noteLeft(instance: ReportingInstance, { snapshot, set, removed }: ReportPart<ReportedContext>): void {
   const { contexts } = instance;
   const reported = new Set(set.map(contextIdOf));
-  const gone = snapshot ? [...contexts.keys()].filter((id) => !reported.has(id)) : removed;
+  const gone = new Set(snapshot ? [...contexts.keys()].filter((id) => !reported.has(id)) : removed);
   const closed = set.filter(({ status }) => status === 'closed').map(contextIdOf);
-  const leaving = [...gone.filter((id) => contexts.get(id) !== undefined), ...closed];
+  const leaving = [...[...gone].filter((id) => contexts.get(id) !== undefined), ...closed];
   if (leaving.length === 0) return;
   const left = (instance.left ??= new Set());
   for (const id of leaving) {
     left.delete(id);
     left.add(id);
   }
-  const isStill = (id: string): boolean => reported.has(id) || (contexts.get(id) !== undefined && !gone.includes(id));
+  const isStill = (id: string): boolean => reported.has(id) || (contexts.get(id) !== undefined && !gone.has(id));
   for (const id of left) {
     if (left.size <= LEFT_CONTEXTS) break;
     if (!isStill(id)) left.delete(id);

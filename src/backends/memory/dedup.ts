@@ -219,7 +219,9 @@ export class DedupMarks {
   /** Evicts a mark that was evicted before a restart. It is the oldest one of its user, or gone already. */
   evictAgain({ userId, clientId, messageId }: DedupKey, now: number): void {
     const oldest = this.#users.get(userId)?.oldestFirst.first();
-    if (oldest?.clientId === clientId && oldest.messageId === messageId) this.#evict(oldest, now);
+    if (oldest?.clientId === clientId && oldest.messageId === messageId) return this.#evict(oldest, now);
+    // A snapshot lacks a mark that was evicted while it was written.
+    this.#evictedAt = Math.max(this.#evictedAt, now);
   }
 
   #userOf(userId: string): UserMarks {

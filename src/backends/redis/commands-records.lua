@@ -163,7 +163,8 @@ lib.spans_indexes = { 'cmdusers', 'endedoldest', 'endedover', 'markoldest', 'mar
 -- library: lib-bounded
 -- Keeps the totals of two shares: removes ended commands (`e`) and marks of messages (`d`), the oldest first, beyond
 -- them. Each user and span has a LIST of both, in the order in which they were written, each as `<time> <name>`: until
--- when it counts, and its name. One index has for each user the time of the oldest, or an earlier one, which a search
+-- when it counts, and its name. The first of a list is taken as its oldest, although relays write with their own times,
+-- which differ by a second at most. One index has for each user the time of the oldest, or an earlier one, which a search
 -- corrects. Another one has the users that were over their guarantee when they last got more, by how many they had.
 -- needs: lib-shares, lib-spans
 
@@ -204,14 +205,14 @@ lib.bounded_first = function(of, life)
     local userId, uh = string.match(first[1], '^(.*)%z(.*)$')
     local at = lib.bounded_oldest(of, uh)
     if at and at <= known then return uh, userId, at end
-    -- What a user without any writes next counts at least until then.
+    -- What a user without any writes next counts until then, or 250 ms less if the clock of the relay is behind.
     if not at and known >= now + life then return nil end
     call('ZADD', index, text(at or now + life), first[1])
   end
 end
 
 -- Removes at most `most` of a user's oldest from the order and the amounts of the share. Calls `drop` for each with the
--- user's hash and id, the span, the name, and whether it still counts. Returns how many there were.
+-- user's hash and id, the span, the name, whether it still counts, and until when. Returns how many there were.
 lib.bounded_drop = function(of, uh, userId, most, drop)
   local _, span = lib.bounded_oldest(of, uh)
   if not span then return 0 end
@@ -219,7 +220,7 @@ lib.bounded_drop = function(of, uh, userId, most, drop)
   lib.shares_take(of.share, uh, -#dropped, span)
   for _, entry in ipairs(dropped) do
     local at, name = string.match(entry, '^(%d+) (.*)$')
-    drop(uh, userId, span, name, tonumber(at) > now)
+    drop(uh, userId, span, name, tonumber(at) > now, at)
   end
   return #dropped
 end

@@ -149,7 +149,7 @@ end
 -- it. a: 1 the guarantee of a user, 2 the total of this partition, 3 the idempotency window (ms), then fields of a
 -- record, each a name and its place in the text.
 -- Returns {1 if the caller must call again or else 0, how many records were reduced, how many of them had a result, how
--- many ids were forgotten because they have no mark, then each user of whom an id was forgotten for the first time}.
+-- many ids left no mark, then the users who lost such an id for the first time}.
 -- class: allow_oom
 -- rows: all
 -- needs: lib-bounded, lib-reduce

@@ -25,8 +25,10 @@ end
 acts['dedup-evict'] = function(a)
   local count, users, known = 0, {}, {}
   local bounds = { guarantee = tonumber(a[1]), total = tonumber(a[2]), life = tonumber(a[3]) }
-  local more = lib.bounded_keep(lib.bounded_of.d, bounds, function(uh, userId, _, hash, counts)
+  local more = lib.bounded_keep(lib.bounded_of.d, bounds, function(uh, userId, _, hash, counts, at)
     if not counts then return end
+    -- A relay whose clock is ahead may have replaced the mark, which is in the order once more.
+    if string.match(call('GET', key('mark', hash)) or '', '^%d+') ~= at then return end
     call('DEL', key('mark', hash))
     count = count + 1
     if not known[uh] then users[#users + 1] = userId end

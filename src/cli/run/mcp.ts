@@ -5,7 +5,7 @@
 import { createInterface } from 'node:readline';
 import { createSseParser } from '../../clients/site/sse.ts';
 import { trimUrl } from '../../clients/link/relay-request.ts';
-import { isRecord } from '../../protocol/json.ts';
+import { inOneLine, isRecord } from '../../protocol/json.ts';
 import { EXIT, OperatorFailure, messageOf } from '../io.ts';
 import type { RunVerb } from '../output.ts';
 
@@ -13,6 +13,8 @@ import type { RunVerb } from '../output.ts';
 const MESSAGE_CHARS = 4 * 1024 * 1024;
 /** The error code of JSON-RPC for a message that was not answered. */
 const NOT_ANSWERED = -32_000;
+/** The error code of JSON-RPC for a line that is no message. */
+const NO_MESSAGE = -32_700;
 const VERSION_META = 'io.modelcontextprotocol/protocolVersion';
 
 type Message = Readonly<Record<string, unknown>>;
@@ -42,15 +44,17 @@ function createPump({ url, token, print, stopped }: PumpOptions) {
   let version: string | null = null;
   let session: string | null = null;
 
-  const answered = (message: unknown): void => {
+  /** Prints a message as it arrived, so that numbers keep their digits. */
+  const answered = (text: string): void => {
+    const message = parsed(text);
     if (!isRecord(message)) return;
     const { result } = message;
     // The answer to `initialize` says which version later messages are of.
     if (isRecord(result) && typeof result['protocolVersion'] === 'string') version = result['protocolVersion'];
-    print(`${JSON.stringify(message)}\n`);
+    print(`${inOneLine(text)}\n`);
   };
 
-  const post = async (message: Message, signal: AbortSignal): Promise<void> => {
+  const post = async (message: Message, body: string, signal: AbortSignal): Promise<void> => {
     const response = await fetch(url, {
       method: 'POST',
       headers: {
@@ -60,7 +64,7 @@ function createPump({ url, token, print, stopped }: PumpOptions) {
         ...headersOf(message, version),
         ...(session !== null && { 'mcp-session-id': session }),
       },
-      body: JSON.stringify(message),
+      body,
       signal: AbortSignal.any([signal, stopped]),
     });
     session = response.headers.get('mcp-session-id') ?? session;
@@ -70,18 +74,18 @@ function createPump({ url, token, print, stopped }: PumpOptions) {
     if (text === '') return;
     const answer: unknown = JSON.parse(text);
     if (isRecord(answer) && answer['jsonrpc'] !== '2.0') throw problemOf(response.status, answer);
-    answered(answer);
+    answered(text);
   };
 
-  const pass = async (message: Message): Promise<void> => {
+  const pass = async (message: Message, line: string): Promise<void> => {
     const { id } = message;
     const cancel = new AbortController();
     if (id !== undefined) running.set(id, cancel);
     try {
-      await post(message, cancel.signal);
+      await post(message, line, cancel.signal);
     } catch (error) {
       if (cancel.signal.aborted || id === undefined || !('method' in message)) return;
-      answered({ jsonrpc: '2.0', id, error: { code: NOT_ANSWERED, message: faultOf(error) } });
+      answered(failed(id, NOT_ANSWERED, faultOf(error)));
     } finally {
       running.delete(id);
     }
@@ -90,10 +94,13 @@ function createPump({ url, token, print, stopped }: PumpOptions) {
   return {
     take(line: string): void {
       const message = parsed(line);
-      if (!isRecord(message)) return;
+      if (!isRecord(message)) {
+        if (line.trim() !== '') answered(failed(null, NO_MESSAGE, 'Each line must be one JSON-RPC message.'));
+        return;
+      }
       const { method, params } = message;
       if (method === 'notifications/cancelled' && isRecord(params)) running.get(params['requestId'])?.abort();
-      const passed = pass(message).finally(() => pending.delete(passed));
+      const passed = pass(message, line).finally(() => pending.delete(passed));
       pending.add(passed);
     },
     done: async (): Promise<void> => void (await Promise.all(pending)),
@@ -113,9 +120,14 @@ function headersOf({ method, params }: Message, version: string | null): Record<
   };
 }
 
-async function printEvents(body: ReadableStream<Uint8Array>, answered: (message: unknown) => void): Promise<void> {
+async function printEvents(body: ReadableStream<Uint8Array>, answered: (text: string) => void): Promise<void> {
   const parser = createSseParser(MESSAGE_CHARS);
-  for await (const chunk of body) for (const { data } of parser.push(chunk)) answered(parsed(data));
+  for await (const chunk of body) for (const { data } of parser.push(chunk)) answered(data);
+}
+
+/** Returns a message that says that a request has failed. `id`: null if the request could not be read. */
+function failed(id: unknown, code: number, message: string): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
 }
 
 function parsed(text: string): unknown {

@@ -7,26 +7,26 @@ import { CopyAction } from '../ui/values.tsx';
 /** Whether the relay serves agents, as it wrote into the page. */
 const isServed = document.querySelector('meta[name="callboard-mcp"]') !== null;
 
-/** What each host takes. `TOKEN` stands for the token of the agent. */
+/** How each host is configured. Replace `TOKEN` by the token of the agent. */
 const HOSTS: readonly { readonly name: string; readonly about: string; readonly text: (url: string) => string }[] = [
   {
     name: 'Claude Code',
-    about: 'a command',
+    about: 'a command (not tried)',
     text: (url) => `claude mcp add --transport http callboard ${url} --header "Authorization: Bearer TOKEN"`,
   },
   {
     name: 'VS Code',
-    about: '.vscode/mcp.json',
+    about: '.vscode/mcp.json (not tried)',
     text: (url) => json({ servers: { callboard: { type: 'http', url, headers: BEARER } } }),
   },
   {
     name: 'Cursor',
-    about: '.cursor/mcp.json',
+    about: '.cursor/mcp.json (not tried)',
     text: (url) => json({ mcpServers: { callboard: { url, headers: BEARER } } }),
   },
   {
     name: 'A host that starts a program',
-    about: 'such as Claude Desktop',
+    about: 'such as Claude Desktop (not tried)',
     text: () => {
       const env = { CALLBOARD_URL: relayUrl(), CALLBOARD_TOKEN: 'TOKEN' };
       return json({ mcpServers: { callboard: { command: 'npx', args: ['callboard', 'mcp'], env } } });

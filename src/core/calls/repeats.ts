@@ -32,7 +32,7 @@ export type EarlierCall = { readonly commandId: string } & (
 
 /**
  * What becomes of a call. `new`: it is another run, with this id. `attach`: it gets the answer of an earlier identical
- * call, which has this id and has not ended, or has ended while nobody is known to have its answer. `refused`: the
+ * call, which has this id. That call has not ended, or its answer is not known to have reached a caller. `refused`: the
  * earlier one may have run, and the call does not name it. `foreign`: the call names an earlier command that did
  * something else, or that is not known.
  */
@@ -92,7 +92,7 @@ export function createRepeats({ deps, acts }: Pick<WaitParts, 'deps' | 'acts'>) 
     },
     /**
      * Records that the answer of a command reached its caller, so that the next identical call is another run. Does
-     * nothing if the command is live or unknown.
+     * nothing if the command is live or unknown, or if only its mark is left.
      */
     async answered(requester: Requester, { userId, clientId, commandId }: CommandKey): Promise<void> {
       const caller = requireScope(requester, 'invoke');

@@ -270,7 +270,7 @@ export interface CommandStore {
    * wins: a link older than the bound one changes nothing. `again` queues as `up` does, but only for the bound link. A
    * command that names another instance stays parked, or ends `expired` (`instance_replaced`) if it had been queued. A
    * command that names a context of another instance ends `expired` (`context_gone`). A long queue may move in several
-   * acts. Meanwhile no command is dispatched before one that was admitted earlier.
+   * acts. During the move, too, commands are dispatched in the order of their admission.
    */
   rebind(client: ClientKey, binding: Binding, link: LinkMove): MaybePromise<RebindResult>;
   /** Returns the keys of a client's commands that have not ended, in no particular order. */

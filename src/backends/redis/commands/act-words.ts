@@ -18,9 +18,9 @@ import type { ReadHash, StreamOf, Tick } from './tick.ts';
 
 const NUL = '\0';
 const HOUR_MS = 3_600_000;
-/** How long keys of a user's spans stay after they are due: as in lib-spans of commands-records.lua. */
+/** How long keys of a user's spans stay after they are due, if no node removes them. */
 export const GRACE_MS = HOUR_MS;
-/** The longest time between the admission and the end of a command: as in lib-spans of commands-records.lua. */
+/** The longest time between the admission and the end of a command: as in lib-reduce of commands-records.lua. */
 export const LIFE_MS = 660_000;
 /** How much longer a key is kept than the mark of a message that it has. */
 const MARK_GRACE_MS = 10_000;
@@ -203,10 +203,8 @@ export class ActWords {
     const keyOf = (at: number): string => this.tick.key('admitted', String(at - (at % HOUR_MS)));
     const newest = keyOf(this.now);
     this.write(['ZADD', newest], [String(this.now), hash(userId) + hash(userId, clientId) + commandId]);
-    if (!remembered.opened.has(newest)) {
-      this.noteOpened(newest);
+    if (this.opens(newest))
       this.tick.once(['PEXPIRE', newest, String(HOUR_MS - (this.now % HOUR_MS) + LIFE_MS + windowMs)]);
-    }
     if (this.now - (remembered.renewed.get('') ?? 0) < NEWEST_TRIM_MS / 10) return;
     remembered.renewed.set('', this.now);
     const gone = this.now - LIFE_MS - windowMs;
@@ -301,12 +299,9 @@ export class ActWords {
   }
 
   protected countSeen(field: 'unique' | 'duplicates'): void {
-    const { remembered } = this.parts;
     const bucket = this.tick.key('seen', String(Math.floor(this.now / SEEN_GRAIN_MS)));
     this.tick.count(this.act, bucket, field);
-    if (remembered.opened.has(bucket)) return;
-    this.noteOpened(bucket);
-    this.tick.once(['PEXPIRE', bucket, String(SEEN_MS)]);
+    if (this.opens(bucket)) this.tick.once(['PEXPIRE', bucket, String(SEEN_MS)]);
   }
 
   /** Counts the mark of a message, which is set now. */
@@ -327,10 +322,9 @@ export class ActWords {
     this.write(['RPUSH', key], [`${until} ${name}`]);
     const index = [this.tick.key(usersOver), member] as const;
     this.tick.share(this.act, { letter, uh, span, bound: this.parts.bounds[letter] ?? null, over: index }, 1);
-    const registered = `${key} oldest`;
-    if (this.parts.remembered.opened.has(registered)) return;
-    this.noteOpened(registered);
-    this.tick.once(['ZADD', this.tick.key(oldest), 'NX', String(until), member]);
+    if (!this.opens(`${key} oldest`)) return;
+    // LT, because what another relay wrote first may be later by its clock.
+    this.tick.once(['ZADD', this.tick.key(oldest), 'LT', String(until), member]);
     this.tick.once(['PEXPIRE', key, String(over - this.now + GRACE_MS)]);
   }
 
@@ -369,18 +363,18 @@ export class ActWords {
 
   /** Registers a span of a user, unless this process has done so within the last minute. */
   protected openSpan(userId: string, uh: string, of: { key: string; name: string; over: number; grace: number }): void {
-    const { opened } = this.parts.remembered;
-    if (opened.has(of.key)) return;
-    this.noteOpened(of.key);
+    if (!this.opens(of.key)) return;
     this.tick.once(['ZADD', this.tick.key('spans', uh), String(of.over), of.name]);
     this.tick.once(['ZADD', this.tick.key('endedspans'), String(of.over), [uh, of.name, userId].join(NUL)]);
     this.tick.once(['ZADD', this.tick.key('cmdusers'), '0', userId + NUL + uh]);
     this.tick.once(['PEXPIRE', of.key, String(of.over - this.now + of.grace)]);
   }
 
-  private noteOpened(key: string): void {
-    this.parts.remembered.opened.add(key);
-    this.tick.opened.push(key);
+  /** Whether this call registers a key: neither it has done so, nor a call that Redis has answered. */
+  private opens(key: string): boolean {
+    if (this.parts.remembered.opened.has(key) || this.tick.opened.has(key)) return false;
+    this.tick.opened.add(key);
+    return true;
   }
 
   /** Returns the epoch of an attached node, which must still be its epoch when Redis writes; '' for any other node. */

@@ -104,7 +104,7 @@ export class Tick {
   acts = 0;
   /** The streams whose expiry this call renews, and the keys that it registers. */
   readonly renewed: string[] = [];
-  readonly opened: string[] = [];
+  readonly opened = new Set<string>();
   readonly #hashes = new Map<string, ReadHash>();
   readonly #equal = new Map<string, string[]>();
   readonly #starts: string[][] = [];

@@ -30,6 +30,8 @@ const MOST_ROWS_CHARS = 24 * 1024;
 const REMEMBERED_MS = 60_000;
 /** How often the time is corrected and a call computed again. */
 const CLOCK_TRIES = 3;
+/** The most calls, one after the other, that drop what exceeds a total. */
+const MOST_DROPS = 64;
 /** How often an act is decided again because Redis had something else. */
 const TRIES = 16;
 
@@ -141,11 +143,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     for (const one of Object.values(remembered)) one.clear();
     logged.clear();
   };
-  /**
-   * Forgets what a call has registered, because it may not have been written, and what it may have expected wrongly.
-   */
-  const unlearn = ({ opened, renewed }: Tick): void => {
-    for (const key of opened) remembered.opened.delete(key);
+  /** Forgets what a call has renewed, because it may not have been written, and what it may have expected wrongly. */
+  const unlearn = ({ renewed }: Tick): void => {
     for (const sth of renewed) remembered.renewed.delete(sth);
     remembered.epochs.clear();
   };
@@ -192,7 +191,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   /** Reduces records (`e`) or drops marks of messages (`d`) until their total is kept. */
   const dropBeyond = async (partition: number, letter: keyof typeof DROPS): Promise<void> => {
     const { act, life, words, counters, says } = DROPS[letter];
-    for (let more: Reply = 1; more === 1;) {
+    // The next act beyond the total asks again.
+    for (let more: Reply = 1, calls = 0; more === 1 && calls < MOST_DROPS; calls++) {
       const args = [...(bounds[letter] ?? []), life(windowMs), ...words];
       const [again, ...answer] = listOf(await store.act(partition, act, args));
       more = again ?? null;
@@ -253,6 +253,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         return asked.forEach(({ failed }) => failed(new Error('The clocks of the relay and of Redis differ.')));
       }
       if (failures.length > 0) unlearn(tick);
+      // Without an act that passed, Redis has registered nothing.
+      if (failures.length < acts.length) for (const key of tick.opened) remembered.opened.add(key);
       const trimmed = trim(partition, tick, listOf(notes).map(String));
       const why = new Map(failures.map((row) => failureIn(listOf(row))));
       const places = pairsIn(listOf(placed));
@@ -323,7 +325,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const tick = newTick(partition);
       try {
         // Nothing of this tick is sent, so what it registers is not remembered.
-        const nothing = { ...remembered, opened: new Set<string>(), renewed: new Map<string, number>() };
+        const nothing = { ...remembered, renewed: new Map<string, number>() };
         const tx = new RedisTransaction(tick, { ...shared(partition), remembered: nothing }, given);
         const answer = act.run(new CommandRules(tx), tx);
         tx.close();
@@ -376,7 +378,7 @@ type Drop = {
   readonly act: string;
   readonly life: (windowMs: number) => number;
   readonly words: readonly string[];
-  /** The counters of the numbers in the answer. Users follow them, each of whom the log names with `says`. */
+  /** The counters of the numbers in the answer, in their order. The users after these numbers are logged with `says`. */
   readonly counters: readonly Parameters<Metrics['count']>[];
   readonly says: string;
 };
