@@ -31,7 +31,12 @@ export async function durable(run: Run): Promise<Report> {
     'BullMQ has no relay: its caller adds a job and waits until a worker finished it; the worker runs as many jobs at once as calls are in flight. Each row has a Redis of its own, whose CPU, commands and log are what Redis itself counts. Commands include those of scripts; the calls of scripts are left out. The relays written by hand record history, state and mailbox of each call and check nothing.',
     'Near: caller and clients have links to one relay. Far: to two relays, whose CPU is added. All ends speak the protocol by hand ("bare ends").',
   ];
-  return { suite: 'durable', tables: [...http, ...links], goals: [...http.flatMap(httpGoals), ...linkGoals(links)], notes };
+  return {
+    suite: 'durable',
+    tables: [...http, ...links],
+    goals: [...http.flatMap(httpGoals), ...linkGoals(links)],
+    notes,
+  };
 }
 
 function most(text: string, measured: number | null, bound: number): Goal {

@@ -49,8 +49,8 @@ const PARTS: readonly Part[] = [
     edits: [
       {
         file: 'graphql/http/handler.ts',
-        find: "req.url === GRAPHQL_PATH && type ? lookup(req, exchange) : null;",
-        replace: "req.url === GRAPHQL_PATH && type ? (KEPT ??= lookup(req, exchange)) : null;",
+        find: 'req.url === GRAPHQL_PATH && type ? lookup(req, exchange) : null;',
+        replace: 'req.url === GRAPHQL_PATH && type ? (KEPT ??= lookup(req, exchange)) : null;',
       },
       {
         file: 'graphql/http/handler.ts',
@@ -171,7 +171,10 @@ export async function parts(run: Run): Promise<Report> {
   await alternate(servers, { rounds: run.pace.rounds * 3, results }, measure({ ms: run.pace.timedMs }));
   const names = [WHOLE, ...PARTS.map(nameOf)];
   const own = names.map((name) => results.row({ name, kind: 'own' }));
-  const rows = [...own.map((row, index) => withPart(row, own[index - 1])), results.row({ name: BUFFER, kind: 'limit' })];
+  const rows = [
+    ...own.map((row, index) => withPart(row, own[index - 1])),
+    results.row({ name: BUFFER, kind: 'limit' }),
+  ];
   const table: Table = { title: 'A known query of 4.5 KB', columns: COLUMNS, rows, by: 'cpu' };
   return {
     ...{ suite: 'parts', tables: [table], goals: goalsOf(table) },

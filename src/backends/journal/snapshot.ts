@@ -104,11 +104,7 @@ function writeFloors({ history, connections }: MemoryTables, records: ActWriter,
 /** `withResult`: the commands that the snapshot has with their results. */
 type Written = { readonly ledger: MemoryTables['ledger']; readonly withResult: Set<Entry> };
 
-function* commands(
-  { now }: SnapshotParts,
-  records: ActWriter,
-  { ledger, withResult }: Written,
-): Generator<void> {
+function* commands({ now }: SnapshotParts, records: ActWriter, { ledger, withResult }: Written): Generator<void> {
   let count = 0;
   for (let entry = ledger.next(); entry; entry = ledger.next()) {
     writeEntry(entry, records, now());
