@@ -11,7 +11,7 @@ import { commandKeyText, type ClientKey, type CommandKey } from '../../src/core/
 import { toJson } from '../../src/core/json.ts';
 import { FORGET_MS } from '../../src/core/limits.ts';
 import { silentLog, type EventLoop } from '../../src/core/ports.ts';
-import { createShares } from '../../src/core/shares/shares.ts';
+import { SHARE_NAMES, createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { admission, CALLER, ending, keyFor } from '../contract/kit/bench.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
@@ -190,6 +190,10 @@ async function shown(backend: Backend, keys: readonly CommandKey[]): Promise<unk
     sessions: (await sessions.list({ userId: 'alice', siteId: 's1' }, PAGE)).rows.map(({ row }) => row),
     connections: (await connections.get(CLIENTS)).map(comparable),
   };
+}
+
+function holdings(shares: Shares): unknown {
+  return ['alice', 'bob'].map((userId) => SHARE_NAMES.map((share) => [userId, share, shares.of(userId).held(share)]));
 }
 
 type Acting = (world: World, random: (below: number) => number) => Promise<unknown>;
@@ -381,15 +385,17 @@ async function run(seed: number, tight: boolean): Promise<void> {
     if (random(80) > 0) continue;
     await world.restart();
     expect(await shown(world.backend, world.keys)).toEqual(await shown(world.plain, world.keys));
-    for (const share of ['ended_records', 'result_bytes', 'queued_bytes', 'history_bytes'] as const)
-      expect([share, world.durableShares.used(share)]).toEqual([share, world.plainShares.used(share)]);
+    // Marks of messages are dropped at the next look at them after their time, which is not the same for both.
+    for (const { dedup } of [world.backend, world.plain]) await dedup.stats(60);
+    expect(holdings(world.durableShares)).toEqual(holdings(world.plainShares));
   }
 }
 
 describe('a backend with a data directory', () => {
   // In 3101 a mark is set while a snapshot is written, and expires while the process is away. In 4031 a command ends
-  // after a snapshot has written it, at the time at which the snapshot began.
-  for (const seed of [3101, 4031, ...Array.from({ length: RUNS }, (_, i) => BEFORE + 1 + i)]) {
+  // after a snapshot has written it, at the time at which the snapshot began. In 635848310 records are reduced to marks
+  // while a snapshot is written, after the marks and before the number of each user's marks.
+  for (const seed of [3101, 4031, 635848310, ...Array.from({ length: RUNS }, (_, i) => BEFORE + 1 + i)]) {
     const tight = seed % 2 === 0;
     it(`shows the same as memory alone after kills and snapshots (seed ${seed})`, { timeout: 120_000 }, () =>
       run(seed, tight),

@@ -67,6 +67,42 @@ it('drops whole generations, and reports how many marks each owner had', () => {
   expect([marks.size, marks.bytes]).toEqual([0, 0]);
 });
 
+it('reads the marks that are there at one time, and counts no others for their owners', () => {
+  const { marks } = opened();
+  const ended = (endedAt: number): CommandMark => ({
+    ...{ outcome: 'completed', execution: 'reported_by_client', errorCode: null },
+    ...{ endedAt, resultExpired: true },
+  });
+  let added = 0;
+  const add = (owner: string, endedAt: number) =>
+    marks.add(key(`c${added++}`), 'd', { mark: ended(endedAt), owner });
+  const read = () => {
+    let size = 0;
+    const counts = new Map<string, number>();
+    const { shards, owners } = marks.read();
+    // Something is added before each part.
+    const next = (): void => ['a', 'b', `new${added}`].forEach((owner) => add(owner, T0 + added * 1_000));
+    next();
+    for (const part of shards) {
+      size += part.marks.codes.length;
+      next();
+    }
+    for (const { owner, count } of owners) {
+      if (count > 0) counts.set(owner, (counts.get(owner) ?? 0) + count);
+      if (counts.size < 100) add('a', T0 + 10);
+    }
+    return { size, counts };
+  };
+  for (let i = 0; i < 40; i++) add(i < 30 ? 'a' : 'b', T0 + i * 30_000);
+  expect(read()).toEqual({ size: 40, counts: new Map(Object.entries({ a: 30, b: 10 })) });
+  // Readers that were not read to their end leave nothing behind.
+  marks.read().shards.next();
+  add('a', T0);
+  const { size } = marks;
+  const { size: found, counts } = read();
+  expect([found, [...counts.values()].reduce((sum, count) => sum + count, 0)]).toEqual([size, size]);
+});
+
 it('tells an id that the relay made from the same id that a caller of another client chose', () => {
   const { marks } = opened();
   const uuid = createUuids(() => T0);

@@ -169,9 +169,11 @@ function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<
   records.begin(now());
   for (const site of sites.allSites().toArray()) yield* one(records, 'site', site);
   for (const { session, hashes } of sites.allSessions().toArray()) yield* one(records, 'session', session, [...hashes]);
-  for (const { generation, marks } of ledger.ended.marks.shards())
+  // Each command that is reduced from now on is in the snapshot or in the journal, so its mark need not be.
+  const { shards, owners } = ledger.ended.marks.read();
+  for (const { generation, marks } of shards)
     yield* one(records, 'marks', generation, wordsAsText(marks.words), Buffer.from(marks.codes).toString('base64'));
-  for (const { generation, owner, count } of ledger.ended.marks.owners())
+  for (const { generation, owner, count } of owners)
     yield* one(records, 'mark_owner', generation, owner.userId, count);
   for (const { userId, shortUntil, unmarkedId } of ledger.ended.users.values())
     if (shortUntil > -Infinity) yield* one(records, 'short', userId, shortUntil, unmarkedId);

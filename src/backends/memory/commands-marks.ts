@@ -17,7 +17,13 @@ const GENERATIONS = 12;
 const SALTS = 10_000;
 
 /** The marks of commands that ended within one twelfth of the window, and the number of marks of each owner. */
-type Generation<O> = { readonly number: number; readonly table: MarkTable; readonly owners: Map<O, number> };
+type Generation<O> = {
+  readonly number: number;
+  readonly table: MarkTable;
+  readonly owners: Map<O, number>;
+  /** How many marks of each owner were added after `read`, while its marks are being read; else null. */
+  unread: Map<O, number> | null;
+};
 
 type MarksOptions<O> = {
   /** How long a mark lives, in milliseconds; at most a day. */
@@ -32,6 +38,8 @@ type MarksOptions<O> = {
 export type MarkShard = { readonly generation: number; readonly marks: ShardContent };
 /** How many marks of a generation an owner has. */
 export type MarkOwner<O> = { readonly generation: number; readonly owner: O; readonly count: number };
+/** Readers of all marks that were there at one time. Read all of `shards`, then all of `owners`. */
+type MarkReaders<O> = { readonly shards: Generator<MarkShard>; readonly owners: Generator<MarkOwner<O>> };
 
 /**
  * The marks of ended commands. Each mark is kept until its window is over, and takes at most 60 bytes. Whole
@@ -74,26 +82,39 @@ export class CommandMarks<O> {
       end,
       code,
     });
-    generation.owners.set(owner, (generation.owners.get(owner) ?? 0) + 1);
+    countMarks(generation.owners, owner, 1);
+    if (generation.unread) countMarks(generation.unread, owner, 1);
   }
 
   /**
    * Makes sure that `onDropped` is called for the owner when the window that began at `endedAt` is over. Adds no mark.
    */
   watch(owner: O, endedAt: number): void {
-    const { owners } = this.#generationOf(endedAt);
-    owners.set(owner, owners.get(owner) ?? 0);
+    countMarks(this.#generationOf(endedAt).owners, owner, 0);
   }
 
-  /** Reads all marks, in parts. Between two parts, marks may be added and generations dropped. */
-  *shards(): Generator<MarkShard> {
-    for (const { number, table } of [...this.#generations])
-      for (const marks of table.shards()) yield { generation: number, marks };
-  }
-
-  *owners(): Generator<MarkOwner<O>> {
-    for (const { number, owners } of [...this.#generations])
-      for (const [owner, count] of owners) yield { generation: number, owner, count };
+  /**
+   * Returns readers of the marks that are there now. Between two parts, marks may be added and generations dropped; the
+   * readers neither return nor count what is added. Ends the readers that an earlier call returned.
+   */
+  read(): MarkReaders<O> {
+    const generations = this.#generations.map((generation) => {
+      const unread = (generation.unread = new Map<O, number>());
+      return { generation, unread, shards: generation.table.shards() };
+    });
+    return {
+      shards: (function* () {
+        for (const { generation, shards } of generations)
+          for (const marks of shards) yield { generation: generation.number, marks };
+      })(),
+      owners: (function* () {
+        for (const { generation, unread } of generations) {
+          for (const [owner, count] of generation.owners)
+            yield { generation: generation.number, owner, count: count - (unread.get(owner) ?? 0) };
+          generation.unread = null;
+        }
+      })(),
+    };
   }
 
   /** Adds marks that were read by `shards`, hashed with the same secret. Marks that are there already are kept. */
@@ -102,8 +123,7 @@ export class CommandMarks<O> {
   }
 
   restoreOwner({ generation, owner, count }: MarkOwner<O>): void {
-    const { owners } = this.#generationOf(generation * this.#length);
-    owners.set(owner, (owners.get(owner) ?? 0) + count);
+    countMarks(this.#generationOf(generation * this.#length).owners, owner, count);
   }
 
   /**
@@ -142,7 +162,7 @@ export class CommandMarks<O> {
     if (newest?.number === number) return newest;
     const known = this.#generations.find((generation) => generation.number === number);
     if (known) return known;
-    const made: Generation<O> = { number, table: new MarkTable(), owners: new Map() };
+    const made: Generation<O> = { number, table: new MarkTable(), owners: new Map(), unread: null };
     this.#generations = [...this.#generations, made].sort((a, b) => a.number - b.number);
     return made;
   }
@@ -169,6 +189,10 @@ export class CommandMarks<O> {
   #hash({ userId, clientId, commandId }: CommandKey): Uint32Array {
     return wordsOf(`${this.#secret}\0${userId}\0${clientId}\0${commandId}`);
   }
+}
+
+function countMarks<O>(owners: Map<O, number>, owner: O, by: number): void {
+  owners.set(owner, (owners.get(owner) ?? 0) + by);
 }
 
 /**
@@ -301,9 +325,10 @@ export class MarkTable {
     this.#size++;
   }
 
-  /** Copies the marks, one shard at a time. */
-  *shards(): Generator<ShardContent> {
-    for (const shard of this.#shards) if (shard) yield shard.content;
+  /** Copies the marks that are there now, one shard at a time. Between two of them, marks may be added. */
+  shards(): IteratorObject<ShardContent> {
+    const parts = this.#shards.flatMap((shard) => (shard ? [{ shard, size: shard.size }] : []));
+    return parts.values().map(({ shard, size }) => shard.oldest(size));
   }
 
   /** Adds the marks of a shard that are not in the table. */
@@ -332,8 +357,13 @@ class Shard {
     return this.#entries.byteLength + this.#codes.byteLength + this.#index.byteLength;
   }
 
-  get content(): ShardContent {
-    return { words: this.#entries.slice(0, this.#size * WORDS), codes: this.#codes.slice(0, this.#size) };
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Copies the marks that were added first. */
+  oldest(count: number): ShardContent {
+    return { words: this.#entries.slice(0, count * WORDS), codes: this.#codes.slice(0, count) };
   }
 
   add({ key, digest, end, code }: PackedMark): void {
