@@ -169,7 +169,8 @@ function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<
   records.begin(now());
   for (const site of sites.allSites().toArray()) yield* one(records, 'site', site);
   for (const { session, hashes } of sites.allSessions().toArray()) yield* one(records, 'session', session, [...hashes]);
-  // Each command that is reduced from now on is in the snapshot or in the journal, so its mark need not be.
+  // After the commands: a record that is dropped from now on is in the snapshot or in the journal, so a start sets its
+  // mark again.
   const { shards, owners } = ledger.ended.marks.read();
   for (const { generation, marks } of shards)
     yield* one(records, 'marks', generation, wordsAsText(marks.words), Buffer.from(marks.codes).toString('base64'));

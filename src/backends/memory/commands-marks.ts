@@ -21,7 +21,7 @@ type Generation<O> = {
   readonly number: number;
   readonly table: MarkTable;
   readonly owners: Map<O, number>;
-  /** How many marks of each owner were added after `read`, while its marks are being read; else null. */
+  /** How many marks of each owner were added since the call of `read` whose readers are in use; null if none is. */
   unread: Map<O, number> | null;
 };
 
