@@ -122,7 +122,8 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     AGENT_HUNG_UP_MS: 'an agent hung up: its call waits for an identical one before it is cancelled',
     AGENT_ARRIVED_MS: 'without a reset of its connection after an answer: the answer counts as arrived',
     AGENT_UNARRIVED_MS: 'an answer that is not known to have arrived is given to identical calls',
-    AGENT_CLIENTS: 'clients of a user that are searched for actions; beyond, answers say so and a call must name its client',
+    AGENT_CLIENTS:
+      'clients of a user that are searched for actions; beyond, answers say so and a call must name its client',
     AGENT_TOOLS: 'actions of a user that have a tool of their own',
     AGENT_TOOL_KEPT_MS: 'the tool of an action is listed after its last client went',
     AGENT_TOOL_NAME_CHARS: 'characters of the name of a tool',

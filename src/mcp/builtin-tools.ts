@@ -271,7 +271,10 @@ async function findActions({ core }: BuiltinParts, call: BuiltinCall, given: Giv
 
 function saysOf({ clientId, action: { summary, description } }: Offer): string {
   const text = [summary, description].filter((one) => one !== null).join(' ');
-  return clientText(`From the client "${clientId}": ${text === '' ? 'no description.' : text}`, AGENT_DESCRIPTION_CHARS);
+  return clientText(
+    `From the client "${clientId}": ${text === '' ? 'no description.' : text}`,
+    AGENT_DESCRIPTION_CHARS,
+  );
 }
 
 async function describeAction({ core }: BuiltinParts, { request }: BuiltinCall, given: Given): Promise<ToolResult> {

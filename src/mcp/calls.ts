@@ -146,12 +146,10 @@ async function chooseClient(core: Core, request: AgentRequest, call: AgentCall):
     ({ actions, clientType }) =>
       actions.some(({ name }) => name === action) && core.actions.mayInvoke(requester, { userId, clientType, action }),
   );
-  const candidates =
-    contextId === null || offering.length < 2 ? offering : await having(core, offering, contextId);
+  const candidates = contextId === null || offering.length < 2 ? offering : await having(core, offering, contextId);
   const [first, ...others] = candidates;
   // A client that was not looked at may offer the action too.
-  if (first && others.length === 0 && !more)
-    return { clientId: first.clientId, harmless: isHarmless(first, action) };
+  if (first && others.length === 0 && !more) return { clientId: first.clientId, harmless: isHarmless(first, action) };
   if (offering.length === 0 && !more) return { refused: noClient(action) };
   return { refused: ambiguous(call, { clients: first ? candidates : offering, more }) };
 }

@@ -100,7 +100,10 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
         { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
       );
       server.setRequestHandler('tools/list', async () => {
-        const tools = [...BUILTIN_TOOLS, ...toolsOf(requester, await liveClients(core, requester)).map(({ tool }) => tool)];
+        const tools = [
+          ...BUILTIN_TOOLS,
+          ...toolsOf(requester, await liveClients(core, requester)).map(({ tool }) => tool),
+        ];
         return { tools: tools as unknown as Sdk.Tool[], ttlMs: LIST_TTL_MS, cacheScope: 'private' };
       });
       server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {

@@ -209,10 +209,12 @@ describe('an answer', () => {
   it('is noted in the record of its command, unless the caller chose the id', async () => {
     await using at = await start();
     const records = async (...results: readonly ToolResult[]) =>
-      Promise.all(results.map(async ({ _meta: meta }) => {
-        const { command_id: commandId } = meta?.['callboard/command'] as { command_id: string };
-        return at.relay.callboard.core.delivery.status(OPERATOR, { userId: 'alice', clientId: 'tab', commandId });
-      }));
+      Promise.all(
+        results.map(async ({ _meta: meta }) => {
+          const { command_id: commandId } = meta?.['callboard/command'] as { command_id: string };
+          return at.relay.callboard.core.delivery.status(OPERATOR, { userId: 'alice', clientId: 'tab', commandId });
+        }),
+      );
     const keyed = await complete(at, { meta: { 'callboard/idempotencyKey': 'order-1' } });
     const plain = await complete(at);
     await advance(at.relay, AGENT_ARRIVED_MS);
