@@ -15,7 +15,7 @@ import {
   MAX_REASON,
   PAGE_MAX,
 } from '../core/limits.ts';
-import { hasEnded, offersOf, type AgentCall, type AgentRequest, type Calls, type LiveClients } from './calls.ts';
+import { SEE_CLIENTS, hasEnded, offersOf, type AgentCall, type AgentRequest, type Calls, type LiveClients } from './calls.ts';
 import {
   answerOf,
   caseOf,
@@ -225,6 +225,7 @@ export function actionCall(
 async function preflight(core: Core, { requester }: AgentRequest, call: AgentCall): Promise<ToolResult> {
   const { action, client, contextId, params, respondWithinMs } = call;
   if (client === null) return missing('client');
+  if (!isId(client)) return refusal('invalid_argument', 'client: this is no id of a client.', SEE_CLIENTS);
   const asked = { userId: requester.userId, clientId: client, action, params, contextId, respondWithinMs };
   const { wouldAdmit, firstRefusal, layers } = await core.rpc.preflight(requester, asked);
   return success({

@@ -154,7 +154,7 @@ async function chooseClient(core: Core, request: AgentRequest, call: AgentCall):
   return { refused: ambiguous(call, { clients: first ? candidates : offering, more }) };
 }
 
-const SEE_CLIENTS = 'list_clients shows the clients and their contexts.';
+export const SEE_CLIENTS = 'list_clients shows the clients and their contexts.';
 
 /** Returns the clients that report this context. */
 async function having(core: Core, clients: readonly Connection[], contextId: string): Promise<readonly Connection[]> {

@@ -123,7 +123,7 @@ describe('a tool whose action has params with the names of own arguments', () =>
     const context = { callboard_client: 'tab', callboard_context_id: 'a b' };
     expect(await at.say('named', context)).toMatch(/^invalid_argument: callboard_context_id: /);
     const preflight = { action: 'plain', client: 'a b', context_id: 'a b' };
-    expect(await at.say('preflight', preflight)).toMatch(/^invalid_argument: client: .*; context_id: /);
+    expect(await at.say('preflight', preflight)).toMatch(/^invalid_argument: client: /);
   });
 
   it('says without which argument its client would run it', async () => {
