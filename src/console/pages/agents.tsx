@@ -7,26 +7,31 @@ import { CopyAction } from '../ui/values.tsx';
 /** Whether the relay serves agents, as it wrote into the page. */
 const isServed = document.querySelector('meta[name="callboard-mcp"]') !== null;
 
-/** How each host is configured. Replace `TOKEN` by the token of the agent. */
+/** How each host is configured, with `TOKEN` in place of the token of the agent. */
 const HOSTS: readonly { readonly name: string; readonly about: string; readonly text: (url: string) => string }[] = [
   {
     name: 'Claude Code',
-    about: 'a command (not tried)',
+    about: 'a command',
     text: (url) => `claude mcp add --transport http callboard ${url} --header "Authorization: Bearer TOKEN"`,
   },
   {
     name: 'VS Code',
-    about: '.vscode/mcp.json (not tried)',
+    about: '.vscode/mcp.json',
     text: (url) => json({ servers: { callboard: { type: 'http', url, headers: BEARER } } }),
   },
   {
     name: 'Cursor',
-    about: '.cursor/mcp.json (not tried)',
+    about: '.cursor/mcp.json',
     text: (url) => json({ mcpServers: { callboard: { url, headers: BEARER } } }),
   },
   {
+    name: 'Codex',
+    about: '~/.codex/config.toml, with the token in the variable CALLBOARD_TOKEN',
+    text: (url) => `[mcp_servers.callboard]\nurl = "${url}"\nbearer_token_env_var = "CALLBOARD_TOKEN"`,
+  },
+  {
     name: 'A host that starts a program',
-    about: 'such as Claude Desktop (not tried)',
+    about: 'such as Claude Desktop',
     text: () => {
       const env = { CALLBOARD_URL: relayUrl(), CALLBOARD_TOKEN: 'TOKEN' };
       return json({ mcpServers: { callboard: { command: 'npx', args: ['callboard', 'mcp'], env } } });
@@ -66,6 +71,9 @@ export function AgentsPage() {
       <Section title="A token for an agent" about="It may call these actions, and nothing else, for 30 days.">
         <Line text={`callboard token --mcp --user ${user} --actions '*'`} what="the command" />
       </Section>
+      <p class="after-table">
+        The lines for hosts follow their documentation and were not tried with this relay. Replace TOKEN by the token.
+      </p>
       {HOSTS.map(({ name, about, text }) => (
         <Section key={name} title={name} about={about}>
           <Line text={text(url)} what={name} />

@@ -90,7 +90,7 @@ export function CallsPage() {
           </>
         }
       >
-        Commands with a record: those that run, and ends of the last hour. Newest first.
+        Commands that run, and those that ended in the last hour. Newest first.
       </PageHead>
       <CallViews counted={failures.all.data?.delivery.failures} />
       <List
