@@ -92,7 +92,7 @@ describe('an overview', () => {
     await goTo(page, '');
     const plot = main().getByRole('img', { name: /^Ends by outcome/ });
     await main().locator('summary[aria-label="As a table: Ends by outcome"]').waitFor();
-    const times = (await plot.locator('text').allInnerTexts()).filter((text) => text.includes(':'));
+    const times = (await plot.locator('text').allTextContents()).filter((text) => text.includes(':'));
     expect(times.length).toBeGreaterThan(1);
     for (const time of times) expect(time).toMatch(/^\d\d:\d[05]$/);
     await plot.scrollIntoViewIfNeeded();
