@@ -11,7 +11,10 @@ export function CallTimeline({ call }: { readonly call: CallDetails }) {
   const { delivery } = call;
   if (!delivery) return null;
   return (
-    <Section title="What is proven" about={`${day(delivery.admittedAt)}, ${zoneName()}; all times are of the store’s clock`}>
+    <Section
+      title="What is proven"
+      about={`${day(delivery.admittedAt)}, ${zoneName()}; all times are of the store’s clock`}
+    >
       <ol class="tl">
         {timelineOf(call).map((entry) => (
           <Entry key={`${entry.title} ${entry.at}`} entry={entry} start={delivery.admittedAt} />

@@ -69,9 +69,7 @@ export function UsersPage() {
           held="Links of this node are counted"
           empty={
             <Empty title="No user is known yet">
-              <p>
-                A user appears when one of its clients connects, or when the first message of it is kept.
-              </p>
+              <p>A user appears when one of its clients connects, or when the first message of it is kept.</p>
             </Empty>
           }
           caption="Users"
