@@ -2,7 +2,7 @@
 import { relayUrl } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { Facts, Information, PageHead, Section } from '../ui/page.tsx';
-import { CopyAction } from '../ui/values.tsx';
+import { CopyLine } from '../ui/values.tsx';
 
 /** Whether the relay serves agents, as it wrote into the page. */
 const isServed = document.querySelector('meta[name="callboard-mcp"]') !== null;
@@ -69,31 +69,16 @@ export function AgentsPage() {
         />
       </Section>
       <Section title="A token for an agent" about="It may call these actions, and nothing else, for 30 days.">
-        <Line text={`callboard token --mcp --user ${user} --actions '*'`} what="the command" />
+        <CopyLine text={`callboard token --mcp --user ${user} --actions '*'`} what="the command" />
       </Section>
       <p class="after-table">
         The lines for hosts follow their documentation and were not tried with this relay. Replace TOKEN by the token.
       </p>
       {HOSTS.map(({ name, about, text }) => (
         <Section key={name} title={name} about={about}>
-          <Line text={text(url)} what={name} />
+          <CopyLine text={text(url)} what={`the lines for ${name}`} />
         </Section>
       ))}
     </>
-  );
-}
-
-function Line({ text, what }: { readonly text: string; readonly what: string }) {
-  return (
-    <div class="payload">
-      <div class="payload-acts">
-        <CopyAction isSmall text={() => text}>
-          {`Copy ${what}`}
-        </CopyAction>
-      </div>
-      <pre class="pre pre-wrap payload-text" tabIndex={0} aria-label={what}>
-        {text}
-      </pre>
-    </div>
   );
 }

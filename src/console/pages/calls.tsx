@@ -50,7 +50,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'client', label: 'Client' },
   CALLER,
   { name: 'node', label: 'Node' },
-  { name: 'code', label: 'Code' },
+  { name: 'code', label: 'Code', isTyped: true },
   SINCE,
 ];
 

@@ -201,7 +201,7 @@ function Places({ client }: Part) {
   const { nodes } = client.contexts;
   if (nodes.length === 0) return null;
   return (
-    <Section title="Workers and places" about="as the client reports them now">
+    <Section title="Contexts" about="tabs, flows and workers, as the client reports them now">
       <Table
         caption="Execution contexts of this client"
         columns={CONTEXT_COLUMNS.filter(({ head }) => head !== 'Client')}

@@ -436,7 +436,7 @@ function Figure({ node, before = node, name }: FigureProps) {
   const rose = value - counted(before, name);
   return (
     <>
-      {rose > 0 && !node.stale && <span class="quiet">+{whole(rose)} </span>}
+      {rose > 0 && !node.stale && <span class="quiet rise">+{whole(rose)} </span>}
       <Count value={value} text={whole(value)} />
     </>
   );
