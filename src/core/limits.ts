@@ -402,6 +402,11 @@ export const ROWS_LOADED_TOGETHER = 1_000;
 export const SCANNED_TOGETHER = 10_000;
 /** The records that each page of commands may scan, whatever its document has scanned, so that its cursor moves on. */
 export const SCANNED_AT_LEAST = 64;
+/**
+ * The most commands of a user or client for which a page of the newest ones reads these alone. Among the commands of all
+ * users, a page may end before it comes to them. One call reads so many names, and one so many records.
+ */
+export const OWN_COMMANDS = 255;
 
 // --- pending RPCs ----------------------------------------------------------------------------------------------------
 /** The minimum age of the waits that a listing of pending RPCs shows. */

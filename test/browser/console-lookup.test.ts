@@ -213,6 +213,20 @@ describe('the list of calls', () => {
   });
 });
 
+it('the task of a context leads to its call', async () => {
+  bench.runtime.reportContexts([{ contextId: 'tab-1', ownership: 'worker', status: 'active', taskId: ids.runs }]);
+  const task = main().getByRole('link', { name: ids.runs.slice(-8) });
+  await expect
+    .poll(async () => {
+      await goTo(page, 'places');
+      await main().getByRole('button', { name: 'Refresh' }).click();
+      return task.count();
+    })
+    .toBe(1);
+  await task.click();
+  await main().getByRole('heading', { name: 'notes.wait' }).waitFor();
+});
+
 it('who waits, and who called: two acts from any page', async () => {
   await goTo(page, 'nowhere');
   await page.locator('.rail').getByText('Waits').click();

@@ -14,6 +14,7 @@ import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import {
   CONNECT_WITHIN_MS,
   DELIVERY_SAMPLE,
+  OWN_COMMANDS,
   RESPOND_WITHIN_MS,
   SCANNED_AT_LEAST,
   SCOPE_HOLDERS,
@@ -281,8 +282,35 @@ type KeepMatching = (commands: readonly (Command | null)[]) => Promise<readonly 
 
 type Request = { readonly filter: DeliveryFilter; readonly page: PageRequest; readonly keep: KeepMatching };
 
-/** Reads one page. A position is a time of admission and a name. */
-function listNewest(parts: NewestParts, { filter, page, keep }: Request): Promise<Scan<Command>> {
+/** Reads one page. A position is a time of admission and a name, in whichever way the page was read. */
+async function listNewest(parts: NewestParts, request: Request): Promise<Scan<Command>> {
+  return (await listFew(parts, request)) ?? listAmongAll(parts, request);
+}
+
+/** Reads one page of the commands of a user or client, if these are at most OWN_COMMANDS; else returns null. */
+async function listFew(parts: NewestParts, { filter, page, keep }: Request): Promise<Scan<Command> | null> {
+  const { userId } = filter;
+  if (userId === null) return null;
+  const { store } = parts;
+  page.reading?.check();
+  const names = await namesAfter(store, filter, { first: OWN_COMMANDS + 1, after: null });
+  if (names.length > OWN_COMMANDS) return null;
+  page.reading?.check();
+  page.reading?.countScanned(names.length);
+  const found = await keep(await readMatching(parts, names.map(keyOfName), testOf(filter)));
+  const [time = '', after = ''] = page.after ?? [];
+  const later = found
+    .filter((row) => row !== null)
+    .map((row) => ({ row, name: store.hash(userId) + store.hash(userId, row.clientId) + row.commandId }))
+    .filter(({ row, name }) => {
+      return page.after === null || row.admittedAt < Number(time) || (row.admittedAt === Number(time) && name < after);
+    })
+    .sort((a, b) => b.row.admittedAt - a.row.admittedAt || (a.name < b.name ? 1 : -1));
+  const rows = later.slice(0, page.first).map(({ row, name }) => ({ row, position: [String(row.admittedAt), name] }));
+  return { rows, next: later.length > rows.length ? (rows.at(-1)?.position ?? null) : null, gaps: [] };
+}
+
+function listAmongAll(parts: NewestParts, { filter, page, keep }: Request): Promise<Scan<Command>> {
   const prefix = prefixOf(parts.store, filter);
   const test = testOf(filter);
   return fillPage(

@@ -47,7 +47,7 @@ export function PlacesPage() {
   return (
     <>
       <PageHead title="Workers and windows" acts={<AsOf queries={hasWindows ? [contexts, windows] : [contexts]} />}>
-        What clients report now. A task of a worker is an assignment in this registry; it proves no effect.
+        What clients report now. A task says what a worker was assigned to do; it does not prove that anything was done.
       </PageHead>
       <FilterBar what="workers and windows" filters={filters} bare="client" />
       <Section title="Contexts" about="tabs, console flows and other places where clients run something">
