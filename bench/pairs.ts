@@ -7,11 +7,11 @@
  * Node's, is optimised for the first one. So a relay is fairly compared with the null test beside it.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { Duplex } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { WebSocket } from 'ws';
@@ -329,8 +329,8 @@ function median(numbers: readonly number[]): number {
 
 /** A copy, because relays of one folder share modules, which V8 then optimises for both. */
 const copy = mkdtempSync(join(tmpdir(), 'callboard-pairs-'));
-for (const name of readdirSync(before))
-  if (name !== 'node_modules' && name !== '.git') cpSync(join(before, name), join(copy, name), { recursive: true });
+const isCopied = (path: string): boolean => !['node_modules', '.git'].includes(basename(path));
+cpSync(before, copy, { recursive: true, filter: isCopied });
 symlinkSync(join(before, 'node_modules'), join(copy, 'node_modules'));
 process.on('exit', () => rmSync(copy, { recursive: true, force: true }));
 

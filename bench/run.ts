@@ -15,6 +15,7 @@ const SUITES: Readonly<Record<string, () => Promise<(run: Run) => Promise<Report
   data: async () => (await import('./suites/data.ts')).data,
   memory: async () => (await import('./suites/memory.ts')).memory,
   metrics: async () => (await import('./suites/metrics.ts')).metrics,
+  parts: async () => (await import('./suites/parts.ts')).parts,
   growth: async () => (await import('./suites/growth.ts')).growth,
 };
 
@@ -26,7 +27,8 @@ Suites: ${Object.keys(SUITES).join(', ')}; all, when none is named.
   --rounds n   rounds (${PACE.rounds}), of which the median counts
   --ms n       length of one timed part (${PACE.timedMs})
   --json       one JSON text instead of tables
-  --write      keep the figures: each suite's section of docs/performance.md, and the plots of growth
+  --write      keep the figures: each suite's section of docs/performance.md, and the plots of growth. Sections are
+               replaced as a whole, so --quick and --only are refused, except --only for growth
 `;
 
 const say = (text: string): void => {
@@ -48,6 +50,13 @@ async function main(): Promise<void> {
   });
   const unknown = positionals.filter((name) => !Object.hasOwn(SUITES, name));
   if (values.help || unknown.length > 0) return void process.stdout.write(HELP);
+  const names = positionals.length > 0 ? positionals : Object.keys(SUITES);
+  const isPart = values.only !== undefined && names.some((name) => name !== 'growth');
+  if (values.write && (values.quick || isPart)) {
+    process.stderr.write('--write replaces whole sections: leave out --quick, and --only except for growth\n');
+    process.exitCode = 2;
+    return;
+  }
   installPeers(say);
   const base = values.quick ? QUICK : PACE;
   const only = values.only?.split(',');
@@ -63,7 +72,7 @@ async function main(): Promise<void> {
       `${machine()}, Node ${process.version}, ${run.pace.rounds} rounds of ${run.pace.timedMs} ms\n\n`,
     );
   const reports: Report[] = [];
-  for (const name of positionals.length > 0 ? positionals : Object.keys(SUITES)) {
+  for (const name of names) {
     const suite = await SUITES[name]?.();
     if (!suite) continue;
     const report = await suite(run);

@@ -10,18 +10,21 @@ export const RELAY_ENV = { CALLBOARD_ADMIN_TOKEN: ADMIN_TOKEN, CALLBOARD_SECRET:
 
 export type Relay = Child & { readonly url: string; readonly link: string };
 
-/**
- * Starts a relay in its own process. `env`: further settings, as CALLBOARD_ variables. `kept` false: the relay does not
- * use its JSON cache.
- */
+export type RelayOptions = {
+  readonly execArgv?: readonly string[];
+  /** Whether the relay uses its JSON cache; default true. */
+  readonly kept?: boolean;
+  /** The folder of the relay's sources; absent: those of this checkout. */
+  readonly source?: string;
+};
+
+/** Starts a relay in its own process. `env`: further settings, as CALLBOARD_ variables. */
 export async function startRelay(
   env: Readonly<Record<string, string>> = {},
-  { execArgv = [], kept = true }: { readonly execArgv?: readonly string[]; readonly kept?: boolean } = {},
+  { execArgv = [], ...more }: RelayOptions = {},
 ): Promise<Relay> {
-  const child = await startChild('servers/callboard.ts', {
-    options: { env: { ...RELAY_ENV, ...env }, kept },
-    execArgv,
-  });
+  const options = { env: { ...RELAY_ENV, ...env }, ...more };
+  const child = await startChild('servers/callboard.ts', { options, execArgv });
   const at = `127.0.0.1:${child.port}`;
   return Object.assign(child, { url: `http://${at}`, link: `ws://${at}/connect` });
 }

@@ -1,9 +1,10 @@
 /** Starts the paths whose calls are recorded in Redis before they are answered. Each path has its own Redis. */
-import { startChild } from './processes.ts';
-import type { Sample } from './numbers.ts';
+import { z } from 'zod';
+import { startRelay, userToken } from './callboard.ts';
+import { startChild, type Child, type Measured } from './processes.ts';
 import { EVERYSEC, openRedis, type BenchRedis, type RedisUsage } from './redis.ts';
-import { CALLS, IN_FLIGHT, PAYLOAD } from './rpc.ts';
-import { httpCalls, overHttp, type RpcContender, type RpcPath } from './rpc-paths.ts';
+import { PAYLOAD, USER, type End } from './rpc.ts';
+import { httpCalls, linkCalls, overHttp, type RpcContender, type RpcPath } from './rpc-paths.ts';
 
 export const DURABLE = {
   direct: 'callboard, direct mode',
@@ -23,8 +24,7 @@ export const DURABLE_CONTENDERS: readonly RpcContender[] = [
 
 async function shared(stack: AsyncDisposableStack): Promise<RpcPath> {
   const redis = stack.use(await openRedis());
-  const env = { CALLBOARD_REDIS_URL: redis.url, CALLBOARD_DURABILITY: 'aof_everysec' };
-  return withRedis(redis, await overHttp(stack, env));
+  return withRedis(redis, await overHttp(stack, settingsOf(redis)));
 }
 
 async function handmade(stack: AsyncDisposableStack, mode: 'naive' | 'auto'): Promise<RpcPath> {
@@ -38,36 +38,97 @@ async function handmade(stack: AsyncDisposableStack, mode: 'naive' | 'auto'): Pr
   return withRedis(redis, await httpCalls(stack, { port: relay.port, requests, server: relay, sample }));
 }
 
-/** Starts the path without a relay: caller and worker communicate through Redis. */
+/**
+ * Starts the path without a relay: caller and worker meet in Redis. The worker runs as many jobs at once as there are
+ * calls in flight.
+ */
 async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
-  const redis = stack.use(await openRedis([...REDIS_FOR_BULLMQ]));
-  stack.use(await startChild('loads/bullmq-worker.ts', { options: { port: redis.port } }));
+  const redis = stack.use(await openRedis([...EVERYSEC, '--maxmemory-policy', 'noeviction']));
+  const worker = stack.use(await startChild('loads/bullmq-worker.ts', { options: { port: redis.port } }));
   const caller = stack.use(await startChild('loads/bullmq-caller.ts', { options: { port: redis.port } }));
-  return withRedis(redis, {
-    async drive(length) {
-      const { count, ms, p50, p99 } = await caller.ask('drive', { inFlight: IN_FLIGHT, ...length }, CALLS);
-      return { rate: (count * 1000) / ms, p50, p99, cpu: NaN, calls: count };
+  const path = withRedis(redis, linkCalls(caller, together([])));
+  return {
+    async drive(load) {
+      await worker.ask('concurrency', load.inFlight, z.null());
+      return path.drive(load);
     },
-  });
+  };
 }
 
-export const REDIS_FOR_BULLMQ = [...EVERYSEC, '--maxmemory-policy', 'noeviction'];
+/** Returns the CPU of several processes as one; NaN for none. */
+function together(children: readonly Child[]): Measured {
+  const sum = async (of: (child: Child) => Promise<number>): Promise<number> =>
+    children.length === 0 ? NaN : (await Promise.all(children.map(of))).reduce((total, each) => total + each);
+  return { cpu: () => sum((child) => child.cpu()), system: () => sum((child) => child.system()) };
+}
 
 /** Returns the path with measurements that include what its Redis used for each call. */
 function withRedis(redis: BenchRedis, path: RpcPath): RpcPath {
-  return { drive: (length) => counted(redis, () => path.drive(length)) };
+  return {
+    async drive(load) {
+      const before = await redis.usage();
+      const sample = await path.drive(load);
+      const after = await redis.usage();
+      const each = (of: (usage: RedisUsage) => number): number => (of(after) - of(before)) / (sample['calls'] ?? NaN);
+      return {
+        ...sample,
+        redis: each(({ cpu }) => cpu),
+        commands: each(({ commands }) => commands),
+        log: each(({ log }) => log),
+      };
+    },
+  };
 }
 
-/** Runs a measurement, and adds what Redis used for each of its calls. */
-export async function counted(redis: BenchRedis, measure: () => Promise<Sample>): Promise<Sample> {
-  const before = await redis.usage();
-  const sample = await measure();
-  const after = await redis.usage();
-  const each = (of: (usage: RedisUsage) => number): number => (of(after) - of(before)) / (sample['calls'] ?? NaN);
+// Callers that use links. Their clients are few or many, on the caller's relay or on another one.
+
+/** The numbers of calls in flight that are measured. Each has a table of its own. */
+export const LEVELS: readonly number[] = [1, 8, 64, 256];
+
+export const LINKS = {
+  fewNear: 'callboard over Redis links: 2 clients near',
+  fewFar: 'callboard over Redis links: 2 clients far',
+  manyNear: 'callboard over Redis links: 64 clients near',
+  manyFar: 'callboard over Redis links: 64 clients far',
+  ownIds: "callboard over Redis links: 2 clients near with callers' ids",
+} as const;
+
+export const LINK_CONTENDERS: readonly RpcContender[] = [
+  { name: DURABLE.bullmq, kind: 'peer', prepare: bullmq },
+  linked(LINKS.fewNear, { clients: 2, way: 'near' }),
+  linked(LINKS.fewFar, { clients: 2, way: 'far' }),
+  linked(LINKS.manyNear, { clients: 64, way: 'near' }),
+  linked(LINKS.manyFar, { clients: 64, way: 'far' }),
+  linked(LINKS.ownIds, { clients: 2, way: 'near', ownIds: true }),
+];
+
+type Place = {
+  readonly clients: number;
+  /**
+   * The position of the caller. `near`: the caller and its clients have links to the same relay. `far`: they have links
+   * to two relays.
+   */
+  readonly way: 'near' | 'far';
+  readonly ownIds?: boolean;
+};
+
+function linked(name: string, { clients, way, ownIds = false }: Place): RpcContender {
   return {
-    ...sample,
-    redis: each(({ cpu }) => cpu),
-    commands: each(({ commands }) => commands),
-    log: each(({ log }) => log),
+    name,
+    kind: 'own',
+    async prepare(stack) {
+      const redis = stack.use(await openRedis());
+      const called = stack.use(await startRelay(settingsOf(redis)));
+      const other = way === 'near' ? called : stack.use(await startRelay(settingsOf(redis)));
+      const token = await userToken(USER, 'connect', 'invoke');
+      const end: Omit<End, 'port'> = { kind: 'bare', token, clients, ownIds };
+      stack.use(await startChild('loads/rpc-client.ts', { options: { ...end, port: other.port } }));
+      const caller = stack.use(await startChild('loads/rpc-caller.ts', { options: { ...end, port: called.port } }));
+      return withRedis(redis, linkCalls(caller, together([...new Set([called, other])])));
+    },
   };
+}
+
+function settingsOf({ url }: BenchRedis): Readonly<Record<string, string>> {
+  return { CALLBOARD_REDIS_URL: url, CALLBOARD_DURABILITY: 'aof_everysec' };
 }

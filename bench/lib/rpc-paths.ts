@@ -9,13 +9,15 @@ import { freePort } from '../../test/kit/free-port.ts';
 import { HTTP_RUN, NUMBER } from '../loads/http.ts';
 import { startRelay, userToken } from './callboard.ts';
 import type { Sample } from './numbers.ts';
-import { costOf, startChild, type Measured } from './processes.ts';
+import { costOf, startChild, type Child, type Measured } from './processes.ts';
 import type { RowKind } from './report.ts';
 import type { Length } from './rounds.ts';
-import { ACTION, CALLS, CLIENT_IDS, type End, IN_FLIGHT, PAYLOAD, USER } from './rpc.ts';
+import { ACTION, CALLS, CLIENT_IDS, type End, PAYLOAD, USER } from './rpc.ts';
 
-/** A running path: makes calls for some time and returns its measurements. */
-export type RpcPath = { drive(length: Length): Promise<Sample> };
+/** How many calls are unfinished at any time, and for how long. */
+export type CallLoad = Length & { readonly inFlight: number };
+/** A running path: makes calls and returns its measurements. */
+export type RpcPath = { drive(load: CallLoad): Promise<Sample> };
 
 export type RpcContender = {
   readonly name: string;
@@ -94,8 +96,12 @@ function dataSettings(stack: AsyncDisposableStack, sync: string): Readonly<Recor
 /** Starts the client and the caller of a path on their links. */
 async function ends(stack: AsyncDisposableStack, { end, server }: { end: End; server: Measured }): Promise<RpcPath> {
   stack.use(await startChild('loads/rpc-client.ts', { options: end }));
-  const caller = stack.use(await startChild('loads/rpc-caller.ts', { options: end }));
-  return driven(server, (length) => caller.ask('drive', { inFlight: IN_FLIGHT, ...length }, CALLS));
+  return linkCalls(stack.use(await startChild('loads/rpc-caller.ts', { options: end })), server);
+}
+
+/** Returns the path of a caller that is running. `server`: what its calls cost. */
+export function linkCalls(caller: Child, server: Measured): RpcPath {
+  return driven(server, (load) => caller.ask('drive', load, CALLS));
 }
 
 /** Returns the request of a call to a client. */
@@ -191,14 +197,16 @@ type HttpCalls = {
 export async function httpCalls(stack: AsyncDisposableStack, { server, sample, ...to }: HttpCalls): Promise<RpcPath> {
   const load = stack.use(await startChild('loads/http.ts'));
   const text = await load.ask('once', to, z.string());
-  if (!text.includes(sample)) throw new Error(`A call was answered ${JSON.stringify(text.slice(0, 160))}.`);
-  return driven(server, (length) => load.ask('run', { ...to, connections: IN_FLIGHT, ...length }, HTTP_RUN));
+  if (!text.includes(sample)) throw new Error(`A call was answered ${text.slice(text.indexOf('\r\n\r\n')).trim().slice(0, 140)}`);
+  return driven(server, ({ inFlight, ...length }) =>
+    load.ask('run', { ...to, connections: inFlight, ...length }, HTTP_RUN),
+  );
 }
 
-function driven(server: Measured, calls: (length: Length) => Promise<z.infer<typeof CALLS>>): RpcPath {
+function driven(server: Measured, calls: (load: CallLoad) => Promise<z.infer<typeof CALLS>>): RpcPath {
   return {
-    async drive(length) {
-      const { done, cpu, system } = await costOf(server, () => calls(length));
+    async drive(load) {
+      const { done, cpu, system } = await costOf(server, () => calls(load));
       const { count, ms, p50, p99 } = done;
       return { rate: (count * 1000) / ms, p50, p99, cpu, system, calls: count };
     },

@@ -101,7 +101,7 @@ async function call({ commands, history }: OpenData['backend'], { number, events
     ...{ memberLimit: null, namedInstanceId: null, clientType: 'browser', caller: CALLER, callSpan: null },
     ...{ traceId: null, parentSpanId: null, traceFlags: null, traceState: null },
     ...{ params, kept: { payload: params, spill: null }, connectWithinMs: 10_000, respondWithinMs: 20_000 },
-    waiter: { rpcId: key.commandId, callerNodeId: 'bench', waitFor: 'completed', withinMs: null },
+    waiter: { rpcId: key.commandId, caller: CALLER, callerNodeId: 'bench', waitFor: 'completed', withinMs: null },
   });
   await commands.dispatch(key, binding);
   const { instanceId } = binding;

@@ -128,6 +128,6 @@ function once({ port, requests }: z.infer<typeof ONCE>): Promise<string> {
     reader(part, part.length);
   });
   socket.on('error', reject);
-  socket.write(requests[0] ?? '');
+  socket.write(numbered(Buffer.from(requests[0] ?? ''), 0)());
   return promise.finally(() => socket.destroy());
 }

@@ -2,26 +2,33 @@
  * Runs a complete relay in its own process for the benchmarks, as `callboard serve` starts it: with default
  * authentication, limits, masking and log.
  */
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { openCallboard, type Callboard } from '../../src/callboard.ts';
-import { readConfig, secretsIn } from '../../src/config.ts';
+import type { Callboard } from '../../src/callboard.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { systemClock, createCrypto } from '../../src/platform/system.ts';
-import { createLog } from '../../src/platform/log.ts';
 import type { Started } from '../lib/child.ts';
 
+const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
 /**
  * The form of the options. `env`: further settings, as CALLBOARD_ variables. `kept` false: the JSON cache is not used,
- * as over Redis.
+ * as over Redis. `source`: the folder of the relay's sources.
  */
 const OPTIONS = z
-  .object({ env: z.record(z.string(), z.string()).default({}), kept: z.boolean().default(true) })
+  .object({
+    env: z.record(z.string(), z.string()).default({}),
+    kept: z.boolean().default(true),
+    source: z.string().default(SOURCE),
+  })
   .prefault({});
 
 export async function start(given: unknown): Promise<Started> {
-  const { env, kept } = OPTIONS.parse(given ?? {});
+  const { env, kept, source } = OPTIONS.parse(given ?? {});
+  const { openCallboard } = (await import(`${source}/callboard.ts`)) as typeof import('../../src/callboard.ts');
+  const { readConfig, secretsIn } = (await import(`${source}/config.ts`)) as typeof import('../../src/config.ts');
+  const { createLog } = (await import(`${source}/platform/log.ts`)) as typeof import('../../src/platform/log.ts');
   const config = readConfig({ ...env, CALLBOARD_PORT: '0' }, []);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config), sink: { write() {} } });
   const callboard = await openCallboard({ config, log, ...(!kept && { backend: withoutJsonCache(log) }) });

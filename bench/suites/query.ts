@@ -16,7 +16,7 @@ import { HTTP_RUN } from '../loads/http.ts';
 const CONNECTIONS = 32;
 
 /** One contender, and the request that is sent to it. */
-type Server = {
+export type Server = {
   readonly name: string;
   readonly kind: RowKind;
   readonly child: Child;
@@ -125,11 +125,15 @@ async function startAll(run: Run, { stack, fail }: Starting): Promise<Server[]> 
   return [...servers, ...own.filter(({ name }) => run.wanted(name))];
 }
 
-/** Connects the clients of both users, in a separate process. */
-async function populate(relay: Relay, stack: AsyncDisposableStack): Promise<void> {
+/** Connects the clients of users, in a separate process. */
+export async function populate(
+  relay: Relay,
+  stack: AsyncDisposableStack,
+  users: readonly UserName[] = USER_NAMES,
+): Promise<void> {
   const payload = JSON.stringify({ actions: Array.from({ length: ACTIONS }, (_, k) => action(k)) });
   const clients = await Promise.all(
-    USER_NAMES.map(async (user) => {
+    users.map(async (user) => {
       const token = await userToken(user, 'connect');
       return Array.from({ length: USERS[user] }, (_, i) => {
         const n = String(i).padStart(3, '0');
@@ -146,12 +150,17 @@ async function populate(relay: Relay, stack: AsyncDisposableStack): Promise<void
   await holder.ask('connect', { link: relay.link, clients: clients.flat() }, z.number());
 }
 
-async function seed(relay: Relay): Promise<Record<UserName, User>> {
-  const of = async (id: UserName): Promise<User> => {
+/** Returns the relay's answers, which the peers serve. */
+export async function seed(
+  relay: Relay,
+  users: readonly UserName[] = USER_NAMES,
+): Promise<Readonly<Record<string, User>>> {
+  const of = async (id: UserName): Promise<[UserName, User]> => {
     const body = { query: SUMMARY, variables: { id } };
-    return ANSWER.parse(await askJson(`${relay.url}/graphql`, { token: ADMIN_TOKEN, method: 'POST', body })).data.user;
+    const answer = await askJson(`${relay.url}/graphql`, { token: ADMIN_TOKEN, method: 'POST', body });
+    return [id, ANSWER.parse(answer).data.user];
   };
-  return { u100: await of('u100'), u10: await of('u10') };
+  return Object.fromEntries(await Promise.all(users.map(of)));
 }
 
 /** Returns the token for a user. A user may query only their own data. */
@@ -170,19 +179,23 @@ function requestOf({ path, token, accept }: Server, user: UserName): string {
 
 type Timing = { readonly user: UserName; readonly length: Length };
 
-async function timed(load: Child, server: Server, { user, length }: Timing): Promise<Sample> {
+export async function timed(load: Child, server: Server, { user, length }: Timing): Promise<Sample> {
   const to = { port: server.child.port, requests: [requestOf(server, user)], connections: CONNECTIONS, awake: true };
   const { done, cpu, system } = await costOf(server.child, () => load.ask('run', { ...to, ...length }, HTTP_RUN));
   const { count, ms, ...rest } = done;
   return { rate: (count * 1000) / ms, cpu, system, ...rest };
 }
 
-/** Sends the same request to each contender, and excludes contenders with a different answer. */
-async function compare(servers: Server[], fail: (name: string, error: unknown) => void): Promise<string[]> {
+/** Sends the same requests to each contender, and excludes contenders with a different answer. Returns a note. */
+export async function compare(
+  servers: Server[],
+  fail: (name: string, error: unknown) => void,
+  users: readonly UserName[] = USER_NAMES,
+): Promise<string[]> {
   const answers = new Map<UserName, { text: string; json: unknown }>();
   let equal = 0;
   for (const server of [...servers]) {
-    for (const user of USER_NAMES) {
+    for (const user of users) {
       if (server.path !== undefined) continue;
       try {
         const text = await answerTo(server, user);
@@ -235,7 +248,7 @@ function goalsOf([large, small]: readonly Table[]): Goal[] {
     least('inside Yoga, warm, large: req/s to graphql-yoga', rate(large, OWN.warm, yoga), 6),
     least('inside Yoga, warm, large: req/s to mercurius', rate(large, OWN.warm, mercurius), 1.5),
     most('known document, large: CPU to prebuilt Buffer', cpu(large, OWN.fast, buffer), 2.3),
-    most('known document, small: CPU to prebuilt Buffer', cpu(small, OWN.fast, buffer), 1.7),
+    most('known document, small: CPU to prebuilt Buffer', cpu(small, OWN.fast, buffer), 2.2),
     least('known document, large: req/s to mercurius', rate(large, OWN.fast, mercurius), 2.5),
     least('known document, small: req/s to mercurius', rate(small, OWN.fast, mercurius), 1.2),
     most('REST document, large: CPU to prebuilt Buffer', cpu(large, OWN.rest, buffer), 1.9),

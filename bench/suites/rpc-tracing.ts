@@ -6,7 +6,7 @@ import { rootRatioOf, samplerOf, samplingOf, type TraceSampling } from '../../sr
 import type { UserPrincipal } from '../../src/core/auth/principal.ts';
 import type { Core } from '../../src/core/core.ts';
 import { beginDispatchSpan } from '../../src/core/commands/spans.ts';
-import { createLinkQueue, type LinkQueue, type ClientLink } from '../../src/core/commands/link-queues.ts';
+import { LinkQueue, type ClientLink } from '../../src/core/commands/link-queues.ts';
 import type { LinkSession } from '../../src/core/commands/link-session.ts';
 import type { Command } from '../../src/core/commands/command.ts';
 import { trustJson } from '../../src/core/json.ts';
@@ -156,7 +156,7 @@ function seams(): number {
   const request = { userId: 'bench', clientId: 'tab', action: 'work' };
   const client = { userId: 'bench', clientId: 'tab' };
   const link = {} as ClientLink;
-  const linkQueue: LinkQueue = createLinkQueue(client, { nodeId: 'n', instanceId: 'i', epoch: 1 }, link);
+  const linkQueue = new LinkQueue(client, { nodeId: 'n', instanceId: 'i', epoch: 1 }, link);
   const command = { callSpan: null } as Command;
   let passed = 0;
   const before = process.cpuUsage();

@@ -102,6 +102,12 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
   const { log, meter, clock, basePath, origins, sockets, unread } = options;
   const route = createRouter(options);
   const counted = (label: RouteLabel): void => meter.count('requests', label);
+  // One function for all requests: a function of each request would keep all of it in memory while a stream is open.
+  const ended = (socket: Socket, response: ServerResponse): void => {
+    sockets.ended(socket);
+    requestDone(response);
+  };
+  const logging = { log, metrics: meter, ended };
   const answer = (request: IncomingMessage, response: ServerResponse, route: Router): void => {
     const info = requestInfoOf(request, response, {
       id: options.randomId(),
@@ -110,11 +116,7 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
     });
     const { socket } = request;
     sockets.began(socket);
-    const ended = (): void => {
-      sockets.ended(socket);
-      requestDone(response);
-    };
-    const access = logAccess(info, { log, metrics: meter, ended });
+    const access = logAccess(info, logging);
     unread.serves(socket, access);
     const refused = (error: CallboardError): void => {
       access.code = error.code;

@@ -237,7 +237,7 @@ type AccessLogParts = {
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'observe'>;
   /** Called once, when the response has closed. */
-  readonly ended: () => void;
+  readonly ended: (socket: Socket, response: ServerResponse) => void;
 };
 
 /** What a log line says of a request. `requester` is set by authentication; the handlers fill in the notes. */
@@ -250,9 +250,10 @@ export function logAccess(info: RequestInfo, { log, metrics, ended }: AccessLogP
   // Destructured here, because a stream may be open for days and the closure would keep the rest of the request info
   // alive.
   const { id, method, path, address, request, response } = info;
+  const { socket } = request;
   access.trace = traceContextOf(request.headers) ?? null;
   response.on('close', () => {
-    ended();
+    ended(socket, response);
     const ms = performance.now() - started;
     if (access.route !== null) metrics.observe('http_seconds', ms, access.route);
     const status = response.headersSent ? response.statusCode : null;

@@ -36,10 +36,14 @@ describe('deduplication marks', () => {
   it('hold nothing when all of them have expired or were evicted', () => {
     const { marks, shares } = stand(10, 100);
     for (let i = 0; i < 10; i++) marks.set(key('alice', `a${i}`), 0);
+    const read = (): number => {
+      marks.rewind();
+      return [...marks.all()].length;
+    };
     for (let i = 0; i < 5_000; i++) marks.set(key('mallory', `m${i}`, `client-${i % 7}`), 0);
-    expect([marks.size, [...marks.all()].length, shares.used(SHARE)]).toEqual([100, 100, 100]);
+    expect([marks.size, read(), shares.used(SHARE)]).toEqual([100, 100, 100]);
     marks.expire(DEDUP_TTL_MS);
-    expect([marks.size, [...marks.all()].length, shares.used(SHARE)]).toEqual([0, 0, 0]);
+    expect([marks.size, read(), shares.used(SHARE)]).toEqual([0, 0, 0]);
   });
 
   it('are evicted oldest first if no user is over their guarantee', () => {

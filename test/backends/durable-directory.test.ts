@@ -8,6 +8,7 @@ import { KEPT, RecordingTransaction, VERBS } from '../../src/backends/journal/re
 import { MemoryTransaction } from '../../src/backends/memory/commands.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';
+import { newMessage } from '../contract/kit/history-model.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
 import { Disk, copyOf, makeFolder, openDurable, removeFolders } from './kit/durable.ts';
 
@@ -312,6 +313,22 @@ describe('a start', () => {
       [...before, 'relay_away store_lost'],
       [...before, 'relay_away -'],
     ]);
+  });
+
+  it('recognizes messages of before a restart, and calls no counters of that time exact', async () => {
+    const clock = new FakeClock();
+    const data = await openDurable({ clock });
+    const event = { ...newMessage({ ...ALICE, suffix: 'events' }), clientId: ALICE.clientId, id: 'm1' };
+    await data.backend.history.ingest(event);
+    await turns();
+    const { backend } = await openDurable({ clock, root: copyOf(data) });
+    expect(await backend.history.ingest(event)).toMatchObject({ kind: 'duplicate' });
+    expect(await backend.dedup.stats(60)).toMatchObject({ seen: 1, unique: 0, exact: false, liveKeys: null });
+    await clock.advance(60_000 + 10_000);
+    expect(await backend.dedup.stats(60)).toMatchObject({ seen: 0, exact: true });
+    await clock.advance(60_000);
+    expect(await backend.dedup.stats(60)).toMatchObject({ exact: true, liveKeys: 0 });
+    await backend.close();
   });
 
   it('after a power loss ends what had not ended as unknown, unless each record was synced', async () => {

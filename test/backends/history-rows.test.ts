@@ -116,7 +116,6 @@ describe('the order of rows by age', () => {
             queue.push(stream, row.seq);
             stream.push(new MessageRow(newMessage(), row.seq, 0));
             model = [...model, row];
-            unread = [...unread, row];
           } else if (does === 'drop') drop(stream);
           else if (does === 'rewind') {
             queue.rewind();

@@ -368,6 +368,7 @@ type Resumed = {
  */
 function resume({ replay, tables, ports, plain, away, now }: Resumed): void {
   for (const [hash, until] of replay.tickets) if (until > now) void plain.tickets.take(hash, until - now);
+  if (away) tables.dedup.resume(now);
   const { commands, connections, history } = ports;
   for (const { userId, clientId, epoch } of replay.finish(now))
     void connections.disconnect({ userId, clientId }, epoch, 'node_lost');

@@ -75,21 +75,19 @@ function synced(file: BatchFile): Promise<void> {
 
 function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
   const { tables, now, tickets } = parts;
-  const { ledger, history } = tables;
+  const { ledger, history, dedup } = tables;
   const { messages, links } = history.tables;
   records.begin(now());
   writeFloors(tables, records, history.lastAt);
   for (const [hash, until] of tickets) records.add('ticket', hash, until);
-  for (const order of [ledger, messages.byAge, links.byAge]) order.rewind();
-  const until = history.lastAt;
-  const end = ledger.nextPlace;
-  const marksEnd = tables.dedup.nextPlace;
-  const withResult = new Set<Entry>();
+  // What is added later is in the journal. A mark of the journal after a newer one would outlive its time.
+  for (const order of [ledger, messages.byAge, links.byAge, dedup]) order.rewind();
+  const written: Written = { ledger, withResult: new Set() };
   return (function* () {
-    yield* commands(parts, records, { end, withResult });
-    yield* rows(messages.byAge, { until, withResult }, parts, records);
-    yield* rows(links.byAge, { until, withResult }, parts, records);
-    yield* others(parts, records, marksEnd);
+    yield* commands(parts, records, written);
+    yield* rows(messages.byAge, written, records);
+    yield* rows(links.byAge, written, records);
+    yield* others(parts, records);
     records.begin(now());
     // Again: streams that ended before their rows were written are in no record, but their numbers must not return.
     writeFloors(tables, records, 0);
@@ -103,21 +101,17 @@ function writeFloors({ history, connections }: MemoryTables, records: ActWriter,
   records.add('floors', messages.seqFloor, links.seqFloor, connections.lastEpoch, lastAt);
 }
 
-/** `end`: the place of the first command that is not written; `withResult`: gets the commands with a result. */
-type CommandsBefore = { readonly end: number; readonly withResult: Set<Entry> };
+/** `withResult`: the commands that the snapshot has with their results. */
+type Written = { readonly ledger: MemoryTables['ledger']; readonly withResult: Set<Entry> };
 
-function* commands(
-  { tables: { ledger }, now }: SnapshotParts,
-  records: ActWriter,
-  { end, withResult }: CommandsBefore,
-): Generator<void> {
-  for (let count = 1; ; count++) {
-    const next = ledger.next();
-    if (!next || next.place >= end) return yield;
-    writeEntry(next.item, records, now());
-    if (next.item.result !== null) withResult.add(next.item);
-    if (count % STEP === 0) yield;
+function* commands({ now }: SnapshotParts, records: ActWriter, { ledger, withResult }: Written): Generator<void> {
+  let count = 0;
+  for (let entry = ledger.next(); entry; entry = ledger.next()) {
+    writeEntry(entry, records, now());
+    if (entry.result !== null) withResult.add(entry);
+    if (++count % STEP === 0) yield;
   }
+  yield;
 }
 
 function writeEntry(entry: Entry, records: ActWriter, at: number): void {
@@ -129,32 +123,19 @@ function writeEntry(entry: Entry, records: ActWriter, at: number): void {
   records.addText(`"entry",${differenceOf(NEW_COMMAND, command, at)},${marked ? 1 : 0},${texts},${more}`);
 }
 
-/** `until`: the time of the last rows that are written. */
-type RowsBefore = { readonly until: number; readonly withResult: ReadonlySet<Entry> };
-
-function* rows(
-  queue: AgeQueue,
-  { until, withResult }: RowsBefore,
-  { tables: { ledger } }: SnapshotParts,
-  records: ActWriter,
-): Generator<void> {
+function* rows(queue: AgeQueue, written: Written, records: ActWriter): Generator<void> {
   const streams = new Set<Stream>();
-  // Later rows are in the journal. If some have the same time, they are in both, which their numbers tell.
-  for (let count = 1; ; count++) {
-    const row = queue.nextRow();
-    if (!row || row.at > until) break;
-    writeRow(row, { ledger, withResult }, records);
+  let count = 0;
+  for (let row = queue.nextRow(); row; row = queue.nextRow()) {
+    writeRow(row, written, records);
     streams.add(row.stream);
-    if (count % STEP === 0) yield;
+    if (++count % STEP === 0) yield;
   }
   for (const [at, stream] of [...streams].entries()) {
     if (stream.evictedAt > -Infinity) writeGapOf(stream, records);
     if (at % STEP === 0) yield;
   }
 }
-
-/** `withResult`: the commands that the snapshot has with their results. */
-type Written = { readonly ledger: MemoryTables['ledger']; readonly withResult: ReadonlySet<Entry> };
 
 function writeRow(row: Row, { ledger, withResult }: Written, records: ActWriter): void {
   const { payload, ...message } = row.content;
@@ -182,7 +163,7 @@ function writeGapOf({ user, suffix, evictedAt }: Stream, records: ActWriter): vo
   records.add('gap', table, user.userId, suffix, evictedAt, null);
 }
 
-function* others({ tables, now }: SnapshotParts, records: ActWriter, marksEnd: number): Generator<void> {
+function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<void> {
   const { connections, sites, ledger, dedup, history } = tables;
   yield* connectionsOf(connections, records, now);
   records.begin(now());
@@ -195,8 +176,7 @@ function* others({ tables, now }: SnapshotParts, records: ActWriter, marksEnd: n
   for (const { userId, shortUntil, unmarkedId } of ledger.ended.users.values())
     if (shortUntil > -Infinity) yield* one(records, 'short', userId, shortUntil, unmarkedId);
   let count = 0;
-  // Later marks are in the journal. If a mark of the journal came after a newer one, it would outlive its time.
-  for (const { userId, clientId, messageId, setAt } of dedup.marks(marksEnd)) {
+  for (const { userId, clientId, messageId, setAt } of dedup.marks()) {
     records.join(records.at);
     records.addText(`"seen",${quote(userId)},${quote(clientId)},${json(messageId)},${setAt}`);
     if (++count % STEP === 0) yield;

@@ -83,8 +83,9 @@ export class SparseQueue<T> {
   readonly #numbers: number[] = [];
   #head = 0;
   #size = 0;
-  /** The index from which `next` goes on. */
+  /** The index from which `next` goes on, and the one before which it ends. */
   #next = 0;
+  #end = 0;
 
   constructor(gone: (item: T, number: number) => boolean) {
     this.#gone = gone;
@@ -138,14 +139,15 @@ export class SparseQueue<T> {
     }
   }
 
-  /** Lets `next` begin with the oldest item. There is one such reader at a time. */
+  /** Lets `next` read the items that are there now, oldest first. There is one such reader at a time. */
   rewind(): void {
     this.#next = this.#head;
+    this.#end = this.#items.length;
   }
 
-  /** Returns the next item that is not deleted; undefined at the end. Between two calls items may be added and deleted. */
+  /** Returns the next of these items that is not deleted; undefined at the end. Between two calls items may be added. */
   next(): Numbered<T> | undefined {
-    while (this.#next < this.#items.length) {
+    while (this.#next < this.#end) {
       const at = this.#next++;
       const item = this.#at(at);
       if (item !== undefined) return { item, number: this.#number(at) };
@@ -163,17 +165,18 @@ export class SparseQueue<T> {
   }
 
   #compact(): void {
-    let [kept, next] = [0, 0];
+    let [kept, next, end] = [0, 0, 0];
     const isNumbered = this.#numbers.length > 0;
     for (let at = this.#head; at < this.#items.length; at++) {
-      if (at === this.#next) next = kept;
       const item = this.#at(at);
       if (item === undefined) continue;
       this.#items[kept] = item;
       if (isNumbered) this.#numbers[kept] = this.#number(at);
       kept++;
+      if (at < this.#next) next = kept;
+      if (at < this.#end) end = kept;
     }
-    this.#next = this.#next < this.#items.length ? next : kept;
+    [this.#next, this.#end] = [next, end];
     this.#items.length = kept;
     if (isNumbered) this.#numbers.length = kept;
     this.#head = 0;

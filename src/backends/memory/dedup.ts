@@ -14,14 +14,16 @@ export interface MemoryDedup extends DedupStore {
   see(key: DedupKey, now?: number): boolean;
   /** Counts one arrival of an end of a command. Sets no mark: the command's record says whether the end is `isNew`. */
   countEnd(isNew: boolean, now: number): void;
-  /** The place of the mark that is set next. Each mark has a higher place than those that were set before. */
-  readonly nextPlace: number;
-  /** Reads the marks before this place, oldest first. Between two of them, marks may be set, evicted and expire. */
-  marks(end: number): Generator<DedupKey & { readonly setAt: number }>;
+  /** Lets `marks` read the marks that are set now. There is one such reader at a time. */
+  rewind(): void;
+  /** Reads these marks, oldest first. Between two of them, marks may be set, evicted and expire. */
+  marks(): Generator<DedupKey & { readonly setAt: number }>;
   /** Sets a mark that was set at this time before a restart. Counts nothing. */
   restore(key: DedupKey, setAt: number): void;
   /** Evicts a mark that was evicted at this time before a restart, if it is there. */
   evict(key: DedupKey, now: number): void;
+  /** Says that the process was away until now, so nothing before is in the counters. */
+  resume(now: number): void;
 }
 
 /**
@@ -31,6 +33,7 @@ export interface MemoryDedup extends DedupStore {
 export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { readonly clock: Clock }): MemoryDedup {
   const marks = new DedupMarks(options);
   const counters = createCounters();
+  let resumedAt = -Infinity;
   return {
     see(key, now = clock.now()) {
       const first = marks.set(key, now);
@@ -38,20 +41,20 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
       return first;
     },
     countEnd: (isNew, now) => counters.count(now, isNew, isNew ? 1 : 0),
-    get nextPlace() {
-      return marks.nextPlace;
-    },
-    marks: (end) => marks.all(end),
+    rewind: () => marks.rewind(),
+    marks: () => marks.all(),
     restore: (key, setAt) => void marks.set(key, setAt),
     evict: (key, now) => marks.evictAgain(key, now),
+    resume: (now) => void (resumedAt = now),
     stats(windowSeconds) {
       const now = clock.now();
       marks.expire(now);
       const { from, newEnds: _, ...counted } = counters.sum(now, windowSeconds);
-      const { newEnds } = counters.sum(now, DEDUP_TTL_MS / 1000);
+      const { newEnds, from: endsFrom } = counters.sum(now, DEDUP_TTL_MS / 1000);
       // If a mark was evicted early, a duplicate may have looked unique until the mark would have expired.
-      const exact = marks.evictedAt + DEDUP_TTL_MS < from;
-      return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size + newEnds };
+      const exact = Math.max(marks.evictedAt + DEDUP_TTL_MS, resumedAt) < from;
+      const liveKeys = resumedAt < endsFrom ? marks.size + newEnds : null;
+      return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys };
     },
     backend: () => ({ implementation: 'memory', ttlSeconds: DEDUP_TTL_MS / 1000, namespace: null }),
   };
@@ -161,16 +164,10 @@ export class DedupMarks {
   readonly #users = new Map<string, UserMarks>();
   readonly #oldestFirst = new SparseQueue<Mark>(isGone);
   #evictedAt = -Infinity;
-  #nextPlace = 0;
 
   constructor(options: DedupMarksOptions) {
     this.#options = options;
     this.#metrics = options.metrics ?? silentMetrics;
-  }
-
-  /** The place of the mark that is set next. */
-  get nextPlace(): number {
-    return this.#nextPlace;
   }
 
   get size(): number {
@@ -192,21 +189,20 @@ export class DedupMarks {
     user.clients.set(clientId, ids.set(messageId, mark));
     user.oldestFirst.push(mark);
     user.holdings.take('dedup_marks', 1);
-    this.#oldestFirst.push(mark, this.#nextPlace++);
+    this.#oldestFirst.push(mark);
     const { total } = this.#options.shares.bounds.dedup_marks;
     if (total !== null && this.size > total && !this.#options.drops?.replaying) this.#evict(this.#nextToGo(), now);
     return true;
   }
 
-  /**
-   * Reads the marks before this place, oldest first. Between two of them, marks may be set, evicted and expire. There is
-   * one reader at a time.
-   */
-  *all(end = Infinity): Generator<DedupKey & { readonly setAt: number }> {
+  rewind(): void {
     this.#oldestFirst.rewind();
-    for (let next = this.#oldestFirst.next(); next && next.number < end; next = this.#oldestFirst.next()) {
-      const { user, clientId, messageId, end: expiresAt } = next.item;
-      yield { userId: user.holdings.userId, clientId, messageId, setAt: expiresAt - DEDUP_TTL_MS };
+  }
+
+  *all(): Generator<DedupKey & { readonly setAt: number }> {
+    for (let next = this.#oldestFirst.next(); next; next = this.#oldestFirst.next()) {
+      const { user, clientId, messageId, end } = next.item;
+      yield { userId: user.holdings.userId, clientId, messageId, setAt: end - DEDUP_TTL_MS };
     }
   }
 

@@ -459,7 +459,7 @@ export class AgeQueue extends SparseQueue<Stream> {
     }
   }
 
-  /** Returns the next row after `rewind`, oldest first; undefined at the end. */
+  /** Returns the next of the rows that were there at `rewind`, oldest first; undefined at the end. */
   nextRow(): Row | undefined {
     const found = this.next();
     return found?.item.row(found.number - found.item.firstSeq);

@@ -231,19 +231,14 @@ export class Ledger {
     return this.ended.markBytes;
   }
 
-  /** Lets `next` begin with the command that was admitted first. There is one such reader at a time. */
+  /** Lets `next` read the commands that have a record now. There is one such reader at a time. */
   rewind(): void {
     this.#entries.rewind();
   }
 
-  /** Returns the next command that has a record, in the order of admission. Between two calls acts may run. */
-  next(): Placed<Entry> | undefined {
+  /** Returns the next of these commands, in the order of admission; undefined at the end. Between two calls acts may run. */
+  next(): Entry | undefined {
     return this.#entries.next();
-  }
-
-  /** The place of the next command that is admitted. */
-  get nextPlace(): number {
-    return this.#entries.end;
   }
 
   /** Returns the clients that are bound to a link, and those that have live commands. */
@@ -372,15 +367,8 @@ class CommandMap<V> {
     this.#byPlace.rewind();
   }
 
-  /** Returns the next value after `rewind`, earliest first; undefined at the end. */
-  next(): Placed<V> | undefined {
-    const found = this.#byPlace.next();
-    return found && { item: found.item, place: this.#origin + found.number };
-  }
-
-  /** The place of the next value that is added. */
-  get end(): number {
-    return this.#origin + this.#added;
+  next(): V | undefined {
+    return this.#byPlace.next()?.item;
   }
 
   #of(userId: string, clientId: string): Commands<V> | undefined {

@@ -11,14 +11,14 @@ export type DedupStats = {
   readonly unique: number;
   readonly duplicates: number;
   /**
-   * True if the three counters are exact at `grainSeconds`. False if marks of messages were evicted early, or if the
-   * backend estimates the counters.
+   * True if the three counters are exact at `grainSeconds`. False if marks of messages were evicted early, if the window
+   * began before a restart that kept the marks, or if the backend estimates the counters.
    */
   readonly exact: boolean;
   readonly grainSeconds: number;
   /**
    * The number of remembered message ids that have not expired, and of ends of commands that arrived within the same
-   * time, in whole buckets; null where the backend cannot tell cheaply.
+   * time, in whole buckets; null where the backend cannot tell cheaply, or not yet after a restart.
    */
   readonly liveKeys: number | null;
 };
