@@ -197,7 +197,8 @@ type HttpCalls = {
 export async function httpCalls(stack: AsyncDisposableStack, { server, sample, ...to }: HttpCalls): Promise<RpcPath> {
   const load = stack.use(await startChild('loads/http.ts'));
   const text = await load.ask('once', to, z.string());
-  if (!text.includes(sample)) throw new Error(`A call was answered ${text.slice(text.indexOf('\r\n\r\n')).trim().slice(0, 140)}`);
+  if (!text.includes(sample))
+    throw new Error(`A call was answered ${text.slice(text.indexOf('\r\n\r\n')).trim().slice(0, 140)}`);
   return driven(server, ({ inFlight, ...length }) =>
     load.ask('run', { ...to, connections: inFlight, ...length }, HTTP_RUN),
   );

@@ -25,7 +25,7 @@ export function createSseHandler(options: OperationStreamsOptions) {
   const reservations = createReservations(streams, options.clock);
   const openDistinct = (request: StreamRequest): void => {
     const { requested } = streams.read(request);
-    streams.open(request, streams.reserve(request.requester))(requested, { id: null, onEnd: () => {} });
+    streams.open(request, streams.reserve(request.requester))(requested, { id: null, onEnd: nothing });
   };
   const distinct = (request: StreamRequest): void => answering(request, openDistinct);
   return {
@@ -41,6 +41,9 @@ export function createSseHandler(options: OperationStreamsOptions) {
     close: reservations.close,
   };
 }
+
+/** Does nothing. Shared by all streams, so that none allocates a function of its own. */
+function nothing(): void {}
 
 function isDistinct({ req }: StreamRequest): boolean {
   return (req.method === 'GET' || req.method === 'POST') && tokenOf(req) === null;
@@ -209,7 +212,7 @@ function createOperationStreams({ documents, executor, clock, streams, sharing }
           cancel?.();
           onEnd();
         };
-        const operation = new SseOperation({ executor, groups, stream, id, onEnd: ended });
+        const operation = new SseOperation({ executor, groups, stream, id, onEnd: cancel ? ended : onEnd });
         void operation.run(requested);
         return operation;
       };
