@@ -288,7 +288,9 @@ function Places({ user }: { readonly user: UserDetails }) {
       title="Workers and windows"
       about="as clients report them now"
       side={
-        more(user, 'browserWindows', 'places') ?? <a href={queryPath('places', { user: user.userId })}>All workers and windows</a>
+        more(user, 'browserWindows', 'places') ?? (
+          <a href={queryPath('places', { user: user.userId })}>All workers and windows</a>
+        )
       }
     >
       {workers.length > 0 && (
