@@ -15,7 +15,15 @@ import {
   MAX_REASON,
   PAGE_MAX,
 } from '../core/limits.ts';
-import { SEE_CLIENTS, hasEnded, offersOf, type AgentCall, type AgentRequest, type Calls, type LiveClients } from './calls.ts';
+import {
+  SEE_CLIENTS,
+  hasEnded,
+  offersOf,
+  type AgentCall,
+  type AgentRequest,
+  type Calls,
+  type LiveClients,
+} from './calls.ts';
 import {
   answerOf,
   caseOf,

@@ -23,7 +23,31 @@ const PACKAGES = {
 };
 
 /** The scenarios that fail because the relay does not have what they try, with the reason. Any other must pass. */
-const NOT_OFFERED: Readonly<Record<string, string>> = {};
+const NOT_OFFERED: Readonly<Record<string, string>> = {
+  ...notOffered('tools are all that the relay offers, so there are no resources', [
+    ...['resources-list', 'resources-read-text', 'resources-read-binary', 'resources-templates-read'],
+    ...['resources-subscribe', 'resources-unsubscribe'],
+  ]),
+  ...notOffered('tools are all that the relay offers, so there are no prompts', [
+    ...['prompts-list', 'prompts-get-simple', 'prompts-get-with-args', 'prompts-get-embedded-resource'],
+    ...['prompts-get-with-image', 'completion-complete'],
+  ]),
+  ...notOffered('the result of an action is JSON, so a tool returns text', [
+    ...['tools-call-image', 'tools-call-audio', 'tools-call-embedded-resource', 'tools-call-mixed-content'],
+  ]),
+  ...notOffered('the relay sends no log messages to agents', ['logging-set-level', 'tools-call-with-logging']),
+  ...notOffered('the relay is stateless and asks agents nothing during a call', [
+    ...['tools-call-sampling', 'tools-call-elicitation', 'elicitation-sep1034-defaults', 'elicitation-sep1330-enums'],
+  ]),
+  ...notOffered('a stream is not resumed: the identical call gets the answer', ['server-sse-polling']),
+  ...notOffered('it is for servers without authentication: the relay needs a token, which the proxy below adds', [
+    'dns-rebinding-protection',
+  ]),
+};
+
+function notOffered(reason: string, scenarios: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(scenarios.map((scenario) => [scenario, reason]));
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'callboard-agents-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -44,6 +68,8 @@ async function install(): Promise<void> {
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies: PACKAGES }));
   const { exit } = await run(['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts']);
   if (exit !== 0) throw new Error('npm install failed');
+  // The inspector reads its name and version two folders above its program, where its package has no file.
+  writeFileSync(join(folder, 'node_modules/package.json'), JSON.stringify({ name: 'inspector', version: '1.0.3' }));
 }
 
 type Trial = { readonly url: string; readonly token: string; readonly child: ChildProcess };
