@@ -145,9 +145,9 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'due-counted-twice',
     says: 'a command that is past its connect deadline and its deadline counts as two',
-    file: 'backends/redis/commands-records.lua',
-    find: 'if tonumber(string.sub(member, 1, 13)) > now then count = count + 1 end',
-    replace: 'count = count + 1',
+    file: 'backends/redis/inspector.ts',
+    find: '.filter((name) => Number(String(name).slice(0, 13)) > now)',
+    replace: '',
     judge: { test: 'test/contract/redis-inspector.test.ts' },
   },
   {

@@ -366,18 +366,22 @@ type NodesSeen = {
   readonly gone: readonly string[];
 };
 
-export async function lookAtNodes({ store }: Pick<RedisParts, 'store'>, partition: number): Promise<NodesSeen> {
-  const [now, leases, gone] = listOf(await store.act(partition, 'nodes-look', []));
-  return { now: Number(now), leases: numbersOf(leases), gone: listOf(gone).map(String) };
+export async function lookAtNodes(
+  { store, clock }: Pick<RedisParts, 'store' | 'clock'>,
+  partition: number,
+): Promise<NodesSeen> {
+  const now = clock.now();
+  const [leases, gone] = await store.read([
+    ['ZRANGE', store.key(partition, 'nodes'), 0, -1, 'WITHSCORES'],
+    ['ZRANGEBYSCORE', store.key(partition, 'nodesgone'), `(${now}`, '+inf'],
+  ]);
+  return { now, leases: numbersOf(leases), gone: listOf(gone).map(String) };
 }
 
 /** Implements NodeStore.silent. Reads every partition, because a node may reach only some of them. */
-export async function silentNodes({
-  store,
-  leaseMs,
-}: Pick<RedisParts, 'store' | 'leaseMs'>): Promise<readonly string[]> {
-  const seen = await Promise.all(partitionsOf(store).map((partition) => lookAtNodes({ store }, partition)));
-  return [...new Set(seen.flatMap((one) => silentIn(one, leaseMs)))].sort();
+export async function silentNodes(parts: Pick<RedisParts, 'store' | 'clock' | 'leaseMs'>): Promise<readonly string[]> {
+  const seen = await Promise.all(partitionsOf(parts.store).map((partition) => lookAtNodes(parts, partition)));
+  return [...new Set(seen.flatMap((one) => silentIn(one, parts.leaseMs)))].sort();
 }
 
 /**

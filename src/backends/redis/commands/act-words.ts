@@ -9,7 +9,7 @@ import { clientStream, LINK_STREAM, type NewMessage } from '../../../core/histor
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../../core/json.ts';
 import { DEDUP_TTL_MS } from '../../../core/limits.ts';
-import { rowText } from '../history-rows.ts';
+import { lagOf, rowText } from '../history-rows.ts';
 import type { boundsOfPartition } from '../shares.ts';
 import { listOf, type ReadCommand, type Reply } from '../types.ts';
 import type { Store } from '../store.ts';
@@ -273,9 +273,8 @@ export class ActWords {
     this.tick.holds(this.act, heads, sth, '');
     const key = this.tick.key('stream', sth);
     const places = this.tick.hash(this.tick.key('cmdrows', uh, String(start)));
-    const lag = Math.min(60_000, Math.floor(retentionMs / 8));
     const stream = { key, userId, uh, suffix, sth, heads, places, renewal: [] };
-    const isRenewed = Math.abs(this.now - (remembered.renewed.get(sth) ?? 0)) < lag;
+    const isRenewed = Math.abs(this.now - (remembered.renewed.get(sth) ?? 0)) < lagOf(retentionMs);
     if (isRenewed && !this.tick.settings.opens) return stream;
     remembered.renewed.set(sth, this.now);
     this.tick.renewed.push(sth);
