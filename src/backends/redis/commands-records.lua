@@ -309,13 +309,9 @@ end
 
 lib.newest_hour = 3600000
 
--- Returns the start of the hour that a time (ms) is in, as text.
-lib.newest_of = function(at)
-  return text(at - at % lib.newest_hour)
-end
-
+-- Returns the key of the hour that a time (ms) is in.
 lib.newest_key = function(at)
-  return key('admitted', lib.newest_of(at))
+  return key('admitted', text(at - at % lib.newest_hour))
 end
 
 -- Says whether the bytes of a text come before those of another. Lua's own comparison depends on the server's locale.

@@ -24,7 +24,7 @@ import {
   type RawBlock,
   type StreamName,
 } from './history-rows.ts';
-import { listOf, type ReadCommand, type Reply } from './types.ts';
+import { listOf, textOr, type ReadCommand, type Reply } from './types.ts';
 
 /** The most blocks that one read gets. A block has up to 64 rows, and up to 32 KiB if it has several. */
 const BATCH = 256;
@@ -311,7 +311,7 @@ async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName
       ? ['ZREVRANGEBYLEX', more, from === null ? '+' : `(${from}`, least, ...limit]
       : ['ZRANGEBYLEX', more, least, '+', ...limit],
   ]);
-  const starts = String(spans ?? '').match(/\d+(?=:)/g) ?? [];
+  const starts = (textOr(spans) ?? '').match(/\d+(?=:)/g) ?? [];
   const own = await store.read(starts.map((start) => ['HGET', store.key(partition, 'cmdrows', uh, start), commandId]));
   const few = own.flatMap(placesIn).filter((place) => place >= oldest);
   const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
@@ -323,7 +323,7 @@ async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName
 
 /** Returns the places that a span has of a command, each as the ZSET of further places has it. */
 function placesIn(text: Reply): readonly string[] {
-  const fields = String(text ?? '').split('\0');
+  const fields = (textOr(text) ?? '').split('\0');
   return Array.from({ length: Math.floor(fields.length / 3) }, (_, i) => {
     const [at = '', suffix = '', seq = ''] = fields.slice(3 * i, 3 * i + 3);
     return `${at.padStart(16, '0')}\0${suffix}\0${seq.padStart(16, '0')}`;

@@ -3,9 +3,9 @@
 -- library: lib-shares
 -- Counts what users hold of shares in this partition. The meta key has the amount of all users (`<share>`), of each
 -- user (`<share>:<user's hash>`) and of each span of a user that is removed as a whole (`<span>:<user's hash>`;
--- `k<span>`: the marks in a span of ended commands). The
--- shares are `q` queued_bytes, `r` result_bytes, `m` marks, `e` ended_records, `d` dedup_marks and `h` history_bytes. A
--- field is removed once its amount is 0. Transactions count what acts on commands and appended rows take and give back (see program/transaction.lua).
+-- `k<span>`: the marks in a span of ended commands). The shares are `q` queued_bytes, `r` result_bytes, `m` marks, `e`
+-- ended_records, `d` dedup_marks and `h` history_bytes. A field is removed once its amount is 0. Transactions count what
+-- acts on commands and appended rows take and give back (see program/transaction.lua).
 
 lib.shares_add = function(field, by)
   if call('HINCRBY', KEYS[1], field, by) <= 0 then call('HDEL', KEYS[1], field) end

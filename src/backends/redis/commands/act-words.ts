@@ -29,6 +29,8 @@ const SEEN_MS = 7_200_000;
 const SEEN_GRAIN_MS = 10_000;
 /** How much longer a result is kept than it is shown. A row of a mailbox may still name it. */
 const FETCHED_MS = 60_000;
+/** How long before a search its time counts as come, because the clocks of the relay and of Redis differ. */
+const SOON_MS = 1_000;
 /** How long names of commands that are gone stay in the index by admission, and how much of it one call trims. */
 const NEWEST_TRIM_MS = 10_000;
 export const NO_LIMIT = 1e15;
@@ -67,6 +69,8 @@ export type Remembered = {
   readonly renewed: Map<string, number>;
   /** The epochs of other nodes; '' for a node that is not attached. */
   readonly epochs: Map<string, string>;
+  /** By hash of a scope, a time by which it is searched for due commands. */
+  readonly searched: Map<string, number>;
   /** How many commands of a client wait, by name of the client, as the last answer said. */
   readonly waiting: Map<string, number>;
   /** Clients whose connection this process has just changed, by name of the client, until it moves their queues. */
@@ -191,6 +195,15 @@ export class ActWords {
       ...{ by, limit: most, code: 'share_exceeded' },
       within: { sh: this.parts.hash(scopeId), above },
     });
+  }
+
+  /** Has a scope searched for due commands by this time, unless this process knows that it is searched before. */
+  protected searchBy(sh: string, deadline: number): void {
+    const known = this.tick.searched.get(sh) ?? this.parts.remembered.searched.get(sh) ?? Infinity;
+    // A search raises the time of a scope, but not before it has come.
+    if (known <= deadline && known > this.now + SOON_MS) return;
+    this.tick.searched.set(sh, deadline);
+    this.tick.once(['ZADD', this.tick.key('scopedue'), 'LT', String(deadline), sh]);
   }
 
   protected dueName({ deadline, commandId, ...key }: Command): string {

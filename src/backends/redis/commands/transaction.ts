@@ -303,7 +303,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     }
     const name = [userId, clientId, commandId].join(NUL);
     this.write(['ZADD', this.tick.key('reserved', sh)], [String(command.deadline), name]);
-    this.write(['ZADD', this.tick.key('scopedue'), 'LT'], [String(command.deadline), sh]);
+    this.searchBy(sh, command.deadline);
     if (command.queuedAt === null)
       this.write(['ZADD', this.tick.key('connectdue')], [String(command.connectDeadline), this.dueName(command)]);
     if (scopeId !== userId) this.countMember(command, 1, this.#member);
