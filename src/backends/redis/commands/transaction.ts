@@ -1,6 +1,6 @@
 /** The transaction of one act over Redis: what a rule reads and changes becomes words of its tick. */
 import { satisfied, type Command, type CommandMark, type NewWaiter } from '../../../core/commands/command.ts';
-import type { AdmitQuestion, AdmitRequest, Binding, MailboxRow } from '../../../core/commands/stores.ts';
+import type { AdmitQuestion, AdmitRequest, Binding, CommandRow } from '../../../core/commands/stores.ts';
 import type {
   ClientView,
   ContextState,
@@ -362,8 +362,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     this.changes++;
   }
 
-  post(nodeId: string, row: MailboxRow): void {
-    if (!('key' in row)) throw new Error(`No act on a command posts rows of the kind "${row.kind}".`);
+  post(nodeId: string, row: CommandRow): void {
     const { userId, clientId, commandId } = row.key;
     const reason = row.kind === 'cancel' && row.reason !== null ? ['reason', row.reason] : [];
     const named = ['userId', userId, 'clientId', clientId, 'commandId', commandId];
