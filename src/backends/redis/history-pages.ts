@@ -302,14 +302,13 @@ async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName
   const oldest = String(Math.max(0, now - retentionMs + 1)).padStart(16, '0');
   const more = store.key(partition, 'cmdmore', uh, createHash('sha1').update(commandId).digest('hex'));
   const least = !backwards && from !== null && from > oldest ? `(${from}` : `[${oldest}`;
-  const limit = ['LIMIT', 0, page.first] as const;
   const [spans, droppedAt, count, places] = await store.read([
     ['HGET', store.key(partition, 'streamheads', uh), 's'],
     ['ZSCORE', store.key(partition, 'evicted'), userId],
     ['ZCARD', more],
     backwards
-      ? ['ZREVRANGEBYLEX', more, from === null ? '+' : `(${from}`, least, ...limit]
-      : ['ZRANGEBYLEX', more, least, '+', ...limit],
+      ? ['ZREVRANGEBYLEX', more, from === null ? '+' : `(${from}`, least, 'LIMIT', 0, page.first]
+      : ['ZRANGEBYLEX', more, least, '+', 'LIMIT', 0, page.first],
   ]);
   const starts = (textOr(spans) ?? '').match(/\d+(?=:)/g) ?? [];
   const own = await store.read(starts.map((start) => ['HGET', store.key(partition, 'cmdrows', uh, start), commandId]));
