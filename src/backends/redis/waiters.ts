@@ -6,7 +6,7 @@ import { type Store, scattered } from './store.ts';
 import { type LocalWait, type LocalWaits } from './waiters-local.ts';
 import { matchesCaller, satisfied, type NewWaiter } from '../../core/commands/command.ts';
 import { decodeLive, readOfLive } from './commands/get.ts';
-import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import { clientKeyText, type CommandKey } from '../../core/ids.ts';
 import type { RedisParts } from './parts.ts';
 import { commandParts, type CommandParts } from './commands/parts.ts';
 import { retained } from './commands/record.ts';
@@ -24,7 +24,7 @@ export function createRedisWaiters(redis: RedisParts): WaiterStore {
     countByNode: (filter) => tallyWaits(listing, filter),
     ofUsers: (userIds, first) => summarize(parts, userIds, { first, groupOf: ({ key }) => key.userId }),
     ofClients: (keys, first) =>
-      summarize(parts, keys.map(clientName), { first, groupOf: ({ key }) => clientName(key) }),
+      summarize(parts, keys.map(clientKeyText), { first, groupOf: ({ key }) => clientKeyText(key) }),
     async ofCommands(keys) {
       const lists = keys.map((key) => waits.ofCommand(key));
       const read = (await readWaits(store, lists.flat())).values();
@@ -69,10 +69,6 @@ async function remove(parts: CommandParts, key: CommandKey, rpcId: string): Prom
     run: (_rules, tx) => tx.unwait(key, wait.request),
     ...{ grows: false, chars: 1_000 },
   });
-}
-
-function clientName({ userId, clientId }: ClientKey): string {
-  return `${userId}\0${clientId}`;
 }
 
 /** The most commands that one part of a search reads. */

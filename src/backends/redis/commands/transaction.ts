@@ -8,7 +8,7 @@ import type {
   RefusedAdmission,
   Transaction,
 } from '../../../core/commands/transaction.ts';
-import { isRelayId, type ClientKey, type CommandKey } from '../../../core/ids.ts';
+import { clientKeyText, isRelayId, type ClientKey, type CommandKey } from '../../../core/ids.ts';
 import { trustJson, utf8Length, type JsonText } from '../../../core/json.ts';
 import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import { waitOfBucket, type CallerRate } from '../../../core/rates.ts';
@@ -110,7 +110,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
       this.tick.equal(this.act, hash, 'b', client.link);
       this.tick.lease(this.act, client.binding.nodeId);
     }
-    const waiting = this.parts.remembered.waiting.get(`${key.userId}${NUL}${key.clientId}`) ?? 0;
+    const waiting = this.parts.remembered.waiting.get(clientKeyText(key)) ?? 0;
     return viewOf(key, client.link, { binding: client.binding, waiting });
   }
 
@@ -291,7 +291,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     else {
       // A later command of the same call must not be dispatched before this one.
       const waiting = this.parts.remembered.waiting;
-      const nameOfClient = `${userId}${NUL}${clientId}`;
+      const nameOfClient = clientKeyText(request);
       waiting.set(nameOfClient, (waiting.get(nameOfClient) ?? 0) + 1);
       this.counted = this.tick.number(this.act, hashOfClient, 'n', {
         by: 1,

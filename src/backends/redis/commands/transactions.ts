@@ -5,7 +5,7 @@
  */
 import { CommandRules } from '../../../core/commands/rules.ts';
 import { LINK_STREAM } from '../../../core/history/message.ts';
-import type { CommandKey } from '../../../core/ids.ts';
+import { clientKeyText, commandKeyText, type CommandKey } from '../../../core/ids.ts';
 import { DEDUP_TTL_MS } from '../../../core/limits.ts';
 import type { MaybePromise } from '../../../core/maybe-promise.ts';
 import type { Metrics } from '../../../core/metrics.ts';
@@ -293,11 +293,10 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   /** Decides an act by what is known and read, and sends it. */
   const attempt = <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | Unread> => {
     const made: { tx: RedisTransaction | null; answer: T | null } = { tx: null, answer: null };
-    const { userId, clientId } = act.key;
-    const client = `${userId}\0${clientId}`;
+    const client = clientKeyText(act.key);
     const times = Math.max(1, given.known?.queue?.commands.length ?? given.size ?? 1);
     const { promise, resolve, reject } = Promise.withResolvers<Done<T> | Failure | Unread>();
-    ask(store.partitionOfUser(userId), {
+    ask(store.partitionOfUser(act.key.userId), {
       client,
       moves: act.moves ?? false,
       grows: act.grows,
@@ -420,8 +419,8 @@ const DROPS: Readonly<Record<'e' | 'd', Drop>> = {
  */
 function createTurns() {
   const last = new Map<string, Promise<unknown>>();
-  return <T>({ userId, clientId, commandId }: CommandKey, act: () => Promise<T>): Promise<T> => {
-    const name = `${userId}\0${clientId}\0${commandId}`;
+  return <T>(key: CommandKey, act: () => Promise<T>): Promise<T> => {
+    const name = commandKeyText(key);
     const running = last.get(name)?.then(act, act) ?? act();
     last.set(name, running);
     const over = (): void => void (last.get(name) === running && last.delete(name));
