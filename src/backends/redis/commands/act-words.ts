@@ -69,7 +69,7 @@ export type Remembered = {
   readonly renewed: Map<string, number>;
   /** The epochs of other nodes; '' for a node that is not attached. */
   readonly epochs: Map<string, string>;
-  /** By hash of a scope, a time by which it is searched for due commands. */
+  /** By key of a scope's reservations, a time by which it is searched for due commands. */
   readonly searched: Map<string, number>;
   /** How many commands of a client wait, by name of the client, as the last answer said. */
   readonly waiting: Map<string, number>;
@@ -199,10 +199,11 @@ export class ActWords {
 
   /** Has a scope searched for due commands by this time, unless this process knows that it is searched before. */
   protected searchBy(sh: string, deadline: number): void {
-    const known = this.tick.searched.get(sh) ?? this.parts.remembered.searched.get(sh) ?? Infinity;
+    const scope = this.tick.key('reserved', sh);
+    const known = this.tick.searched.get(scope) ?? this.parts.remembered.searched.get(scope) ?? Infinity;
     // A search raises the time of a scope, but not before it has come.
     if (known <= deadline && known > this.now + SOON_MS) return;
-    this.tick.searched.set(sh, deadline);
+    this.tick.searched.set(scope, deadline);
     this.tick.once(['ZADD', this.tick.key('scopedue'), 'LT', String(deadline), sh]);
   }
 

@@ -258,7 +258,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       // Without an act that passed, Redis has registered nothing.
       if (failures.length < acts.length) {
         for (const key of tick.opened) remembered.opened.add(key);
-        for (const [sh, at] of tick.searched) remembered.searched.set(sh, at);
+        for (const [scope, at] of tick.searched) remembered.searched.set(scope, at);
       }
       const trimmed = trim(partition, tick, listOf(notes).map(String));
       const why = new Map(failures.map((row) => failureIn(listOf(row))));
