@@ -55,10 +55,7 @@ describe('two nodes over one Redis', () => {
 
   it('deliver every kind of row as it was posted', async () => {
     const { a, b } = await two();
-    const rows: NodeRow[] = [
-      kick(7),
-      { kind: 'kick', client: ALICE, epoch: 8, cause: 'replaced', instanceId: 'i2' },
-    ];
+    const rows: NodeRow[] = [kick(7), { kind: 'kick', client: ALICE, epoch: 8, cause: 'replaced', instanceId: 'i2' }];
     for (const row of rows) expect(await a.bench.backend.nodes.post('b', row)).toBe(true);
     await b.until(() => b.rows.length === rows.length);
     expect(b.rows).toEqual(rows);

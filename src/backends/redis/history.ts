@@ -170,7 +170,11 @@ async function listPartition(
   const named = asked.map(({ userId }, i) => {
     const [total, droppedAt, suffixes] = lists.slice(3 * i, 3 * i + 3);
     const gaps = gapsOf(parts, { source: 'streams', now }, droppedAt);
-    return { total: Number(total), gaps, names: listOf(suffixes).map((suffix) => ({ userId, suffix: String(suffix) })) };
+    return {
+      total: Number(total),
+      gaps,
+      names: listOf(suffixes).map((suffix) => ({ userId, suffix: String(suffix) })),
+    };
   });
   const names = named.flatMap((one) => one.names);
   const oldest = Math.max(0, now - retentionMs + 1);
