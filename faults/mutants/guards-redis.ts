@@ -47,6 +47,14 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/redis-transactions.test.ts' },
   },
   {
+    name: 'lease-renewed-meanwhile',
+    says: 'a command is admitted for a client without a link, although the node of its link has renewed its lease',
+    file: 'backends/redis/program/transaction.lua',
+    find: "differs(held, 'dead') else differs(over, 'alive') end",
+    replace: "differs(held, 'dead') end",
+    judge: { test: 'test/backends/redis-transactions.test.ts' },
+  },
+  {
     name: 'careful-backwards',
     says: 'the acts of a call pass in the opposite of their order',
     file: 'backends/redis/program/transaction.lua',

@@ -7,6 +7,7 @@ import type { Backend } from '../../src/core/backend.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench, type RedisBenchOptions } from '../contract/kit/redis-bench.ts';
+import { REPORT } from './kit/test-node.ts';
 
 const KEY = keyFor('c1');
 const WAIT = { rpcId: 'more', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
@@ -114,6 +115,35 @@ describe('transactions over Redis', () => {
     await bench.advance(leaseMs + 100);
     const request = admission('c1', { connectWithinMs: 0 });
     expect(await bench.backend.commands.admit(request)).toEqual({ kind: 'refused', code: 'not_connected' });
+  });
+
+  it('queue a command on a link whose node renewed its lease while the command was being admitted', async () => {
+    const leaseMs = 10_000;
+    const bench = await open({ leaseMs });
+    await bench.advance(leaseMs);
+    const isDecided = Promise.withResolvers<void>();
+    const isRenewed = Promise.withResolvers<void>();
+    const transact: Store['transact'] = async (...call) => {
+      isDecided.resolve();
+      await isRenewed.promise;
+      return bench.store.transact(...call);
+    };
+    const commands = createRedisCommands({ ...bench.parts, store: { ...bench.store, transact } });
+    const admitted = commands.admit(admission('c1', { connectWithinMs: 5_000 }));
+    await isDecided.promise;
+    await bench.backend.nodes.beat('n1', REPORT);
+    await bench.backend.commands.rebind(ALICE, BOUND, 'again');
+    isRenewed.resolve();
+    expect(await admitted).toMatchObject({ kind: 'admitted', command: { stage: 'queued' } });
+    expect(await bench.backend.commands.dispatch(KEY, BOUND)).toMatchObject({ kind: 'dispatch' });
+  });
+
+  it('decide leases by the time of Redis, also just after they end by the clock of the relay', async () => {
+    const leaseMs = 10_000;
+    const bench = await open({ aheadMs: 200, leaseMs });
+    await bench.advance(leaseMs - 100);
+    const request = admission('c1', { connectWithinMs: 5_000 });
+    expect(await bench.backend.commands.admit(request)).toMatchObject({ command: { stage: 'queued' } });
   });
 
   it('pass in the order of their requests, as far as a limit allows', async () => {

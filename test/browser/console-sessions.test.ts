@@ -257,6 +257,36 @@ it('new calls wait behind a bar, and a stream that breaks comes back without a l
   await page.context().close();
 });
 
+it('a call that is admitted while the list is read again is not lost', async () => {
+  const { page } = await openConsole(browser, address('clients'), { token: bench.relay.admin });
+  const reads = readsOf(page, 'query Calls(');
+  await goTo(page, 'calls');
+  await page.getByText('Live', { exact: true }).waitFor();
+  await expect.poll(() => ({ again: reads.begun > 1, open: reads.open })).toEqual({ again: true, open: 0 });
+  const rows = page.locator('tbody tr');
+  const before = await rows.count();
+  await call('before the request');
+  const isRead = Promise.withResolvers<void>();
+  const isAdmitted = Promise.withResolvers<void>();
+  // The relay has read the list before the second call, and its answer arrives after the event of that call.
+  await page.route('**/graphql', async (route) => {
+    if (!String(route.request().postData()).includes('query Calls(')) return route.continue();
+    const response = await route.fetch();
+    isRead.resolve();
+    await isAdmitted.promise;
+    return route.fulfill({ response });
+  });
+  await page.getByRole('button', { name: 'Show 1 new call' }).click();
+  await isRead.promise;
+  await call('while the answer is awaited');
+  await page.getByRole('button', { name: 'Show 2 new calls' }).waitFor();
+  isAdmitted.resolve();
+  await expect.poll(() => rows.count()).toBe(before + 1);
+  await page.getByRole('button', { name: 'Show 1 new call' }).click();
+  await expect.poll(() => rows.count()).toBe(before + 2);
+  await page.context().close();
+});
+
 it('a page that cannot load the library of streams reads its list again and again', async () => {
   const { page } = await openConsole(browser, address('nowhere'), { token: bench.relay.admin });
   await page.route('**/assets/stream-*.js', (route) => route.abort());

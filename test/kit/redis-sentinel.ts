@@ -72,7 +72,7 @@ export async function startRedisSentinel(options: SentinelOptions = {}): Promise
     master,
     async failOver() {
       const from = await master();
-      await hand.call('SENTINEL', 'FAILOVER', NAME);
+      await until(() => beginsFailover(hand));
       await movedFrom(from);
     },
     movedFrom,
@@ -82,6 +82,20 @@ export async function startRedisSentinel(options: SentinelOptions = {}): Promise
       await Promise.all([first.stop(), second.stop()]);
     },
   };
+}
+
+/**
+ * Asks the sentinel for a failover. Returns false while it finds its replica not suitable, which lasts until it has read
+ * the replica's state again.
+ */
+async function beginsFailover(hand: Redis): Promise<boolean> {
+  return hand.call('SENTINEL', 'FAILOVER', NAME).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Error && error.message.startsWith('NOGOODSLAVE')) return false;
+      throw error;
+    },
+  );
 }
 
 /** A sentinel that knows one master, which it never considers down. */

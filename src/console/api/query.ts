@@ -212,7 +212,7 @@ type Live<Data, Variables> = {
   readonly onData: (data: Data) => number;
   /**
    * Called when the page must be read again: the stream was opened, events were dropped, or there is no stream. Events
-   * that arrive before the answer are newer than the answer.
+   * that arrive before the answer may be older or newer than the answer.
    */
   readonly onStale: () => void;
   /** Called when the relay has completed the subscription, so that no more events follow. */

@@ -350,6 +350,8 @@ type LiveRows<Row> = {
 
 type LiveOptions<Row> = {
   readonly keyOf: (row: Row) => string;
+  /** Whether an answer that will replace the rows is awaited. */
+  readonly loading: boolean;
   /** Whether new rows are shown at once, the latest first. At most PAGE_SIZE rows are then shown. */
   readonly follow?: boolean;
 };
@@ -374,24 +376,21 @@ function gathering<Row>() {
 const NO_ROWS: readonly never[] = [];
 
 /**
- * Returns the rows with their live changes. When `read` is replaced, the changes that have arrived until then are
- * dropped. `read` is undefined before the first answer.
+ * Returns the rows with their live changes. When `read` is replaced, the changes that arrived before its request was
+ * sent are dropped. Later ones are kept, because the relay may have read the rows before they happened. `read` is
+ * undefined before the first answer.
  */
 export function useLiveRows<Row>(
   read: readonly Row[] = NO_ROWS,
-  { keyOf, follow = false }: LiveOptions<Row>,
+  { keyOf, loading, follow = false }: LiveOptions<Row>,
 ): LiveRows<Row> {
   const [shown, setShown] = useState<Changes<Row>>(() => nothing());
   const gathered = useRef(gathering<Row>());
+  const whileLoading = useRef(new Map<string, { readonly row: Row; readonly isNew: boolean }>());
   const known = useMemo(() => new Set(read.map(keyOf)), [read]);
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
-  // A layout effect runs at once, so that no change that arrives after this answer is dropped.
-  useLayoutEffect(() => {
-    gathered.current = gathering();
-    setShown(nothing());
-  }, [read]);
-  useEffect(() => () => void (timer.current !== null && clearTimeout(timer.current)), []);
-  const push = (row: Row, isNew: boolean): void => {
+  /** Returns whether the change concerns the list. */
+  const gather = (row: Row, isNew: boolean): boolean => {
     const key = keyOf(row);
     const { changed, latest, keys } = gathered.current;
     if (known.has(key)) changed.set(key, row);
@@ -400,11 +399,29 @@ export function useLiveRows<Row>(
       if (keys.size < FRESH_MAX) keys.add(key);
       const [oldest] = latest.keys();
       if (latest.size > PAGE_SIZE && oldest !== undefined) latest.delete(oldest);
-    } else return;
+    } else return false;
+    return true;
+  };
+  const show = (): void => {
+    const { changed, latest, keys } = gathered.current;
+    setShown({ changed: new Map(changed), latest: new Map(latest), fresh: keys.size });
+  };
+  // A layout effect runs at once, so that no change that arrives after this answer is dropped.
+  useLayoutEffect(() => {
+    gathered.current = gathering();
+    for (const { row, isNew } of whileLoading.current.values()) gather(row, isNew);
+    whileLoading.current.clear();
+    show();
+  }, [read]);
+  useLayoutEffect(() => whileLoading.current.clear(), [loading]);
+  useEffect(() => () => void (timer.current !== null && clearTimeout(timer.current)), []);
+  const push = (row: Row, isNew: boolean): void => {
+    const key = keyOf(row);
+    if (loading) whileLoading.current.set(key, { row, isNew: isNew || !!whileLoading.current.get(key)?.isNew });
+    if (!gather(row, isNew)) return;
     timer.current ??= setTimeout(() => {
       timer.current = null;
-      const { changed, latest, keys } = gathered.current;
-      setShown({ changed: new Map(changed), latest: new Map(latest), fresh: keys.size });
+      show();
     }, GATHER_MS);
   };
   const rows = read.map((row) => shown.changed.get(keyOf(row)) ?? row);

@@ -157,8 +157,8 @@ export type Given = {
   readonly without?: string | undefined;
   /** How many commands the act is about, by what was read. */
   readonly size?: number;
-  /** Whether the lease of the link's node is over by the clock of Redis. */
-  readonly isDead?: boolean;
+  /** Whether the lease of the link's node is over by the clock of Redis; null: that is not known. */
+  readonly isDead?: boolean | null;
 };
 
 export function readName(command: ReadCommand): string {

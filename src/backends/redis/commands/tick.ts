@@ -113,7 +113,7 @@ export class Tick {
   readonly #holds = new Map<string, string[]>();
   readonly #only: string[][] = [];
   readonly #texts = new Map<string, string[]>();
-  readonly #leases = new Map<string, string>();
+  readonly #leases = new Map<string, { held: string; over: string }>();
   readonly #deadlines: string[][] = [];
   readonly #unknown: string[][] = [];
   readonly #scopes = new Map<string, Scope>();
@@ -179,9 +179,11 @@ export class Tick {
     this.#texts.set(`${act} ${key}`, [key, expected, String.fromCharCode(act)]);
   }
 
-  /** The lease of a node must not be over. */
-  lease(act: number, node: string): void {
-    this.#leases.set(node, (this.#leases.get(node) ?? '') + String.fromCharCode(act));
+  /** By the clock of Redis the lease of a node must be over (`isOver`), or must not be. */
+  lease(act: number, node: string, isOver: boolean): void {
+    const acts = this.#leases.get(node) ?? { held: '', over: '' };
+    this.#leases.set(node, acts);
+    acts[isOver ? 'over' : 'held'] += String.fromCharCode(act);
   }
 
   /** By the clock of Redis a time must have come (`isOver`), or must not have. */
@@ -371,7 +373,8 @@ export class Tick {
     part(this.#only, this.#only.length);
     part(this.#texts.values(), this.#texts.size);
     out.push(this.key('nodes'));
-    part(this.#leases, this.#leases.size);
+    out.push(String(this.#leases.size));
+    for (const [name, { held, over }] of this.#leases) out.push(name, held, over);
     part(this.#deadlines, this.#deadlines.length);
     part(this.#unknown, this.#unknown.length);
     out.push(this.key('scopes'), String(this.#scopes.size));

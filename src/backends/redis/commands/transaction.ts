@@ -108,7 +108,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     if (command) this.tick.starts(this.act, hash, 'b', client.link);
     else {
       this.tick.equal(this.act, hash, 'b', client.link);
-      this.tick.lease(this.act, client.binding.nodeId);
+      this.tick.lease(this.act, client.binding.nodeId, false);
     }
     const waiting = this.parts.remembered.waiting.get(clientKeyText(key)) ?? 0;
     return viewOf(key, client.link, { binding: client.binding, waiting });
@@ -123,16 +123,18 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   /**
-   * Returns the link that a text describes; null if there is none, or the lease of its node is over. If the clock of
-   * the relay is behind, Redis says that it is.
+   * Returns the link that a text describes; null if there is none, or the lease of its node is over. Redis decides
+   * whether it is: the clock of the relay may differ, and the node may renew its lease and queue its commands again
+   * before the act is written, which would then wait for a link that is up.
    */
   #bindingOf(text: string): Binding | null {
     const link = parseLink(text);
     if (!link) return null;
     const { nodeId, instanceId, epoch } = link;
     const lease = this.read(['ZSCORE', this.tick.key('nodes'), nodeId]);
-    if (lease !== null && (this.given.isDead === true || Number(lease) <= this.now)) return null;
-    this.tick.lease(this.act, nodeId);
+    const isOver = lease !== null && (this.given.isDead ?? Number(lease) <= this.now);
+    this.tick.lease(this.act, nodeId, isOver);
+    if (isOver) return null;
     return { nodeId, instanceId, epoch: Number(epoch) };
   }
 

@@ -354,7 +354,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     // An act that reads nothing is asked for at once.
     let known = expected instanceof Promise ? await expected : expected;
     let reads = known && act.besides ? await readMore(NO_READS, act.besides(known)) : NO_READS;
-    let isDead: boolean = false;
+    let isDead: boolean | null = null;
     for (let tries = 0; tries < TRIES; tries++) {
       const of: Pick<Given, 'without' | 'isDead'> = { without, isDead };
       const given: Given | Done<T> = known ? { ...act.given, known, reads, ...of } : await readAll(act, of);
@@ -368,7 +368,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         continue;
       }
       last = found;
-      isDead ||= found.reason === 'dead';
+      if (found.reason === 'dead' || found.reason === 'alive') isDead = found.reason === 'dead';
       const refused = act.refused?.(found);
       if (refused) return { answer: refused, entries: [], at: 0, place: '', trimmed: null };
       if (isWithoutRoom(found)) without += found.value;

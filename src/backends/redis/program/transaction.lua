@@ -188,12 +188,13 @@ for _ = 1, take() do
   local v = call('GET', name)
   if (v or '') ~= expected then differs(acts, 'differs', v) end
 end
--- Leases: node, acts. Deadlines: time, act, '1' if the time must have come.
+-- Leases: node, acts for which it must be held, acts for which it must be over. Deadlines: time, act, '1' if the time
+-- must have come.
 local nodes = take()
 for _ = 1, take() do
-  local name, acts = take(), take()
+  local name, held, over = take(), take(), take()
   local lease = call('ZSCORE', nodes, name)
-  if lease and lease + 0 <= real then differs(acts, 'dead') end
+  if lease and lease + 0 <= real then differs(held, 'dead') else differs(over, 'alive') end
 end
 for _ = 1, take() do
   local at, acts, over = take(), take(), take()
