@@ -390,11 +390,8 @@ export type MailboxRow =
     }
   /** The answer to a question that this node has asked. */
   | { readonly kind: 'answer'; readonly questionId: string; readonly text: string };
-
-/** A row about a command, which an act on the command posts. */
-export type CommandRow = Extract<MailboxRow, { readonly key: CommandKey }>;
 /** A row that nodes post to each other. */
-export type NodeRow = Exclude<MailboxRow, CommandRow | { readonly kind: 'reply' }>;
+export type NodeRow = Exclude<MailboxRow, { readonly key: CommandKey } | { readonly kind: 'reply' }>;
 
 /** What a node reports of its process. `startedAt`: when it started, in epoch milliseconds. */
 export type ProcessReport = ProcessFigures & { readonly version: string; readonly startedAt: number };

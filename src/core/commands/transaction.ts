@@ -5,7 +5,10 @@ import type { JsonText } from '../json.ts';
 import type { CallerRate } from '../rates.ts';
 import type { ShareRefusal } from '../shares/shares.ts';
 import type { Command, CommandMark, NewWaiter } from './command.ts';
-import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, CommandRow } from './stores.ts';
+import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow } from './stores.ts';
+
+/** A row about a command, which an act on the command posts. */
+export type CommandRow = Extract<MailboxRow, { readonly key: CommandKey }>;
 
 /** The rows of a command's progress: how many there are, and when the last one was retained. */
 export type Progress = { readonly rows: number; readonly at: number };

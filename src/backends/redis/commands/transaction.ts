@@ -1,8 +1,9 @@
 /** The transaction of one act over Redis: what a rule reads and changes becomes words of its tick. */
 import { satisfied, type Command, type CommandMark, type NewWaiter } from '../../../core/commands/command.ts';
-import type { AdmitQuestion, AdmitRequest, Binding, CommandRow } from '../../../core/commands/stores.ts';
+import type { AdmitQuestion, AdmitRequest, Binding } from '../../../core/commands/stores.ts';
 import type {
   ClientView,
+  CommandRow,
   ContextState,
   MemberLimits,
   RefusedAdmission,
