@@ -42,7 +42,7 @@ export function createRedisInspector(
 ): DeliveryInspector {
   const { store } = parts;
   return {
-    summary: () => readSummary(store),
+    summary: () => readSummary(parts),
     scopes: (page) => scopes(store, page),
     getScopes: (scopeIds) => getScopes(store, scopeIds),
     async reservedScopes() {
@@ -408,8 +408,11 @@ type Counts = {
   readonly reserved: readonly (Reserved & { readonly partition: number })[];
 };
 
-async function readSummary(store: Store): Promise<DeliverySummary> {
-  const counts = await Promise.all(partitionsOf(store).map((partition) => countsOf(store, partition)));
+type SummaryParts = Pick<RedisParts, 'store' | 'clock'>;
+
+async function readSummary(parts: SummaryParts): Promise<DeliverySummary> {
+  const { store } = parts;
+  const counts = await Promise.all(partitionsOf(store).map((partition) => countsOf(parts, partition)));
   const now = Math.max(...counts.map((one) => one.now));
   const sample = await sampleOf(
     store,
@@ -427,8 +430,17 @@ async function readSummary(store: Store): Promise<DeliverySummary> {
   };
 }
 
-async function countsOf(store: Store, partition: number): Promise<Counts> {
-  const [now = 0, ended = 0, due = 0] = listOf(await store.act(partition, 'inspector-summary', [])).map(Number);
+async function countsOf({ store, clock }: SummaryParts, partition: number): Promise<Counts> {
+  const now = clock.now();
+  const [counts, unqueued] = await store.read([
+    ['HGETALL', store.key(partition, 'endedcount')],
+    ['ZRANGEBYSCORE', store.key(partition, 'connectdue'), '-inf', now],
+  ]);
+  // Records are counted by the second in which they are forgotten.
+  const kept = [...numbersOf(counts)].filter(([second]) => Number(second) > Math.floor(now / 1000));
+  const ended = sum(kept.map(([, count]) => count));
+  // A name begins with the deadline of its command. What is past its deadline is counted with the reservations.
+  const due = listOf(unqueued).filter((name) => Number(String(name).slice(0, 13)) > now).length;
   const reserved = await readReserved(store, partition, now);
   return {
     now,
