@@ -120,7 +120,10 @@ const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason:
     files: ['test/http/loaded-modules.test.ts', 'test/http/process.test.ts'],
     reason: 'starts processes whose mode it chooses itself',
   },
-  { files: ['test/mcp/tools.test.ts'], reason: 'tries functions: no relay is opened' },
+  {
+    files: ['test/mcp/tools.test.ts', 'test/mcp/many-clients.test.ts'],
+    reason: 'tries functions: no relay is opened',
+  },
   {
     files: ['test/mcp/lost-answers-with-relay.test.ts'],
     reason:

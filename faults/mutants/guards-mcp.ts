@@ -7,6 +7,7 @@ import type { GuardMutant } from './mutant.ts';
 const REPEATS = { file: 'core/calls/repeats.ts', judge: { test: 'test/core/repeats.test.ts' } } as const;
 const WAITING = { test: 'test/mcp/waiting.test.ts' } as const;
 const TOOLS = { file: 'mcp/tools.ts', judge: { test: 'test/mcp/tools.test.ts' } } as const;
+const ARGUMENTS = { test: 'test/mcp/arguments.test.ts' } as const;
 const ACCESS = { test: 'test/mcp/access-with-relay.test.ts' } as const;
 
 /** The guard mutants of the bridge for agents. */
@@ -58,7 +59,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
     name: 'delivered-at-once',
     says: 'an answer counts as delivered before anything shows that it arrived',
     file: 'mcp/handler.ts',
-    find: 'this.#core.clock.after(DELIVERED_MS, arrived)',
+    find: 'this.#core.clock.after(AGENT_ARRIVED_MS, arrived)',
     replace: 'this.#core.clock.after(0, arrived)',
     judge: WAITING,
   },
@@ -114,5 +115,60 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
     find: '.mayInvoke(requester, { userId: key.userId, clientType, action })) return null;',
     replace: '.mayInvoke(requester, { userId: key.userId, clientType, action })) void 0;',
     judge: ACCESS,
+  },
+  {
+    name: 'ids-of-callers-noted',
+    says: 'an answer is noted in the record of a command whose id its caller chose',
+    file: 'mcp/handler.ts',
+    find: 'told.filter(({ commandId }) => commandId.startsWith(REPEATABLE_PREFIX))',
+    replace: 'told',
+    judge: WAITING,
+  },
+  {
+    name: 'keys-with-reserved-prefix',
+    says: 'an idempotency key may be the id of a call that the relay recognises by itself',
+    file: 'mcp/server.ts',
+    find: ' || idempotencyKey.startsWith(REPEATABLE_PREFIX))',
+    replace: ')',
+    judge: WAITING,
+  },
+  {
+    ...REPEATS,
+    name: 'reserved-ids-from-elsewhere',
+    says: 'callers that are no agents may choose the id of a call of an agent',
+    file: 'core/calls/call.ts',
+    find: " && callerLabel?.kind !== 'mcp'",
+    replace: " && callerLabel?.kind !== 'mcp' && commandId === ''",
+  },
+  {
+    ...REPEATS,
+    name: 'mark-of-harmless-attaches',
+    says: 'a call that does no harm gets an answer without the result',
+    find: 'if (command === null && harmless) return again;',
+    replace: '',
+  },
+  {
+    name: 'client-of-many-guessed',
+    says: 'a client is chosen although one that was not searched may offer the action too',
+    file: 'mcp/calls.ts',
+    find: 'others.length === 0 && !more)',
+    replace: 'others.length === 0)',
+    judge: { test: 'test/mcp/many-clients.test.ts' },
+  },
+  {
+    name: 'unknown-arguments-dropped',
+    says: 'a built-in tool drops arguments that it does not take',
+    file: 'mcp/builtin-tools.ts',
+    find: 'if (unknown.length > 0) return refusedArguments(tool, unknown);',
+    replace: '',
+    judge: ARGUMENTS,
+  },
+  {
+    ...TOOLS,
+    name: 'arguments-named-alike',
+    says: 'a text names an argument that the tool has under another name',
+    find: 'const name = names[argument];',
+    replace: 'const name: string | null = argument;',
+    judge: ARGUMENTS,
   },
 ];

@@ -10,8 +10,8 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
     name: 'block-trimmed-by-entry',
     says: 'a block is removed although its last rows are within the bound of the stream',
     file: 'backends/redis/history-rows.lua',
-    find: '          return trimmed and keep.id, false',
-    replace: '          return block.id, false',
+    find: '          return trimmed and keep.id',
+    replace: '          return block.id',
     judge: { test: 'test/contract/redis-history.test.ts' },
   },
   {

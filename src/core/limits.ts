@@ -402,6 +402,11 @@ export const ROWS_LOADED_TOGETHER = 1_000;
 export const SCANNED_TOGETHER = 10_000;
 /** The records that each page of commands may scan, whatever its document has scanned, so that its cursor moves on. */
 export const SCANNED_AT_LEAST = 64;
+/**
+ * The most commands of a user or client for which a page of the newest ones reads these alone. Among the commands of all
+ * users, a page may end before it comes to them. One call reads so many names, and one so many records.
+ */
+export const OWN_COMMANDS = 255;
 
 // --- pending RPCs ----------------------------------------------------------------------------------------------------
 /** The minimum age of the waits that a listing of pending RPCs shows. */
@@ -410,6 +415,39 @@ export const MIN_AGE_MS = { default: 0, min: 0, max: 86_400_000 } as const;
 export const WAITS_ASK_MS = 1_000;
 /** The most characters of that answer. */
 export const WAITS_ANSWER_CHARS = 4 * 1024 * 1024;
+
+// --- agents (MCP) ----------------------------------------------------------------------------------------------------
+/** How long a call of an agent waits for the end. Common hosts give up after a minute. */
+export const AGENT_WAIT_MS = 45_000;
+/** The time between two messages of progress. */
+export const AGENT_PROGRESS_MS = 5_000;
+/** How long an identical call may come after an agent hung up, before the command is cancelled. */
+export const AGENT_HUNG_UP_MS = 10_000;
+/** How long a connection must not be reset after an answer, so that the answer counts as arrived. */
+export const AGENT_ARRIVED_MS = 10_000;
+/** For how long after its end an answer that is not known to have arrived is given to identical calls. */
+export const AGENT_UNARRIVED_MS = 600_000;
+/** The most clients of a user among which one is searched: for its tools, and for a call that names none. */
+export const AGENT_CLIENTS = 1_000;
+/** The most actions of a user that have a tool of their own. */
+export const AGENT_TOOLS = 300;
+/** How long the tool of an action is listed after the last client that advertised it went. */
+export const AGENT_TOOL_KEPT_MS = 3_600_000;
+/**
+ * The longest name of a tool. Hosts put their name for the server before it, and models accept 64 characters in all.
+ */
+export const AGENT_TOOL_NAME_CHARS = 40;
+/** The longest description of a tool. */
+export const AGENT_DESCRIPTION_CHARS = 1_024;
+/** The longest schema of one tool, and the most of all tools of a list. */
+export const AGENT_SCHEMA_CHARS = 16 * 1024;
+export const AGENT_SCHEMAS_CHARS = 1024 * 1024;
+/** The largest result of a call that is sent whole. */
+export const AGENT_RESULT_CHARS = 256 * 1024;
+/** The most actions that find_actions shows, clients of one action that describe_action does, and contexts of a client. */
+export const AGENT_FOUND_ACTIONS = 100;
+export const AGENT_DESCRIBED_CLIENTS = 20;
+export const AGENT_SHOWN_CONTEXTS = 50;
 
 // --- sites, sessions and grants --------------------------------------------------------------------------------------
 export const SITES_PER_USER = 100;

@@ -165,7 +165,7 @@ export function metadataUrl({ request }: RequestInfo, basePath: string, { trustP
 
 /** Returns the value of `www-authenticate` that names the metadata. */
 export function challenge(metadata: string): string {
-  return `Bearer resource_metadata="${metadata}", scope="invoke"`;
+  return `Bearer resource_metadata="${metadata}", scope="mcp"`;
 }
 
 function metadataRoute({ issuer, origins }: AgentRoutes, basePath: string): BuiltinRoute['handle'] {
@@ -173,7 +173,7 @@ function metadataRoute({ issuer, origins }: AgentRoutes, basePath: string): Buil
     const metadata = {
       resource: `${ownOrigin(request, origins.trustProxy) ?? ''}${basePath}${MCP_PATH}`,
       authorization_servers: [issuer],
-      scopes_supported: ['invoke'],
+      scopes_supported: ['mcp'],
       bearer_methods_supported: ['header'],
       resource_name: 'callboard',
     };

@@ -1,19 +1,48 @@
 /** The tools that every agent is offered, whatever is connected: their schemas, and what they answer. */
-import { contextStatus } from '../core/contexts/context.ts';
+import { isLive } from '../core/connections/connection.ts';
+import { contextStatus, type ExecutionContext } from '../core/contexts/context.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
 import { isId, isName, type CommandKey } from '../core/ids.ts';
 import { parsedJson, type JsonText } from '../core/json.ts';
-import { MAX_REASON, PAGE_MAX } from '../core/limits.ts';
-import { liveClients, hasEnded, WAIT_MS, type AgentCall, type AgentRequest, type Calls } from './calls.ts';
-import { answerOf, caseOf, caseOfMark, failure, refusal, success, type ToolResult } from './results.ts';
+import {
+  AGENT_CLIENTS,
+  AGENT_DESCRIBED_CLIENTS,
+  AGENT_DESCRIPTION_CHARS,
+  AGENT_FOUND_ACTIONS,
+  AGENT_SHOWN_CONTEXTS,
+  AGENT_WAIT_MS,
+  MAX_REASON,
+  PAGE_MAX,
+} from '../core/limits.ts';
+import {
+  SEE_CLIENTS,
+  hasEnded,
+  offersOf,
+  type AgentCall,
+  type AgentRequest,
+  type Calls,
+  type LiveClients,
+} from './calls.ts';
+import {
+  answerOf,
+  caseOf,
+  caseOfMark,
+  failure,
+  refusal,
+  refusedArguments,
+  success,
+  type ToolResult,
+} from './results.ts';
 import {
   ARGUMENT_SCHEMAS,
-  DESCRIPTION_CHARS,
   IN_PARAMS,
+  NO_ARGUMENTS,
   clientText,
   splitArguments,
+  unknownArguments,
   type ActionTool,
+  type ArgumentNames,
   type Offer,
   type Tool,
 } from './tools.ts';
@@ -30,8 +59,11 @@ function schema(properties: object, required: readonly string[] = []): Tool['inp
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
+const WITHIN = `How long to wait, in milliseconds (default ${AGENT_WAIT_MS}).`;
 const ACTION = { ...TEXT, description: 'The name of the action, as find_actions shows it.' };
 const PARAMS = { type: 'object', description: 'The params of the action; describe_action shows their schema.' };
+
+const { repeat_of: _, ...PREFLIGHT_SCHEMAS } = ARGUMENT_SCHEMAS;
 
 /** The built-in tools, in the order of their names. The list never changes. */
 export const BUILTIN_TOOLS: readonly Tool[] = [
@@ -42,7 +74,7 @@ export const BUILTIN_TOOLS: readonly Tool[] = [
     inputSchema: schema(
       {
         ...COMMAND,
-        within_ms: { type: 'integer', minimum: 0, maximum: WAIT_MS, description: `How long (default ${WAIT_MS}).` },
+        within_ms: { type: 'integer', minimum: 0, maximum: AGENT_WAIT_MS, description: WITHIN },
       },
       ['command_id'],
     ),
@@ -88,13 +120,16 @@ export const BUILTIN_TOOLS: readonly Tool[] = [
   },
   {
     name: 'preflight',
-    description: 'Says whether a call would be admitted now, and what would refuse it. Nothing runs.',
-    inputSchema: schema({ action: ACTION, params: PARAMS, ...ARGUMENT_SCHEMAS }, ['action', 'client']),
+    description:
+      'Says whether a call would be admitted now, and what would refuse it. It does not look for earlier identical calls. Nothing runs.',
+    inputSchema: schema({ action: ACTION, params: PARAMS, ...PREFLIGHT_SCHEMAS }, ['action', 'client']),
     annotations: READS,
   },
 ];
 
 export const BUILTIN_NAMES: ReadonlySet<string> = new Set(BUILTIN_TOOLS.map(({ name }) => name));
+
+const TOOLS: ReadonlyMap<string, Tool> = new Map(BUILTIN_TOOLS.map((tool) => [tool.name, tool]));
 
 /** What the built-in tools work with. */
 export type BuiltinParts = { readonly core: Core; readonly calls: Calls };
@@ -125,10 +160,25 @@ const RUNS: Readonly<Record<string, Run>> = {
 
 /** Runs a built-in tool. Null: there is none of this name. */
 export async function runBuiltin(parts: BuiltinParts, call: BuiltinCall): Promise<ToolResult | null> {
-  const run = Object.hasOwn(RUNS, call.name) ? RUNS[call.name] : undefined;
-  if (!run) return null;
+  const tool = TOOLS.get(call.name);
+  const run = RUNS[call.name];
+  if (!tool || !run) return null;
   const given = (call.args === null ? {} : parsedJson(call.args)) as Given;
-  return run(parts, call, given);
+  return wrongArguments(tool, call.args, given) ?? run(parts, call, given);
+}
+
+/** Refuses arguments that the tool does not take, and those that should be texts. The rest is checked where it is used. */
+function wrongArguments(tool: Tool, args: JsonText | null, given: Given): ToolResult | null {
+  const unknown = unknownArguments(args, tool.inputSchema);
+  if (unknown.length > 0) return refusedArguments(tool, unknown);
+  const properties = tool.inputSchema['properties'] as Readonly<Record<string, { readonly type: string }>>;
+  const wrong = Object.keys(given).find((name) => isNoText(given[name]) && properties[name]?.type === 'string');
+  return wrong === undefined ? null : refusal('invalid_argument', `${wrong}: expected a text.`, 'Correct it.');
+}
+
+/** Null counts as an absent argument, because models write it for one. */
+function isNoText(value: unknown): boolean {
+  return value !== null && typeof value !== 'string';
 }
 
 function textIn(given: Given, name: string): string | null {
@@ -152,13 +202,18 @@ async function callAction(
   if (action === null || !isName(action)) return missing('action');
   const split = splitArguments(args, IN_PARAMS);
   if (!split) return refusal('invalid_argument', 'The arguments are no object.', 'Correct them.');
-  return run(request, actionCall(action, split));
+  return run(request, actionCall(action, split, IN_PARAMS.names));
 }
 
 /**
- * Builds the call of an action from the arguments of a tool. Own arguments of a wrong type are left to core's checks.
+ * Builds the call of an action from the arguments of a tool, which has these names for the own ones. Own arguments of a
+ * wrong type are left to core's checks.
  */
-export function actionCall(action: string, { params, own }: NonNullable<ReturnType<typeof splitArguments>>): AgentCall {
+export function actionCall(
+  action: string,
+  { params, own }: NonNullable<ReturnType<typeof splitArguments>>,
+  names: ArgumentNames,
+): AgentCall {
   const text = (json: JsonText | undefined): string | null => {
     const value = json === undefined ? null : parsedJson(json);
     return value === null ? null : String(value);
@@ -171,12 +226,14 @@ export function actionCall(action: string, { params, own }: NonNullable<ReturnTy
     contextId: text(own.context_id),
     repeatOf: text(own.repeat_of),
     respondWithinMs: within === null ? null : Number(within),
+    names,
   };
 }
 
 async function preflight(core: Core, { requester }: AgentRequest, call: AgentCall): Promise<ToolResult> {
   const { action, client, contextId, params, respondWithinMs } = call;
   if (client === null) return missing('client');
+  if (!isId(client)) return refusal('invalid_argument', 'client: this is no id of a client.', SEE_CLIENTS);
   const asked = { userId: requester.userId, clientId: client, action, params, contextId, respondWithinMs };
   const { wouldAdmit, firstRefusal, layers } = await core.rpc.preflight(requester, asked);
   return success({
@@ -190,16 +247,23 @@ async function preflight(core: Core, { requester }: AgentRequest, call: AgentCal
   });
 }
 
-/** The most actions that find_actions shows. */
-const FOUND = 100;
+/** Returns what an answer says if the user has clients that were not looked at. */
+function unseen({ more }: LiveClients): object {
+  if (!more) return {};
+  return {
+    more_clients: true,
+    note: `The user has more clients; only the first ${AGENT_CLIENTS} were looked at. A call may name any client by its id.`,
+  };
+}
 
 /** Finds actions among all that are offered now, also those for which there was no room in the list of tools. */
-async function findActions({ core, calls }: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
+async function findActions({ core }: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
   const { requester } = call.request;
   const { userId } = requester;
   const words = (textIn(given, 'query') ?? '').toLowerCase().split(/\s+/);
   const names = new Map((await call.tools()).map(({ action, tool }) => [action, tool.name]));
-  const offers = (await calls.offers(requester)).filter(({ clientType, action: { name } }) =>
+  const clients = await call.request.clients();
+  const offers = offersOf(clients).filter(({ clientType, action: { name } }) =>
     core.actions.mayInvoke(requester, { userId, clientType, action: name }),
   );
   const found = [...Map.groupBy(offers, ({ action }) => action.name)]
@@ -207,77 +271,87 @@ async function findActions({ core, calls }: BuiltinParts, call: BuiltinCall, giv
     .filter(({ action, says }) => words.every((word) => `${action} ${says}`.toLowerCase().includes(word)))
     .sort((a, b) => (a.action < b.action ? -1 : 1));
   return success({
-    actions: found.slice(0, FOUND),
-    ...(found.length > FOUND && { more: found.length - FOUND }),
+    actions: found.slice(0, AGENT_FOUND_ACTIONS),
+    ...(found.length > AGENT_FOUND_ACTIONS && { more: found.length - AGENT_FOUND_ACTIONS }),
+    ...unseen(clients),
     ...(found.length === 0 && { advice: 'No action has all these words. list_clients shows who is connected.' }),
   });
 }
 
 function saysOf({ clientId, action: { summary, description } }: Offer): string {
   const text = [summary, description].filter((one) => one !== null).join(' ');
-  return clientText(`From the client "${clientId}": ${text === '' ? 'no description.' : text}`, DESCRIPTION_CHARS);
+  return clientText(
+    `From the client "${clientId}": ${text === '' ? 'no description.' : text}`,
+    AGENT_DESCRIPTION_CHARS,
+  );
 }
 
-async function describeAction(
-  { core, calls }: BuiltinParts,
-  { request }: BuiltinCall,
-  given: Given,
-): Promise<ToolResult> {
+async function describeAction({ core }: BuiltinParts, { request }: BuiltinCall, given: Given): Promise<ToolResult> {
   const [action, client] = [textIn(given, 'action'), textIn(given, 'client')];
   if (action === null) return missing('action');
   const { requester } = request;
   const { userId } = requester;
-  const offers = (await calls.offers(requester)).filter(
-    ({ clientId, clientType, action: offered }) =>
-      offered.name === action &&
-      (client === null || clientId === client) &&
-      core.actions.mayInvoke(requester, { userId, clientType, action }),
+  const clients = client === null ? await request.clients() : await oneClient(core, userId, client);
+  const offers = offersOf(clients).filter(
+    ({ clientType, action: offered }) =>
+      offered.name === action && core.actions.mayInvoke(requester, { userId, clientType, action }),
   );
-  if (offers.length === 0)
-    return refusal('not_connected', 'No connected client offers this action to you.', 'find_actions shows the others.');
+  if (offers.length === 0) {
+    const whose = clients.more ? `None of the first ${AGENT_CLIENTS} clients` : 'No connected client';
+    return refusal('not_connected', `${whose} offers this action to you.`, 'find_actions shows the others.');
+  }
   return success({
     action,
-    clients: offers.slice(0, DESCRIBED).map(({ clientId, clientType, action: offered }) => ({
+    clients: offers.slice(0, AGENT_DESCRIBED_CLIENTS).map(({ clientId, clientType, action: offered }) => ({
       client: clientId,
       client_type: clientType,
-      says: clientText([offered.summary, offered.description].filter(Boolean).join(' '), 4 * DESCRIPTION_CHARS),
+      says: clientText([offered.summary, offered.description].filter(Boolean).join(' '), 4 * AGENT_DESCRIPTION_CHARS),
       schema: offered.schema === null ? null : parsedJson(offered.schema),
       effects: offered.effects ?? null,
       guards: offered.guards ?? null,
     })),
     clients_in_all: offers.length,
+    ...unseen(clients),
   });
 }
 
-/** The most clients that describe_action shows. */
-const DESCRIBED = 20;
+/** Reads the connection of one client of the requester's user, if it is connected. */
+async function oneClient(core: Core, userId: string, clientId: string): Promise<LiveClients> {
+  const [connection = null] = isId(clientId) ? await core.connections.many([{ userId, clientId }]) : [];
+  return { clients: isLive(connection, core.clock.now()) ? [connection] : [], more: false };
+}
 
 // Clients.
 
-const CONTEXTS_SHOWN = 50;
-
 async function listClients({ core }: BuiltinParts, { request }: BuiltinCall): Promise<ToolResult> {
   const { requester } = request;
-  const clients = await liveClients(core, requester);
+  const clients = await request.clients();
   const { userId } = requester;
-  const { nodes } = await core.contexts.list(requester, { userId }, { first: PAGE_MAX });
-  const contexts = Map.groupBy(nodes, ({ clientId }) => clientId);
+  const { nodes, hasNextPage } = await core.contexts.list(requester, { userId }, { first: PAGE_MAX });
+  const open = nodes.filter((context) => contextStatus(context) !== 'closed');
+  const contexts = Map.groupBy(open, ({ clientId }) => clientId);
   return success({
-    clients: clients.map(({ clientId, clientType, actions }) => ({
+    clients: clients.clients.map(({ clientId, clientType, actions }) => ({
       client: clientId,
       client_type: clientType,
       actions: actions.filter(({ name }) => core.actions.mayInvoke(requester, { userId, clientType, action: name }))
         .length,
-      contexts: (contexts.get(clientId) ?? [])
-        .filter((context) => contextStatus(context) !== 'closed')
-        .slice(0, CONTEXTS_SHOWN)
-        .map((context) => ({
-          context_id: context.contextId,
-          status: contextStatus(context),
-          title: context.title === null ? null : clientText(context.title, 200),
-        })),
+      ...contextsShown(contexts.get(clientId) ?? []),
     })),
+    ...unseen(clients),
+    ...(hasNextPage && { more_contexts: true }),
   });
+}
+
+function contextsShown(contexts: readonly ExecutionContext[]): object {
+  return {
+    contexts: contexts.slice(0, AGENT_SHOWN_CONTEXTS).map((context) => ({
+      context_id: context.contextId,
+      status: contextStatus(context),
+      title: context.title === null ? null : clientText(context.title, 200),
+    })),
+    ...(contexts.length > AGENT_SHOWN_CONTEXTS && { more_contexts: true }),
+  };
 }
 
 // Commands.
@@ -327,14 +401,14 @@ async function getCommand(parts: BuiltinParts, call: BuiltinCall, given: Given):
 }
 
 async function awaitCommand(parts: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
-  const within = given['within_ms'] ?? WAIT_MS;
-  if (typeof within !== 'number' || !Number.isInteger(within) || within < 0 || within > WAIT_MS)
-    return refusal('invalid_argument', `within_ms: expected 0 to ${WAIT_MS}.`, 'Correct it.');
+  const within = given['within_ms'] ?? AGENT_WAIT_MS;
+  if (typeof within !== 'number' || !Number.isInteger(within) || within < 0 || within > AGENT_WAIT_MS)
+    return refusal('invalid_argument', `within_ms: expected 0 to ${AGENT_WAIT_MS}.`, 'Correct it.');
   const read = await readCommand(parts, call, given, within);
   if (!read) return NO_COMMAND;
   const { key, found } = read;
   if (hasEnded(found)) call.request.tells(key);
-  return answerOf(found, { ...key, attachedTo: null, now: parts.core.clock.now() });
+  return answerOf(found, { ...key, attachedTo: null, now: parts.core.clock.now(), names: NO_ARGUMENTS });
 }
 
 async function cancelCommand(parts: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
@@ -353,13 +427,14 @@ const CANCEL_SAYS: Readonly<Record<'cancelled' | 'requested' | 'too_late', strin
   too_late: 'It had ended before.',
 };
 
-/**
- * Returns the result for an error that core threw about a request; null for any other error. `invokes`: whether the
- * request was to invoke an action.
- */
-export function thrownResult(error: unknown, invokes: boolean): ToolResult | null {
+/** The request during which core threw an error. `invokes`: whether it was to invoke an action. */
+type Failed = { readonly invokes: boolean; readonly names: ArgumentNames };
+
+/** Returns the result for an error that core threw about a request; null for any other error. */
+export function thrownResult(error: unknown, { invokes, names }: Failed): ToolResult | null {
   if (!(error instanceof CallboardError) || error.code === 'internal') return null;
-  const says = `${error.code}: ${error.message}`;
+  const message = namingArguments(error, names);
+  const says = `${error.code}: ${message}`;
   if (!invokes) return failure([says, 'Correct the request, or repeat it later.']);
   if (error.code === 'store_unavailable')
     return failure([
@@ -367,5 +442,12 @@ export function thrownResult(error: unknown, invokes: boolean): ToolResult | nul
       'It is not known whether the call was admitted.',
       'Repeat the identical call later: if it was admitted, the repeated call gets its answer and does not run again.',
     ]);
-  return refusal(error.code, error.message, 'Correct the call, or repeat it later.');
+  return refusal(error.code, message, 'Correct the call, or repeat it later.');
+}
+
+/** Returns the message of an error, in which wrong arguments have the names that the tool has for them. */
+function namingArguments({ message, details: { errors } }: CallboardError, names: ArgumentNames): string {
+  if (!errors) return message;
+  const named: Readonly<Record<string, string | null>> = { ...names, client_id: names.client };
+  return errors.map(({ parameter, detail }) => `${named[parameter] ?? parameter}: ${detail}`).join('; ');
 }

@@ -9,13 +9,13 @@ import { isLive, type Connection } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
 import { isId, type CommandKey } from '../core/ids.ts';
 import type { JsonText } from '../core/json.ts';
-import { PAGE_MAX } from '../core/limits.ts';
+import { AGENT_CLIENTS, AGENT_HUNG_UP_MS, AGENT_PROGRESS_MS, AGENT_WAIT_MS, PAGE_MAX } from '../core/limits.ts';
 import type { Cancel, Log } from '../core/ports.ts';
 import type { CallerLabel, UserPrincipal } from '../core/auth/principal.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 import { noteCommand, spanNoter, type RequestNotes } from '../web/request.ts';
 import { answerOf, refusal, refusedCall, refusedRepeat, type ToolResult } from './results.ts';
-import { clientText, type Offer } from './tools.ts';
+import { clientText, passing, type ArgumentNames, type Offer } from './tools.ts';
 
 /** One request of an agent. */
 export type AgentRequest = {
@@ -26,6 +26,8 @@ export type AgentRequest = {
   readonly notes: RequestNotes | undefined;
   /** Is aborted when the agent hangs up. */
   readonly signal: AbortSignal;
+  /** Reads the connected clients of the requester's user, once for the whole request. */
+  readonly clients: () => Promise<LiveClients>;
   /** The key with which the host tells repeated calls apart; null: it gave none. */
   readonly idempotencyKey: string | null;
   /** Sends progress. Null: the agent did not ask for it. Never throws. */
@@ -33,6 +35,9 @@ export type AgentRequest = {
   /** Called with each command whose end the answer tells. */
   readonly tells: (key: CommandKey) => void;
 };
+
+/** Connected clients of a user. `more`: there may be more than these AGENT_CLIENTS. */
+export type LiveClients = { readonly clients: readonly Connection[]; readonly more: boolean };
 
 export type AgentHost = { readonly name: string; readonly version: string | null };
 
@@ -44,18 +49,12 @@ export type AgentCall = {
   readonly params: JsonText | null;
   readonly repeatOf: string | null;
   readonly respondWithinMs: number | null;
+  /** The names that these arguments have in the tool that is called, for the texts of answers. */
+  readonly names: ArgumentNames;
 };
 
-/** How long a call waits, in milliseconds. Common hosts give up after a minute. */
-export const WAIT_MS = 45_000;
-/** The time between two messages of progress, in milliseconds. */
-export const PROGRESS_MS = 5_000;
-/** How long an identical call may come after the agent hung up, before the command is cancelled, in milliseconds. */
-export const HUNG_UP_MS = 10_000;
 /** The most characters of a report of progress that is passed on. */
 const PROGRESS_CHARS = 200;
-/** The most clients of a user that are looked at. */
-const CLIENTS = 1_000;
 
 export type Calls = ReturnType<typeof createCalls>;
 
@@ -63,7 +62,7 @@ export function createCalls(core: Core, log: Log) {
   const abandoned = new Set<Cancel>();
   /** Cancels a command whose agent has hung up, unless an identical call waits for it by then. */
   const abandon = (requester: UserPrincipal, key: CommandKey): void => {
-    const cancelTimer = core.clock.after(HUNG_UP_MS, () => {
+    const cancelTimer = core.clock.after(AGENT_HUNG_UP_MS, () => {
       abandoned.delete(cancelTimer);
       cancelUnlessAwaited(core, requester, key).catch((error: unknown) => {
         // The deadline of the command ends it.
@@ -73,11 +72,9 @@ export function createCalls(core: Core, log: Log) {
     abandoned.add(cancelTimer);
   };
   return {
-    /** Returns what the connected clients of the requester advertise and it may invoke. */
-    offers: (requester: UserPrincipal): Promise<readonly Offer[]> => offersOf(core, requester),
-    /** Invokes an action and waits for its end, for at most WAIT_MS. */
+    /** Invokes an action and waits for its end, for at most AGENT_WAIT_MS. */
     async invoke(request: AgentRequest, call: AgentCall): Promise<ToolResult> {
-      const chosen = await chooseClient(core, request.requester, call);
+      const chosen = await chooseClient(core, request, call);
       if ('refused' in chosen) return chosen.refused;
       const { clientId, harmless } = chosen;
       const decision = await decide(core, request, { ...call, clientId, harmless });
@@ -106,11 +103,8 @@ export function createCalls(core: Core, log: Log) {
 
 // Chooses the client that runs an action.
 
-/** Reads the live connections of the requester's user. */
-export async function liveClients(
-  { connections, clock }: Core,
-  requester: UserPrincipal,
-): Promise<readonly Connection[]> {
+/** Reads the live connections of the requester's user, up to AGENT_CLIENTS. */
+export async function liveClients({ connections, clock }: Core, requester: UserPrincipal): Promise<LiveClients> {
   const found: Connection[] = [];
   let after: string | null = null;
   do {
@@ -121,13 +115,13 @@ export async function liveClients(
     );
     found.push(...page.nodes);
     after = page.hasNextPage ? page.cursors.end() : null;
-  } while (after !== null && found.length < CLIENTS);
+  } while (after !== null && found.length < AGENT_CLIENTS);
   const now = clock.now();
-  return found.filter((connection) => isLive(connection, now));
+  return { clients: found.filter((connection) => isLive(connection, now)), more: after !== null };
 }
 
-async function offersOf(core: Core, requester: UserPrincipal): Promise<readonly Offer[]> {
-  const clients = await liveClients(core, requester);
+/** Returns what these clients advertise. */
+export function offersOf({ clients }: LiveClients): readonly Offer[] {
   return clients.flatMap(({ clientId, clientType, actions }) =>
     actions.map((action) => ({ clientId, clientType, action })),
   );
@@ -135,26 +129,32 @@ async function offersOf(core: Core, requester: UserPrincipal): Promise<readonly 
 
 type Chosen = { readonly clientId: string; readonly harmless: boolean } | { readonly refused: ToolResult };
 
-async function chooseClient(core: Core, requester: UserPrincipal, call: AgentCall): Promise<Chosen> {
-  const { action, client, contextId } = call;
+async function chooseClient(core: Core, request: AgentRequest, call: AgentCall): Promise<Chosen> {
+  const { requester } = request;
+  const { action, client, contextId, names } = call;
   const { userId } = requester;
   if (client !== null) {
     if (!isId(client))
-      return { refused: refusal('invalid_argument', 'client: this is no id of a client.', SEE_CLIENTS) };
+      return {
+        refused: refusal('invalid_argument', `${names.client ?? 'client'}: this is no id of a client.`, SEE_CLIENTS),
+      };
     const [connection = null] = await core.connections.many([{ userId, clientId: client }]);
     return { clientId: client, harmless: isHarmless(connection, action) };
   }
-  const clients = (await liveClients(core, requester)).filter(
+  const { clients, more } = await request.clients();
+  const offering = clients.filter(
     ({ actions, clientType }) =>
       actions.some(({ name }) => name === action) && core.actions.mayInvoke(requester, { userId, clientType, action }),
   );
-  const [first, ...others] =
-    contextId === null || clients.length < 2 ? clients : await having(core, clients, contextId);
-  if (first && others.length === 0) return { clientId: first.clientId, harmless: isHarmless(first, action) };
-  return { refused: clients.length === 0 ? noClient(action) : ambiguous(action, first ? [first, ...others] : clients) };
+  const candidates = contextId === null || offering.length < 2 ? offering : await having(core, offering, contextId);
+  const [first, ...others] = candidates;
+  // A client that was not looked at may offer the action too.
+  if (first && others.length === 0 && !more) return { clientId: first.clientId, harmless: isHarmless(first, action) };
+  if (offering.length === 0 && !more) return { refused: noClient(action) };
+  return { refused: ambiguous(call, { clients: first ? candidates : offering, more }) };
 }
 
-const SEE_CLIENTS = 'list_clients shows the clients and their contexts.';
+export const SEE_CLIENTS = 'list_clients shows the clients and their contexts.';
 
 /** Returns the clients that report this context. */
 async function having(core: Core, clients: readonly Connection[], contextId: string): Promise<readonly Connection[]> {
@@ -178,13 +178,15 @@ function noClient(action: string): ToolResult {
 
 const SHOWN_CLIENTS = 20;
 
-function ambiguous(action: string, clients: readonly Connection[]): ToolResult {
+function ambiguous({ action, names }: AgentCall, { clients, more }: LiveClients): ToolResult {
   const shown = clients.slice(0, SHOWN_CLIENTS).map(({ clientId, clientType }) => `"${clientId}" (${clientType})`);
-  const more = clients.length > SHOWN_CLIENTS ? ` and ${clients.length - SHOWN_CLIENTS} more` : '';
+  const others = clients.length > SHOWN_CLIENTS ? ` and ${clients.length - SHOWN_CLIENTS} more` : '';
+  const list = shown.length === 0 ? '' : `: ${shown.join(', ')}${others}`;
+  const says = `${clients.length} clients offer the action "${action}"${list}.`;
   return refusal(
     'ambiguous_client',
-    `${clients.length} clients offer the action "${action}": ${shown.join(', ')}${more}.`,
-    `Repeat the call with the argument client. ${SEE_CLIENTS}`,
+    more ? `Of the first ${AGENT_CLIENTS} clients, ${says} The user has more, which were not searched.` : says,
+    `To choose a client, ${passing(names, 'client')}. ${SEE_CLIENTS}`,
   );
 }
 
@@ -199,13 +201,13 @@ async function decide(core: Core, request: AgentRequest, call: Addressed): Promi
   if (idempotencyKey !== null) return { kind: 'new', commandId: idempotencyKey };
   const { userId } = requester;
   const decision = await core.rpc.repeats.decide(requester, { ...call, userId });
-  if (decision.kind === 'refused') return refusedRepeat(decision.earlier, call.action);
-  if (decision.kind === 'foreign')
-    return refusal(
-      'invalid_argument',
-      'repeat_of: no earlier call of this tool with the same arguments has this id.',
-      'Leave repeat_of out for a call that is new.',
-    );
+  const { names } = call;
+  if (decision.kind === 'refused') return refusedRepeat(decision.earlier, call);
+  if (decision.kind === 'foreign') {
+    const name = names.repeat_of ?? 'repeat_of';
+    const message = `${name}: no earlier call of this action with the same arguments has this id.`;
+    return refusal('invalid_argument', message, `Leave ${name} out for a call that is new.`);
+  }
   return decision;
 }
 
@@ -223,14 +225,14 @@ async function invokeAs(core: Core, request: AgentRequest, invoking: Invoking): 
   const { requester, notes } = request;
   const { commandId } = decision;
   const key = { userId: requester.userId, clientId, commandId };
-  const wait = new Patience(core, request, WAIT_MS);
+  const wait = new Patience(core, request, AGENT_WAIT_MS);
   const asked = { ...invokeRequest(request, call, key), ...wait.side };
   const invocation = noteCommand(notes, await core.rpc.invoke(requester, asked).finally(() => wait.end()));
-  if (invocation.kind === 'refused') return refusedCall(invocation);
+  if (invocation.kind === 'refused') return refusedCall(invocation, call.names);
   if (invocation.kind === 'pending' && request.signal.aborted) abandon(requester, key);
   if (hasEnded(invocation)) request.tells(key);
   const attachedTo = decision.kind === 'attach' ? decision.earlier : null;
-  return answerOf(invocation, { clientId, commandId, attachedTo, now: core.clock.now() });
+  return answerOf(invocation, { clientId, commandId, attachedTo, now: core.clock.now(), names: call.names });
 }
 
 /** Builds core's request: the only place that names the members of a call through the bridge. */
@@ -266,7 +268,7 @@ class Patience implements HangUp {
     this.#cancels = [clock.after(withinMs, this.#expire)];
     if (progress) {
       const seconds = (): number => Math.round((clock.monotonic() - since) / 1000);
-      this.#cancels.push(clock.every(PROGRESS_MS, () => progress(seconds(), this.#message())));
+      this.#cancels.push(clock.every(AGENT_PROGRESS_MS, () => progress(seconds(), this.#message())));
     }
     signal.addEventListener('abort', this.#expire, { once: true });
   }

@@ -10,12 +10,12 @@ import { REPEATABLE_PREFIX } from '../core/calls/repeats.ts';
 import type { Core } from '../core/core.ts';
 import { fail } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
-import { RawJson, isRecord, parsedJson, readShaped, type JsonText, type ObjectShape } from '../core/json.ts';
+import { RawJson, isRecord, readShaped, type JsonText, type ObjectShape } from '../core/json.ts';
+import { AGENT_ARRIVED_MS } from '../core/limits.ts';
 import type { Cancel, Log } from '../core/ports.ts';
 import type { HttpReply } from '../web/reply.ts';
 import { requestDone, type RequestNotes } from '../web/request.ts';
-import { HUNG_UP_MS, type AgentHost } from './calls.ts';
-import { createAgentServers, hostOf, type AgentSession } from './server.ts';
+import type * as Agents from './server.ts';
 
 /** One POST, whose size, media type and JSON syntax have been checked. */
 export type McpExchange = {
@@ -39,21 +39,27 @@ export type McpHandler = {
 
 type McpOptions = { readonly core: Core; readonly log: Log; readonly version: string };
 
+/** What the first request loads: the SDK, and what answers by it. */
+type Loaded = {
+  readonly agents: typeof Agents;
+  readonly servers: Agents.AgentServers;
+  readonly sdk: Sdk.McpHttpHandler;
+};
+
 export function createMcpHandler({ core, log, version }: McpOptions): McpHandler {
-  const servers = createAgentServers({ core, log, version });
   const deliveries = new Deliveries(core, log);
-  const sessions = new WeakMap<Request, AgentSession>();
-  let loaded: Promise<Sdk.McpHttpHandler> | null = null;
-  const load = async (): Promise<Sdk.McpHttpHandler> => {
-    const sdk = await import('@modelcontextprotocol/server');
+  const sessions = new WeakMap<Request, Agents.AgentSession>();
+  let loaded: Promise<Loaded> | null = null;
+  const load = async (): Promise<Loaded> => {
+    const [sdk, agents] = await Promise.all([import('@modelcontextprotocol/server'), import('./server.ts')]);
+    const servers = agents.createAgentServers({ core, log, version });
     const factory: Sdk.McpServerFactory = ({ requestInfo }) => {
       const session = requestInfo && sessions.get(requestInfo);
       if (!session) throw new Error('a request is served that was not passed on');
       return servers.create(sdk, session);
     };
-    return sdk.createMcpHandler(factory, {
-      onerror: (error) => log.debug({ err: error }, 'an MCP request was refused or failed'),
-    });
+    const onerror = (error: unknown): void => log.debug({ err: error }, 'an MCP request was refused or failed');
+    return { agents, servers, sdk: sdk.createMcpHandler(factory, { onerror }) };
   };
   /** Lets the next request load the package again. */
   const loadAgain = (error: unknown): never => {
@@ -65,28 +71,32 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
       const { request, response, body, notes } = exchange;
       notes.route = '/mcp';
       const requester = agentOf(exchange.requester);
-      deliveries.another(request.socket);
+      const noted = deliveries.another(request.socket);
       // Calls are bounded by the share of waits, as calls over REST are.
       requestDone(response);
       const told: CommandKey[] = [];
       const { headers } = request;
       const web = webRequest(request, hangUpOf(response));
+      const { agents, sdk } = await (loaded ??= load().catch(loadAgain));
       sessions.set(web, {
         ...{ requester, headers, notes, args: argumentsIn(body) },
-        host: hostOfSession(headers['mcp-session-id']),
+        host: agents.hostOfSession(headers['mcp-session-id']),
         tells: (key) => void told.push(key),
       });
       const parsed: unknown = body === undefined ? undefined : JSON.parse(body);
-      const sdk = await (loaded ??= load().catch(loadAgain));
+      // An identical call is another run only if it finds the earlier answer noted as delivered.
+      await noted;
       const answer = await sdk.fetch(web, parsed === undefined ? {} : { parsedBody: parsed });
       deliveries.expect(exchange, told);
-      await send(answer, exchange, sessionOf(parsed));
+      await send(answer, exchange, agents.sessionIdOf(parsed));
     },
     close() {
-      servers.close();
       deliveries.close();
       loaded?.then(
-        (handler) => handler.close(),
+        ({ servers, sdk }) => {
+          servers.close();
+          return sdk.close();
+        },
         () => {},
       );
     },
@@ -113,21 +123,6 @@ function agentOf(requester: Principal | null): UserPrincipal {
 
 /** One agent for each principal, because records keep the caller that is made of it. */
 const AGENTS = new WeakMap<Principal, UserPrincipal>();
-
-// Describes the program of the agent. Old clients describe it once, so its name travels in the id of their session.
-
-/** Returns the id of a session for an `initialize` request; null for any other. */
-function sessionOf(message: unknown): string | null {
-  if (!isRecord(message) || message['method'] !== 'initialize' || !isRecord(message['params'])) return null;
-  const host = hostOf(message['params']['clientInfo']);
-  return host && Buffer.from(JSON.stringify([host.name, host.version])).toString('base64url');
-}
-
-function hostOfSession(header: string | string[] | undefined): AgentHost | null {
-  if (typeof header !== 'string') return null;
-  const pair = parsedJson(Buffer.from(header, 'base64url').toString());
-  return Array.isArray(pair) ? hostOf({ name: pair[0], version: pair[1] }) : null;
-}
 
 // Passes requests to the SDK and sends its responses.
 
@@ -220,11 +215,8 @@ async function stream(body: ReadableStream<Uint8Array>, response: ServerResponse
 // Notes which answers were delivered. An answer counts as delivered if the socket took all of it and carried a further
 // request afterwards, or was not reset for ten seconds.
 
-/** How long a socket must not be reset after an answer, in milliseconds. */
-export const DELIVERED_MS = HUNG_UP_MS;
-
 /** An answer that the socket took, and that may still turn out to be lost. */
-type Delivery = { readonly arrived: () => void; readonly forget: Cancel };
+type Delivery = { readonly arrived: () => Promise<void>; readonly forget: Cancel };
 
 class Deliveries {
   readonly #core: Core;
@@ -236,16 +228,22 @@ class Deliveries {
     this.#log = log;
   }
 
-  /** Called when a request arrives: the requester has read the answer that the socket took before. */
-  another(socket: Socket): void {
-    this.#open.get(socket)?.arrived();
+  /**
+   * Called when a request arrives: the requester has read the answer that the socket took before. Resolves when that is
+   * noted. Never rejects.
+   */
+  async another(socket: Socket): Promise<void> {
+    await this.#open.get(socket)?.arrived();
   }
 
   /** Once the response is delivered, notes it for the commands whose ends it tells. */
   expect({ request: { socket }, response, requester }: McpExchange, told: readonly CommandKey[]): void {
     response.once('finish', () => {
       const keys = told.filter(({ commandId }) => commandId.startsWith(REPEATABLE_PREFIX));
-      if (keys.length > 0) this.#watch(socket, () => keys.forEach((key) => this.#answered(requester, key)));
+      const delivered = async (): Promise<void> => {
+        await Promise.all(keys.map((key) => this.#answered(requester, key)));
+      };
+      if (keys.length > 0) this.#watch(socket, delivered);
     });
   }
 
@@ -253,28 +251,30 @@ class Deliveries {
     for (const { forget } of this.#open.values()) forget();
   }
 
-  #watch(socket: Socket, delivered: () => void): void {
+  #watch(socket: Socket, delivered: () => Promise<void>): void {
     this.#open.get(socket)?.forget();
     const forget = (): void => {
       cancelTimer();
       socket.off('error', forget);
       this.#open.delete(socket);
     };
-    const arrived = (): void => {
+    const arrived = (): Promise<void> => {
       forget();
-      delivered();
+      return delivered();
     };
-    const cancelTimer = this.#core.clock.after(DELIVERED_MS, arrived);
+    const cancelTimer = this.#core.clock.after(AGENT_ARRIVED_MS, arrived);
     socket.once('error', forget);
     this.#open.set(socket, { arrived, forget });
   }
 
-  #answered(requester: Principal | null, key: CommandKey): void {
+  async #answered(requester: Principal | null, key: CommandKey): Promise<void> {
     const agent = requester && AGENTS.get(requester);
     if (!agent) return;
-    this.#core.rpc.repeats.answered(agent, key).catch((error: unknown) => {
+    try {
+      await this.#core.rpc.repeats.answered(agent, key);
+    } catch (error) {
       // An identical call then gets the same answer again, and does not run.
       this.#log.debug({ err: error }, 'an answer was not noted as delivered');
-    });
+    }
   }
 }

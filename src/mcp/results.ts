@@ -5,8 +5,9 @@
 import { endOf, type Invocation } from '../core/calls/call.ts';
 import { isTerminal, type Command, type CommandMark } from '../core/commands/command.ts';
 import { isRecord, type JsonText } from '../core/json.ts';
+import { AGENT_RESULT_CHARS } from '../core/limits.ts';
 import type { EarlierCall } from '../core/calls/repeats.ts';
-import { clientText } from './tools.ts';
+import { clientText, passing, type ArgumentNames, type Tool } from './tools.ts';
 
 /**
  * The answer of `tools/call`. A success has the value in `structuredContent` too, if it is an object; no failure has.
@@ -21,8 +22,6 @@ export type ToolResult = {
 /** The command of a result, in `_meta`: its id and its client. */
 export const COMMAND_META = 'callboard/command';
 
-/** The largest result that is sent whole, in characters. */
-export const RESULT_CHARS = 256 * 1024;
 /** The most characters of a message that a client wrote. */
 const MESSAGE_CHARS = 500;
 
@@ -33,6 +32,8 @@ export type ResultSubject = {
   /** The earlier call whose answer this is; null: this call ran the command. */
   readonly attachedTo: EarlierCall | null;
   readonly now: number;
+  /** The names that the arguments have in the tool that was called. */
+  readonly names: ArgumentNames;
 };
 
 export function success(value: unknown, about?: ResultSubject): ToolResult {
@@ -45,19 +46,19 @@ function succeeded(json: string | null, about?: ResultSubject): ToolResult {
   const more = about?.attachedTo ? [attached(about)] : [];
   if (json === null || json === 'null')
     return { content: texts('The action completed and returned nothing.', ...more), ...meta };
-  if (json.length > RESULT_CHARS) {
+  if (json.length > AGENT_RESULT_CHARS) {
     const where = about ? ` get_command with the command ${about.commandId} says what is recorded of it.` : '';
-    const note = `The result has ${json.length} characters; the first ${RESULT_CHARS} are above.${where}`;
-    return { content: texts(json.slice(0, RESULT_CHARS).toWellFormed(), note, ...more), ...meta };
+    const note = `The result has ${json.length} characters; the first ${AGENT_RESULT_CHARS} are above.${where}`;
+    return { content: texts(json.slice(0, AGENT_RESULT_CHARS).toWellFormed(), note, ...more), ...meta };
   }
   const value: unknown = JSON.parse(json);
   return { content: texts(json, ...more), ...(isRecord(value) && { structuredContent: value }), ...meta };
 }
 
-function attached({ attachedTo, commandId, now }: ResultSubject): string {
+function attached({ attachedTo, commandId, now, names }: ResultSubject): string {
   const began = attachedTo?.command?.admittedAt;
   const when = began === undefined ? 'earlier' : `${Math.max(0, Math.round((now - began) / 1000))} s ago`;
-  return `This call did not run the action again: it is the answer of the identical call made ${when}, whose answer is not known to have arrived. To run it once more, pass repeat_of: "${commandId}".`;
+  return `This call did not run the action again: it is the answer of the identical call made ${when}, whose answer is not known to have arrived. To run it once more, ${passing(names, 'repeat_of')}: "${commandId}".`;
 }
 
 export function texts(...lines: readonly string[]): ToolResult['content'] {
@@ -82,16 +83,34 @@ const ADVICE: Readonly<Record<string, string>> = {
   action_not_advertised: 'find_actions shows which actions the clients offer now.',
   policy_denied: 'Another call of this action will be refused too. Tell the user.',
   context_gone: 'The tab was closed, or loaded again, which makes it another one. list_clients shows the present ones.',
-  context_unsupported: 'This client cannot address a tab. Repeat the call without context_id, if any tab will do.',
   invalid_argument: 'Correct the arguments; describe_action shows their schema.',
   command_conflict: 'The idempotency key belongs to another call. Use another key.',
 };
 const LATER = 'Repeat the call later: that is safe.';
 
-export function refusedCall({ code, message, retryAfterMs }: Refused): ToolResult {
+export function refusedCall({ code, message, retryAfterMs }: Refused, names: ArgumentNames): ToolResult {
   const wait = retryAfterMs === null ? '' : ` Wait at least ${Math.ceil(retryAfterMs / 1000)} s.`;
-  return refusal(code, message, `${ADVICE[code] ?? LATER}${wait}`);
+  const advice = code === 'context_unsupported' ? withoutContext(names) : (ADVICE[code] ?? LATER);
+  return refusal(code, message, `${advice}${wait}`);
 }
+
+function withoutContext({ context_id: name }: ArgumentNames): string {
+  return `This client cannot address a tab. Repeat the call without ${name ?? 'context_id'}, if any tab will do.`;
+}
+
+/** The refusal of a call of a tool with arguments that it does not take. */
+export function refusedArguments({ name, inputSchema }: Tool, unknown: readonly string[]): ToolResult {
+  const shown = unknown.slice(0, SHOWN_ARGUMENTS).map((one) => `"${clientText(one, ARGUMENT_CHARS)}"`);
+  const taken = Object.keys(isRecord(inputSchema['properties']) ? inputSchema['properties'] : {});
+  const takes = taken.length === 0 ? 'It takes none.' : `It takes ${taken.join(', ')}.`;
+  const hint = taken.includes('params') ? ' The params of the action are the members of params.' : '';
+  const more = unknown.length > shown.length ? ` and ${unknown.length - shown.length} more` : '';
+  return refusal('invalid_argument', `${name} does not take ${shown.join(', ')}${more}.`, `${takes}${hint}`);
+}
+
+/** The most unknown arguments that are named, and the most characters of each. */
+const SHOWN_ARGUMENTS = 5;
+const ARGUMENT_CHARS = 60;
 
 /** The answer to a call that ended, or whose wait ended before. */
 export function answerOf(invocation: Exclude<Invocation, Refused>, about: ResultSubject): ToolResult {
@@ -104,7 +123,7 @@ export function answerOf(invocation: Exclude<Invocation, Refused>, about: Result
     `The command ${about.commandId} on the client ${about.clientId} ended as ${end.outcome}.`,
     ...(command ? [provenBy(command)] : []),
     RAN[end.execution],
-    adviceOf(end.outcome, end.execution, about.commandId),
+    adviceOf(end.outcome, end.execution, about),
     ...(about.attachedTo ? [attached(about)] : []),
   ]);
 }
@@ -128,9 +147,9 @@ function provenBy({ lastProvenStage }: Command): string {
   return `The last stage that is proven: ${lastProvenStage}.`;
 }
 
-function adviceOf(outcome: string, execution: Command['execution'], commandId: string): string {
+function adviceOf(outcome: string, execution: Command['execution'], { commandId, names }: ResultSubject): string {
   if (outcome === 'outcome_unknown')
-    return `Check by other means whether it took effect. An identical call is refused unless it passes repeat_of: "${commandId}". get_command has the evidence.`;
+    return `Check by other means whether it took effect. An identical call is refused. To run it once more all the same, ${passing(names, 'repeat_of')}: "${commandId}". get_command has the evidence.`;
   if (execution === 'not_written') return 'Repeating the call is safe.';
   if (outcome === 'completed')
     return 'It completed, and its result is no longer kept. Do not repeat it for the result.';
@@ -146,13 +165,16 @@ function stillRunning(stage: Command['stage'], { commandId, clientId }: ResultSu
 }
 
 /** The refusal of a call whose identical predecessor may have run. */
-export function refusedRepeat({ commandId, command, mark }: EarlierCall, action: string): ToolResult {
+export function refusedRepeat(
+  { commandId, command, mark }: EarlierCall,
+  { action, names }: { readonly action: string; readonly names: ArgumentNames },
+): ToolResult {
   const endedAt = command ? command.terminalAt : mark?.endedAt;
   return failure([
     `repeat_refused: An identical call of "${action}" ended as outcome_unknown${endedAt === null || endedAt === undefined ? '' : ` at ${new Date(endedAt).toISOString()}`}, and the action is advertised neither as idempotent nor as read-only.`,
     ...(command ? [provenBy(command)] : []),
     'This call did not run. The earlier one MAY HAVE RUN.',
-    `Check by other means whether it took effect. To run it once more all the same, pass repeat_of: "${commandId}". get_command has the evidence.`,
+    `Check by other means whether it took effect. To run it once more all the same, ${passing(names, 'repeat_of')}: "${commandId}". get_command has the evidence.`,
   ]);
 }
 

@@ -6,6 +6,14 @@
 import { hash } from 'node:crypto';
 import type { ActionAdvertisement, ClientType } from '../core/connections/connection.ts';
 import { isRecord, membersOf, parsedJson, trustJson, type JsonText } from '../core/json.ts';
+import {
+  AGENT_DESCRIPTION_CHARS,
+  AGENT_SCHEMAS_CHARS,
+  AGENT_SCHEMA_CHARS,
+  AGENT_TOOLS,
+  AGENT_TOOL_KEPT_MS,
+  AGENT_TOOL_NAME_CHARS,
+} from '../core/limits.ts';
 import { visibleText } from '../protocol/visible-text.ts';
 
 /** A tool as `tools/list` answers it. */
@@ -28,20 +36,6 @@ export type Offer = {
   readonly clientType: ClientType;
   readonly action: ActionAdvertisement;
 };
-
-/**
- * The longest name of a tool. Hosts put their name for the server before it, and models accept 64 characters in all.
- */
-export const NAME_CHARS = 40;
-/** The most actions of a user that have a tool of their own. */
-export const NAMES_PER_USER = 300;
-/** How long the tool of an action is listed after the last client that advertised it went, in milliseconds. */
-export const REMEMBERED_MS = 3_600_000;
-/** The longest description, in characters. */
-export const DESCRIPTION_CHARS = 1_024;
-/** The longest schema of one tool, and the most of all tools of a list, in characters. */
-const SCHEMA_CHARS = 16 * 1024;
-const SCHEMAS_CHARS = 1024 * 1024;
 
 /** The arguments that every tool of an action takes besides the params of the action. */
 const OWN_ARGUMENTS = ['client', 'context_id', 'repeat_of', 'respond_within_ms'] as const;
@@ -75,9 +69,9 @@ export const ARGUMENT_SCHEMAS: Readonly<Record<OwnArgument, object>> = {
 /** Returns the name of the tool of an action. `isTaken`: whether another tool has, or may have, the plain name. */
 export function toolName(action: string, isTaken: (plain: string) => boolean): string {
   const plain = plainName(action);
-  if (plain.length <= NAME_CHARS && !isTaken(plain)) return plain;
+  if (plain.length <= AGENT_TOOL_NAME_CHARS && !isTaken(plain)) return plain;
   const digest = hash('sha256', action, 'hex').slice(0, DIGEST_CHARS);
-  return `${plain.slice(0, NAME_CHARS - DIGEST_CHARS - 1)}_${digest}`;
+  return `${plain.slice(0, AGENT_TOOL_NAME_CHARS - DIGEST_CHARS - 1)}_${digest}`;
 }
 
 const DIGEST_CHARS = 6;
@@ -108,7 +102,7 @@ function describe(variants: readonly Variant[]): string {
     others.length === 0
       ? ''
       : 'Clients describe this action differently. It takes the arguments of the client that runs it: see describe_action. ';
-  return cut(several + texts.join(' '), DESCRIPTION_CHARS);
+  return cut(several + texts.join(' '), AGENT_DESCRIPTION_CHARS);
 }
 
 function cut(text: string, most: number): string {
@@ -117,12 +111,11 @@ function cut(text: string, most: number): string {
 
 // Schemas.
 
+/** The name under which a tool takes each own argument; null: the tool does not take it. */
+export type ArgumentNames = Readonly<Record<OwnArgument, string | null>>;
+
 /** How the arguments of a tool hold the params: as `params`, or as the members that are no own arguments. */
-type Placing = {
-  readonly within: 'params' | 'members';
-  /** The name under which the tool takes each own argument; null: it does not. */
-  readonly names: Readonly<Record<OwnArgument, string | null>>;
-};
+type Placing = { readonly within: 'params' | 'members'; readonly names: ArgumentNames };
 
 type Shaped = { readonly inputSchema: Tool['inputSchema']; readonly placing: Placing };
 
@@ -152,7 +145,12 @@ function shape(schemas: readonly (JsonText | null)[], most: number): Shaped {
     const { $schema, ...within } = schema;
     const inputSchema = { ...($schema === undefined ? {} : { $schema }), type: 'object' as const };
     return {
-      inputSchema: { ...inputSchema, properties: { params: within, ...PLAIN_PROPERTIES }, required: ['params'] },
+      inputSchema: {
+        ...inputSchema,
+        properties: { params: within, ...PLAIN_PROPERTIES },
+        required: ['params'],
+        additionalProperties: false,
+      },
       placing: { within: 'params', names: PLAIN_NAMES },
     };
   }
@@ -162,7 +160,7 @@ function shape(schemas: readonly (JsonText | null)[], most: number): Shaped {
   return { ...open, inputSchema: { ...rest, type: 'object', properties: { ...properties, ...own } } };
 }
 
-const PLAIN_NAMES: Placing['names'] = {
+const PLAIN_NAMES: ArgumentNames = {
   client: 'client',
   context_id: 'context_id',
   repeat_of: 'repeat_of',
@@ -170,8 +168,17 @@ const PLAIN_NAMES: Placing['names'] = {
 };
 const PLAIN_PROPERTIES = { ...ARGUMENT_SCHEMAS };
 
+/** The names of a tool that takes no own argument. */
+export const NO_ARGUMENTS: ArgumentNames = { client: null, context_id: null, repeat_of: null, respond_within_ms: null };
+
+/** Says how to pass an own argument: to `call_action`, which takes all of them, if the tool does not take it. */
+export function passing(names: ArgumentNames, argument: OwnArgument): string {
+  const name = names[argument];
+  return name === null ? `use call_action and pass ${argument}` : `pass ${name}`;
+}
+
 /** Returns a name for each own argument that no schema uses for a param of its action. */
-function ownNames(schemas: readonly unknown[]): Placing['names'] {
+function ownNames(schemas: readonly unknown[]): ArgumentNames {
   const taken = new Set(schemas.flatMap((schema) => (isRecord(schema) ? namesIn(schema) : [])));
   const nameOf = (name: OwnArgument): string | null =>
     [name, `callboard_${name}`].find((candidate) => !taken.has(candidate)) ?? null;
@@ -245,10 +252,10 @@ export class Catalog {
   refresh(offers: readonly Offer[], now: number): void {
     const live = Map.groupBy(offers, ({ action }) => action.name);
     for (const [name, { seenAt }] of this.#entries)
-      if (!live.has(name) && now - seenAt >= REMEMBERED_MS) this.#entries.delete(name);
+      if (!live.has(name) && now - seenAt >= AGENT_TOOL_KEPT_MS) this.#entries.delete(name);
     for (const [name, offered] of [...live].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const known = this.#entries.get(name);
-      if (!known && this.#entries.size >= NAMES_PER_USER && !this.#forgetOne(live)) continue;
+      if (!known && this.#entries.size >= AGENT_TOOLS && !this.#forgetOne(live)) continue;
       this.#entries.set(name, { variants: variantsOf(offered, known?.variants ?? []), seenAt: now });
     }
   }
@@ -269,7 +276,7 @@ export class Catalog {
   tools(allowed: Allowed, reserved: ReadonlySet<string>): readonly ActionTool[] {
     const plain = Map.groupBy(this.#entries.keys(), plainName);
     const isTaken = (name: string): boolean => reserved.has(name) || (plain.get(name)?.length ?? 0) > 1;
-    let room = SCHEMAS_CHARS;
+    let room = AGENT_SCHEMAS_CHARS;
     const tools: ActionTool[] = [];
     for (const name of [...this.#entries.keys()].sort()) {
       const variants = (this.#entries.get(name)?.variants ?? []).filter(({ types }) =>
@@ -277,7 +284,7 @@ export class Catalog {
       );
       if (variants.length === 0) continue;
       const { inputSchema, placing } = this.#shape(variants, room);
-      room -= Math.min(SCHEMA_CHARS, variants[0]?.action.schema?.length ?? 0);
+      room -= Math.min(AGENT_SCHEMA_CHARS, variants[0]?.action.schema?.length ?? 0);
       const tool = { name: toolName(name, isTaken), title: name, description: describe(variants), inputSchema };
       tools.push({ action: name, placing, tool: { ...tool, annotations: annotationsOf(variants) } });
     }
@@ -286,13 +293,13 @@ export class Catalog {
 
   /** Shapes a schema once for each combination of variants. */
   #shape(variants: readonly Variant[], room: number): Shaped {
-    const most = Math.min(SCHEMA_CHARS, room);
-    const key = `${most < SCHEMA_CHARS ? 'open' : ''} ${variants.map((variant) => variant.key).join(' ')}`;
+    const most = Math.min(AGENT_SCHEMA_CHARS, room);
+    const key = `${most < AGENT_SCHEMA_CHARS ? 'open' : ''} ${variants.map((variant) => variant.key).join(' ')}`;
     const known = this.#shaped.get(key);
     if (known) return known;
-    if (this.#shaped.size >= 2 * NAMES_PER_USER) this.#shaped.clear();
+    if (this.#shaped.size >= 2 * AGENT_TOOLS) this.#shaped.clear();
     const schemas = [...new Set(variants.map(({ action }) => action.schema))];
-    const shaped = shape(schemas, most < SCHEMA_CHARS ? 0 : most);
+    const shaped = shape(schemas, most < AGENT_SCHEMA_CHARS ? 0 : most);
     this.#shaped.set(key, shaped);
     return shaped;
   }
@@ -317,7 +324,7 @@ function variantsOf(offers: readonly Offer[], before: readonly Variant[]): reado
 
 function textOf({ summary, description }: ActionAdvertisement): string {
   const texts = [summary, description].filter((text) => text !== null && text.trim() !== '');
-  return texts.length === 0 ? 'no description.' : clientText(texts.join(' '), DESCRIPTION_CHARS);
+  return texts.length === 0 ? 'no description.' : clientText(texts.join(' '), AGENT_DESCRIPTION_CHARS);
 }
 
 /** Returns the hints for all variants together. An action without hints may do anything. */
@@ -358,6 +365,13 @@ export function splitArguments(args: JsonText | null, { within, names }: Placing
   }
   if (within === 'params') return { params: rest.get('params') ?? null, own };
   return { params: rest.size === members.size ? args : objectOf(rest), own };
+}
+
+/** Returns the names of the arguments that the schema of a tool does not have. */
+export function unknownArguments(args: JsonText | null, { properties }: Tool['inputSchema']): readonly string[] {
+  const members = args === null ? null : membersOf(args, MEMBERS);
+  if (members === null || !isRecord(properties)) return [];
+  return [...members.keys()].filter((name) => !Object.hasOwn(properties, name));
 }
 
 function objectOf(members: ReadonlyMap<string, JsonText>): JsonText {

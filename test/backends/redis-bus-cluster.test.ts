@@ -81,7 +81,7 @@ describe('the bus over a cluster', () => {
       const moved = new Promise((done) => void bus.subscribe('command:alice/tab/c1', done));
       // The answer to each act says whether any node listens to hints of commands. Without such a node, `a` publishes
       // no hint.
-      await a.store.act(a.store.partitionOfUser('alice'), 'nodes-look', []);
+      await a.store.act(a.store.partitionOfUser('alice'), 'nodes-due', [1]);
       a.bus.publish('command:alice/tab/c1', {
         ...{ key: { userId: 'alice', clientId: 'tab', commandId: 'c1' }, progress: null },
       });

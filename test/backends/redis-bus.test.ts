@@ -273,7 +273,7 @@ describe('the bus over Redis, between two nodes', () => {
   it('publishes no hint of a command while no node listens to any, and tells a later listener to read again', async () => {
     const { store } = bench;
     const partition = store.partitionOfUser('alice');
-    await store.act(partition, 'nodes-look', []);
+    await store.act(partition, 'nodes-due', [1]);
     expect(store.watched(partition)).toBe(false);
     const before = store.roundTrips;
     a.publish(TOPIC, { key: KEY, progress: toJson(1) });
@@ -297,7 +297,7 @@ describe('the bus over Redis, between two nodes', () => {
         for (const { system } of nodes) await system.advance(5_000);
         await bench.quiet();
       }
-      await store.act(partition, 'nodes-look', []);
+      await store.act(partition, 'nodes-due', [1]);
       return store.watched(partition);
     };
     expect(await pass()).toBe(true);

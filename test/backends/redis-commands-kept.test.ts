@@ -77,7 +77,7 @@ describe('the keys that commands leave in Redis', () => {
     expect(await bench.backend.commands.get([keyFor('c1')])).toEqual([null]);
     await bench.clock.advance(LONGEST_SPAN_MS - TERMINAL_MS);
     await commands.rebind(ALICE, BOUND, 'down');
-    await inspector.summary();
+    await bench.sweep();
     expect(await bench.backend.nodes.due(10)).toEqual([]);
     expect((await keys()).map(({ kind }) => kind).filter((kind) => OWN.includes(kind))).toEqual([]);
   });
@@ -107,7 +107,7 @@ describe('the keys that commands leave in Redis', () => {
     await end(brief, 'short');
     await end(bench, 'long');
     await bench.clock.advance(TERMINAL_MS - 1);
-    await bench.store.act(0, 'commands-sweep', [100]);
+    await bench.sweep();
     const { rows } = await bench.backend.inspector.list(ANY_COMMAND, { first: 20, after: null });
     expect(rows.map(({ row }) => row.commandId)).toEqual(['long']);
     expect(await bench.backend.commands.admit(admission('long'))).toMatchObject({ kind: 'attached' });
@@ -118,7 +118,7 @@ describe('the keys that commands leave in Redis', () => {
   it('name a command that ended long after its deadline for as long as its record is known', async () => {
     const { commands, inspector } = bench.backend;
     const listed = async () => {
-      await bench.store.act(0, 'commands-sweep', [100]);
+      await bench.sweep();
       const { rows } = await inspector.list(ANY_COMMAND, { first: 20, after: null });
       return rows.map(({ row }) => row.commandId);
     };
@@ -135,22 +135,27 @@ describe('the keys that commands leave in Redis', () => {
   it('are removed in bounded steps, which spare a new command with the same id', async () => {
     const { commands } = bench.backend;
     const client = (i: number) => ({ userId: `user-${i}`, clientId: 'tab' });
-    for (let i = 0; i < 10; i++) {
+    const end = async (i: number): Promise<void> => {
       await commands.rebind(client(i), BOUND, 'up');
       await commands.admit(admission('c1', client(i)));
       await commands.settle(keyFor('c1', client(i)), { kind: 'cancel', reason: null, by: 'test' });
-    }
+    };
+    for (let first = 0; first < 150; first += 50)
+      await Promise.all(Array.from({ length: 50 }, (_, i) => end(first + i)));
+    const spans = async () => (await keys()).filter(({ kind }) => kind === 'ended').length;
     await bench.clock.advance(LONGEST_SPAN_MS);
     const again = keyFor('c1', client(9));
     expect(await commands.admit(admission('c1', client(9)))).toMatchObject({
       kind: 'admitted',
       command: { version: 1 },
     });
-    expect((await keys()).filter(({ kind }) => kind === 'ended')).toHaveLength(10);
-    expect(await bench.store.act(0, 'commands-sweep', [4])).toBe(1);
-    expect(await bench.store.act(0, 'commands-sweep', [100])).toBe(0);
+    expect(await spans()).toBe(150);
+    // A beat removes 128 spans.
+    await bench.sweep();
+    expect(await spans()).toBe(22);
+    for (let i = 0; i < 2; i++) await bench.sweep();
     expect(await commands.get([again])).toMatchObject([{ stage: 'queued', lateResults: 0 }]);
-    expect((await keys()).filter(({ kind }) => kind === 'ended')).toHaveLength(0);
+    expect(await spans()).toBe(0);
     const { rows } = await bench.backend.inspector.list(ANY_COMMAND, { first: 20, after: null });
     expect(rows.map(({ row }) => row.userId)).toEqual(['user-9']);
   });

@@ -48,4 +48,16 @@ describe('the deadlines over Redis', () => {
     await bench.backend.commands.settle(keyFor('first'), { kind: 'cancel', reason: null, by: 'test' });
     expect(await score()).toEqual(before);
   });
+
+  it('are found after a search that ended with no command in the scope', async () => {
+    const { commands, nodes } = bench.backend;
+    await admit('first', 'a', 1_000);
+    await commands.settle(keyFor('first'), { kind: 'cancel', reason: null, by: 'test' });
+    await bench.clock.advance(1_000);
+    expect(await nodes.due(1)).toEqual([]);
+    expect(await scopesToLookInto()).toEqual([]);
+    await admit('second', 'a', 1_000);
+    await bench.clock.advance(1_000);
+    expect(await nodes.due(1)).toEqual([keyFor('second')]);
+  });
 });

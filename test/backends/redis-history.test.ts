@@ -258,7 +258,7 @@ describe('history over Redis', () => {
     await bench.advance(HOUR);
     expect(values(await bench.backend.history.users(ALL))).toEqual([]);
     // The order of the marks is in spans, which each beat of a node removes.
-    for (let at = 0; at < bench.store.partitions; at++) await bench.store.act(at, 'commands-sweep', [100]);
+    await bench.sweep();
     const left = async () => {
       const found = (await keysOf(bench)).map(async (key) => [kindOf(key), (await ttlOf(bench, key)) > 0] as const);
       return new Map(await Promise.all(found));
@@ -271,6 +271,7 @@ describe('history over Redis', () => {
         ['seen', true],
         // The sweep notes in `meta` how far it has come.
         ['meta', false],
+        ['node', true],
         // `rowspans` lists the spans of time of `cmdrows`. It has no expiry, but is removed together with the last
         // span.
         ['rowspans', false],
@@ -278,7 +279,7 @@ describe('history over Redis', () => {
     );
     await bench.advance(13 * HOUR);
     await bench.backend.history.users(ALL);
-    expect([...(await left()).keys()].toSorted()).toEqual(['mark', 'meta', 'seen', 'streamheads']);
+    expect([...(await left()).keys()].toSorted()).toEqual(['mark', 'meta', 'node', 'seen', 'streamheads']);
   });
 
   it('removes many streams that are due at once before it counts', async () => {

@@ -1,7 +1,7 @@
 /** Tests two nodes over one Redis: what they post to each other's mailboxes. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/backends/redis/types.ts';
-import { ANY_WAIT, type MailboxRow } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT, type NodeRow } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
 import { CALLER, admission, ALICE, ending, keyFor } from '../contract/kit/bench.ts';
 import { systemClock } from '../../src/platform/system.ts';
@@ -9,6 +9,7 @@ import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { beats, LEASE, TestNode, REPORT } from './kit/test-node.ts';
 
 const WAIT = { caller: CALLER, waitFor: 'completed', withinMs: null } as const;
+const kick = (epoch: number): NodeRow => ({ kind: 'kick', client: ALICE, epoch, cause: 'operator', instanceId: null });
 
 describe('two nodes over one Redis', () => {
   const benches: RedisBench[] = [];
@@ -54,13 +55,7 @@ describe('two nodes over one Redis', () => {
 
   it('deliver every kind of row as it was posted', async () => {
     const { a, b } = await two();
-    const rows: MailboxRow[] = [
-      { kind: 'cancel', key: keyFor('c1'), reason: null },
-      { kind: 'cancel', key: keyFor('c1'), reason: 'why' },
-      { kind: 'kick', client: ALICE, epoch: 7, cause: 'operator', instanceId: null },
-      { kind: 'kick', client: ALICE, epoch: 8, cause: 'replaced', instanceId: 'i2' },
-      { kind: 'ended', key: keyFor('c2') },
-    ];
+    const rows: NodeRow[] = [kick(7), { kind: 'kick', client: ALICE, epoch: 8, cause: 'replaced', instanceId: 'i2' }];
     for (const row of rows) expect(await a.bench.backend.nodes.post('b', row)).toBe(true);
     await b.until(() => b.rows.length === rows.length);
     expect(b.rows).toEqual(rows);
@@ -81,15 +76,15 @@ describe('two nodes over one Redis', () => {
     const other = await redisBench({ ...LEASE, connect, beside: one, timers: systemClock });
     benches.push(one, other);
     const b = await new TestNode(other, 'b').attach();
-    const ids = Array.from({ length: 60 }, (_, i) => `c${i}`);
-    for (const [i, id] of ids.entries()) {
-      await one.backend.nodes.post('b', { kind: 'ended', key: keyFor(id) });
+    const epochs = Array.from({ length: 60 }, (_, i) => i);
+    for (const i of epochs) {
+      await one.backend.nodes.post('b', kick(i));
       if (i % 20 !== 9) continue;
       await b.until(() => b.rows.length > i - 5);
       for (const reader of readers.splice(0)) reader.disconnect();
     }
-    await b.until(() => b.rows.length === ids.length);
-    expect(b.rows.map((row) => row.kind === 'ended' && row.key.commandId)).toEqual(ids);
+    await b.until(() => b.rows.length === epochs.length);
+    expect(b.rows.map((row) => row.kind === 'kick' && row.epoch)).toEqual(epochs);
     expect(readers.length).toBeGreaterThan(0);
   });
 
@@ -111,7 +106,7 @@ describe('two nodes over one Redis', () => {
 
   it('trim the rows that they delivered', async () => {
     const { a, b } = await two();
-    for (let i = 0; i < 300; i++) await a.bench.backend.nodes.post('b', { kind: 'ended', key: keyFor(`c${i}`) });
+    for (let i = 0; i < 300; i++) await a.bench.backend.nodes.post('b', kick(i));
     await b.until(() => b.rows.length === 300);
     await b.bench.advance(0);
     const { store } = b.bench;

@@ -33,13 +33,14 @@ function ofLua(text: string): readonly string[] {
 }
 
 /**
- * Returns the Redis commands that TypeScript sends: the first words of lists of commands, and methods of the Redis
- * client.
+ * Returns the Redis commands that TypeScript sends: the first words of lists of commands, methods of the Redis client,
+ * and the commands of classes.
  */
 function ofTypeScript(text: string): readonly string[] {
   return [
     ...found(text, /\[\s*'([A-Z]{3,})'(?=,)/g),
-    ...found(text, /\b(?:client|redis|pipeline)\.(eval|evalsha|info|xread|xtrim|subscribe|unsubscribe)\(/g),
+    ...found(text, /\b(?:client|redis|pipeline)\.(eval|info|xread|xtrim|subscribe|unsubscribe)\(/g),
+    ...found(text, /\bsuper\('([a-z]+)', \[/g),
     ...found(text, /\.call\('([A-Z]+)'/g),
     ...found(text, /redis\.call\('([A-Z]+)'/g),
   ];

@@ -124,7 +124,9 @@ describe('a nested query over Redis', () => {
     // The lists of so many users may need one more program call. The store counts that call as one more round trip.
     const calls = ofMany.programs - ofFew.programs;
     expect(calls).toBeLessThanOrEqual(name === 'windows and their contexts' ? 1 : 0);
-    expect(ofMany.trips - calls).toBe(ofFew.trips);
+    // The waits of many callers are read in a list of their own; those of few share a round trip with another list.
+    expect(ofMany.trips - calls).toBe(ofFew.trips + (name.startsWith('callers') ? 1 : 0));
+    expect(ofMany.trips - calls).toBeLessThanOrEqual(most);
     expect(ofFew.trips).toBeLessThanOrEqual(most);
   });
 

@@ -109,7 +109,7 @@ it('keeps the dialog that cancels a call, and its text, when the call ends and i
   await page.keyboard.type('wrong till');
   await answerInstead('CallPage', { command: null });
   await bench.caller.cancel(handle);
-  await page.getByText('keeps the record of this call no longer').waitFor();
+  await page.getByText('no longer has a record of this call').waitFor();
   expect(await page.getByLabel('Reason').inputValue()).toBe('wrong till');
   await page.unroute('**/graphql');
   await page.keyboard.press('Enter');
@@ -204,7 +204,7 @@ it('drains a node only after its name was typed', async () => {
   const completeness = { complete: true, sources: [] };
   const server = { durability: null };
   await answerInstead('Nodes', { delivery: { nodes: { nodes: [], completeness } }, server });
-  await page.getByText('0 nodes reported lately').waitFor();
+  await page.getByText('0 nodes reported recently').waitFor();
   expect(await page.getByLabel(`Type ${name} to drain it`).inputValue()).toBe('another');
   await page.unroute('**/graphql');
   await tabTo(page.getByLabel(`Type ${name} to drain it`));

@@ -91,6 +91,10 @@ describe('an overview', () => {
   it('moves nothing while the pointer is over a plot, and shows the values there; so do the arrow keys', async () => {
     await goTo(page, '');
     const plot = main().getByRole('img', { name: /^Ends by outcome/ });
+    await main().locator('summary[aria-label="As a table: Ends by outcome"]').waitFor();
+    const times = (await plot.locator('text').allTextContents()).filter((text) => text.includes(':'));
+    expect(times.length).toBeGreaterThan(1);
+    for (const time of times) expect(time).toMatch(/^\d\d:\d[05]$/);
     await plot.scrollIntoViewIfNeeded();
     const place = async () => JSON.stringify(await main().locator('.plot-svg').last().boundingBox());
     const before = await place();
@@ -250,9 +254,11 @@ describe('the facts of nodes', () => {
     expect(await cellsOf('relay-b')).toMatchObject({ ...shown, 'Up for': expect.stringMatching(/^\d+ m \d+ s$/) });
     expect((await cellsOf('relay-a'))['Version']).toBe(VERSION);
     await clock.advance(NODE_BEAT_MS);
-    await backend.nodes.beat('relay-b', { ...report, process: { ...process, loopDelayMs: 3.5 } });
+    const counters = new Map([['requests:builtin', 8]]);
+    await backend.nodes.beat('relay-b', { ...report, counters, process: { ...process, loopDelayMs: 3.5 } });
     await row('relay-b').getByRole('img', { name: 'Loop delay of the last minute: at most 3.5 ms' }).waitFor();
-    await main().getByText('Requests: console and fixed pages').waitFor();
+    const counted = main().getByRole('row', { name: /Requests: console and fixed pages/ });
+    await counted.getByRole('cell', { name: '+3 8', exact: true }).waitFor();
     expect(await main().getByText(/_/).count()).toBe(0);
     await expectAccessible();
   });

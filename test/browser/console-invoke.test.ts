@@ -160,6 +160,16 @@ describe('the result', () => {
     expect(await isInView(/"printed":\d/)).toBe(true);
   });
 
+  it('links its call, which is then shown in place of the drawer', async () => {
+    await open('receipt.print');
+    await field('Order').fill('R-17');
+    await invoke().click();
+    await drawer().getByText('Completed').first().waitFor();
+    await drawer().locator('.verdict a').click();
+    await drawer().waitFor({ state: 'detached' });
+    await page.locator('#main').getByRole('heading', { name: 'What is proven' }).waitFor();
+  });
+
   it('has a button that cancels the call while it runs', async () => {
     await open('door.hold');
     await invoke().click();
@@ -237,6 +247,20 @@ describe('faults', () => {
     await drawer().getByText('Correct 1 field to invoke, or send it anyway').waitFor();
   });
 
+  it('arguments that fit are said to fit, among what the relay and the client check', async () => {
+    await open('receipt.print');
+    await field('Order').fill('R-17');
+    await drawer().locator('.checks summary').click();
+    await drawer().getByText('They fit its schema, as checked here.').waitFor();
+  });
+
+  it('a member that the form has no field for is named in it', async () => {
+    await open('receipt.print');
+    await writeJson('{"order":"R-17","version":2,"extra":1}');
+    await drawer().getByText('Form', { exact: true }).click();
+    await drawer().locator('.form').getByText('The arguments also have extra. JSON shows it.').waitFor();
+  });
+
   it('a constant is no field, and one that may be left out is', async () => {
     await open('receipt.print');
     expect(await drawer().getByRole('textbox', { name: 'Version' }).count()).toBe(0);
@@ -291,6 +315,7 @@ describe('the keyboard', () => {
     await open('receipt.print');
     await drawer().getByRole('button', { name: 'Add to Lines to repeat' }).click();
     await hasFocus('#argument_lines_0');
+    expect(await drawer().locator('.form .err').getByText('Must be text.').count()).toBe(0);
     await page.keyboard.type('thanks');
     expect(await json()).toMatchObject({ lines: ['thanks'] });
     await page.keyboard.press('Escape');

@@ -80,8 +80,11 @@ describe('the search box', () => {
     await main().getByText(ids.traced).first().waitFor();
   });
 
-  it('opens the only match of an id when Enter is pressed before the relay has answered', async () => {
-    await search(ids.done.slice(-8));
+  it.each([
+    ['the end of an id', (id: string) => id.slice(-8)],
+    ['a whole id', (id: string) => id],
+  ])('opens the only match of %s when Enter is pressed before the relay has answered', async (_, partOf) => {
+    await search(partOf(ids.done));
     await page.keyboard.press('Enter');
     await main().getByRole('heading', { name: 'notes.add' }).waitFor();
     await main().getByText(ids.done).first().waitFor();
@@ -211,6 +214,19 @@ describe('the list of calls', () => {
     const why = main().locator('.two-lines .why span').first();
     expect(await why.getAttribute('title')).toBe(await why.innerText());
   });
+});
+
+it('the task of a context leads to its call', async () => {
+  bench.runtime.reportContexts([{ contextId: 'tab-1', ownership: 'worker', status: 'active', taskId: ids.runs }]);
+  const task = main().getByRole('link', { name: ids.runs.slice(-8) });
+  await goTo(page, 'places');
+  const refreshed = async (): Promise<number> => {
+    await main().getByRole('button', { name: 'Refresh' }).click();
+    return task.count();
+  };
+  await expect.poll(refreshed, { timeout: 15_000 }).toBe(1);
+  await task.click();
+  await main().getByRole('heading', { name: 'notes.wait' }).waitFor();
 });
 
 it('who waits, and who called: two acts from any page', async () => {

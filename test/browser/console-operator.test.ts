@@ -247,6 +247,17 @@ describe('axe finds no fault, in either theme,', () => {
   });
 });
 
+it('an answer that does not come is told once', async () => {
+  page = await fresh('users');
+  await main().getByText('alice').first().waitFor();
+  await page.route('**/graphql', (route) => route.abort());
+  await main().getByRole('button', { name: 'Refresh' }).click();
+  const notice = main().locator('.notice-error');
+  await notice.waitFor();
+  const text = await notice.locator('p').innerText();
+  expect(text).toMatch(/^The relay does not answer\. unreachable\. What is shown is as of \d\d:\d\d:\d\d UTC\.$/);
+});
+
 // This test is the last one, because a drained node admits nothing more.
 it('a drain of the only node says that the service stops, asks why, and is then seen everywhere', async () => {
   page = await fresh('nodes');

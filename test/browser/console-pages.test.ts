@@ -166,8 +166,12 @@ it.each([
   ['clients', 'Clients', 'Next 40'],
   ['clients?user=shop', 'Clients', 'Next 40'],
 ])('%s reads and shows one page of a longer list', async (path, heading, next) => {
-  const answers: Promise<number>[] = [];
-  const count = async (response: Response): Promise<number> => (await response.text()).split('"clientId"').length - 1;
+  const answers: Promise<number | null>[] = [];
+  // The page may give up a request for a newer one, whose answer it shows.
+  const count = async (response: Response): Promise<number | null> => {
+    const text = await response.text().catch(() => null);
+    return text === null ? null : text.split('"clientId"').length - 1;
+  };
   const keep = (response: Response): void => {
     if (operationsOf(response.request()).includes(heading)) answers.push(count(response));
   };
@@ -178,7 +182,8 @@ it.each([
   await page.getByRole('link', { name: next }).waitFor();
   expect(await page.locator('tbody tr').count()).toBe(40);
   page.off('response', keep);
-  expect(new Set(await Promise.all(answers))).toEqual(new Set([40]));
+  const counts = (await Promise.all(answers)).filter((found) => found !== null);
+  expect(new Set(counts)).toEqual(new Set([40]));
 });
 
 it('the page needs no token, allows no inline code, and its files are kept by the browser', async () => {

@@ -172,6 +172,29 @@ describe('the place of the reader', () => {
   });
 });
 
+it('the search box has the same place on every page', async () => {
+  const places = new Set<number | undefined>();
+  for (const name of ['Overview', 'Calls', 'Capacity', 'Nodes', 'Audit']) {
+    await page.locator('.rail').getByText(name, { exact: true }).click();
+    await main().getByRole('heading', { level: 1, name, exact: true }).waitFor();
+    places.add((await page.locator('.goto').boundingBox())?.x);
+  }
+  expect(places.size).toBe(1);
+});
+
+it('the page of a user has its calls, and the id of the user in no row', async () => {
+  await goTo(page, 'users/shop');
+  const calls = main().getByRole('table', { name: 'Calls to the clients of this user' });
+  await calls.getByRole('link', { name: 'sum.show' }).first().waitFor();
+  await main()
+    .getByRole('table', { name: 'Clients of this user' })
+    .getByRole('link', { name: 'till-1', exact: true })
+    .waitFor();
+  expect(await main().locator('tbody .who-of').count()).toBe(0);
+  await main().getByRole('link', { name: 'All calls' }).click();
+  await main().getByRole('button', { name: 'Remove user shop' }).waitFor();
+});
+
 describe('a row', () => {
   it('opens its page by a click beside its links, in a tab of its own with Ctrl', async () => {
     await goTo(page, 'clients?user=alice');

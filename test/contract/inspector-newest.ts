@@ -193,6 +193,7 @@ export function newestContract(name: string, make: MakeBench): void {
     });
 
     it('end a page early after too many other rows, report that, and continue', async () => {
+      for (const id of ['bob1', 'bob2', 'bob3']) await admit(id, { ...BOB, scopeId: 'bob' });
       await admit('wanted', { action: 'rare' });
       const many = Array.from({ length: SCAN_BUDGET }, (_, i) => i);
       for (let at = 0; at < many.length; at += 500)
@@ -210,6 +211,11 @@ export function newestContract(name: string, make: MakeBench): void {
         false,
         null,
       ]);
+      // The few commands of a user or client are found behind any number of others.
+      for (const filter of [{ userId: 'bob' }, BOB])
+        for (const size of [1, 2, 5]) expect(await listed(filter, size)).toEqual(['bob3', 'bob2', 'bob1']);
+      const some = await page(BOB, 2, null);
+      expect([some.rows.length, some.cut ?? false]).toEqual([2, false]);
       const whole = await page({}, 5, null);
       expect([whole.rows.length, whole.cut ?? false]).toEqual([5, false]);
       const most = await page({}, SCAN_BUDGET, null);

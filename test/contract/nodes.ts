@@ -29,14 +29,8 @@ export function nodeContract(name: string, make: MakeBench): void {
     it('delivers rows in the order posted, each once, and none after the node left', async () => {
       const node = await openNode(bench);
       for (let i = 0; i < 5; i++)
-        expect(await bench.backend.nodes.post('n1', { kind: 'ended', key: keyFor(`c${i}`) })).toBe(true);
-      expect((await node.take()).map((row) => row.kind === 'ended' && row.key.commandId)).toEqual([
-        'c0',
-        'c1',
-        'c2',
-        'c3',
-        'c4',
-      ]);
+        expect(await bench.backend.nodes.post('n1', { kind: 'drain', withinMs: i })).toBe(true);
+      expect((await node.take()).map((row) => row.kind === 'drain' && row.withinMs)).toEqual([0, 1, 2, 3, 4]);
       node.detach();
       expect(await bench.backend.nodes.post('n1', { kind: 'drain', withinMs: 1 })).toBe(false);
       expect(await node.take()).toEqual([]);

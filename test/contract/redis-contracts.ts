@@ -40,7 +40,7 @@ export async function sharesBench(make: MakeRedisBench, options: RedisBenchOptio
   return {
     ...bench,
     async used(share) {
-      while ((await bench.store.act(0, 'commands-sweep', [100])) === 1);
+      await bench.sweep();
       return (await bench.backend.sharesInUse?.())?.get(share) ?? NaN;
     },
   };

@@ -232,8 +232,7 @@ describe('the audit of a namespace', () => {
     expect(await bench.audit()).toEqual([]);
     await bench.advance(8 * 24 * 3_600_000);
     expect(await bench.audit()).toEqual([]);
-    await bench.store.act(0, 'commands-sweep', [100]);
-    await bench.store.act(0, 'history-sweep', [7 * 24 * 3_600_000, 100]);
+    await bench.sweep();
     expect(await bench.audit()).toEqual([]);
   });
 

@@ -109,6 +109,38 @@ describe('an identical call', () => {
   });
 });
 
+describe('an identical call after the record of the earlier one was reduced', () => {
+  it('gets no answer twice, and runs again only if that does no harm', async () => {
+    const bound = { guarantee: 1, total: 1 };
+    await using relay = await testCore({ shares: createShares({ ended_records: bound }) });
+    const client = await connect(relay.core, alice);
+    const first = await call(relay);
+    await complete(client, first);
+    await answered(relay, first);
+    await complete(client, await call(relay, { params: trustJson('{"c":3}') }));
+    const earlier = { commandId: first, command: null, mark: { outcome: 'completed' } };
+    expect(await decide(relay)).toMatchObject({ kind: 'attach', commandId: first, earlier });
+    expect(await decide(relay, { harmless: true })).toMatchObject({ kind: 'new' });
+    expect(await decide(relay, { repeatOf: first })).toMatchObject({ kind: 'new' });
+  });
+});
+
+describe('the id of a repeatable call', () => {
+  it('is refused from callers that are no agents', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    const { commandId } = (await decide(relay)) as { commandId: string };
+    const asked = { ...CALL, commandId, waitFor: 'admitted' } as const;
+    await expect(relay.core.rpc.invoke(alice, asked)).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringContaining('reserved'),
+    });
+    expect(client.sent).toEqual([]);
+    await call(relay);
+    expect(client.sent).toHaveLength(1);
+  });
+});
+
 describe('after an unknown outcome', () => {
   const unknown = async (relay: TestCore, over: Over = {}): Promise<string> => {
     const commandId = await call(relay, over);

@@ -70,8 +70,11 @@ describe('a relay in direct mode', () => {
 });
 
 describe('a trial', () => {
-  it('loads the package of the MCP server with the first request of an agent', async () => {
-    const { url, userToken, has } = await start();
+  it('loads what serves agents, and the package of the MCP server, with the first request of an agent', async () => {
+    const { url, userToken, loaded, has } = await start();
+    const own = (): readonly string[] => [
+      ...new Set(loaded.flatMap((line) => /\/src\/mcp\/([\w-]+)\.ts/.exec(line)?.[1] ?? [])),
+    ];
     const asked = (token: string | null) =>
       ask(`${url}/mcp`, {
         method: 'POST',
@@ -81,8 +84,10 @@ describe('a trial', () => {
       });
     expect((await asked(null)).status).toBe(401);
     expect(has('@modelcontextprotocol/server')).toBe(false);
+    expect(own()).toEqual(['handler']);
     expect((await asked(userToken)).text).toContain('list_clients');
     expect(has('@modelcontextprotocol/server')).toBe(true);
+    expect(own().toSorted()).toEqual(['builtin-tools', 'calls', 'handler', 'results', 'server', 'tools']);
   }, 60_000);
 });
 

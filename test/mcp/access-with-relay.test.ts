@@ -190,11 +190,11 @@ describe('authorization', () => {
     const url = await relay.listen();
     const refused = await post({ url, token: null }, { method: 'tools/list' });
     const metadata = `${url}/.well-known/oauth-protected-resource/mcp`;
-    expect(refused.headers['www-authenticate']).toBe(`Bearer resource_metadata="${metadata}", scope="invoke"`);
+    expect(refused.headers['www-authenticate']).toBe(`Bearer resource_metadata="${metadata}", scope="mcp"`);
     expect(await (await fetch(metadata)).json()).toEqual({
       resource: `${url}/mcp`,
       authorization_servers: ['https://id.example'],
-      scopes_supported: ['invoke'],
+      scopes_supported: ['mcp'],
       bearer_methods_supported: ['header'],
       resource_name: 'callboard',
     });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import * as sdk from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { rawJson, type Runtime } from '../../src/clients/runtime/index.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createAgentServers } from '../../src/mcp/server.ts';
@@ -120,6 +120,20 @@ describe.each(Object.keys(WAYS))('an agent %s', (way) => {
       expect(textOf(await agent.call('call_action', {}))).toMatch(/^invalid_argument: action/);
     });
   });
+});
+
+it.each([
+  ['tools/list', (agent: Agent) => agent.list()],
+  ['a tool of an action', (agent: Agent) => agent.call('lamp_set', { level: 1 })],
+  ['call_action', (agent: Agent) => agent.call('call_action', { action: 'lamp.nothing' })],
+  ['find_actions', (agent: Agent) => agent.call('find_actions')],
+])('%s reads the clients of the user once', async (_, request) => {
+  await using relay = await startRealRelay({ mcp: 'on' });
+  await using _desk = await connectClient(relay, lamp);
+  await using agent = await overHttp('SDK 2 at 2026-07-28', await at(relay));
+  const lists = vi.spyOn(relay.callboard.core.connections, 'list');
+  await request(agent);
+  expect(lists).toHaveBeenCalledTimes(1);
 });
 
 describe('with several clients that offer an action', () => {

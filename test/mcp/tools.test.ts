@@ -5,18 +5,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ActionAdvertisement } from '../../src/core/connections/connection.ts';
 import { trustJson } from '../../src/core/json.ts';
-import { BUILTIN_NAMES } from '../../src/mcp/builtin-tools.ts';
 import {
-  Catalog,
-  DESCRIPTION_CHARS,
-  NAMES_PER_USER,
-  NAME_CHARS,
-  REMEMBERED_MS,
-  clientText,
-  splitArguments,
-  type ActionTool,
-  type Offer,
-} from '../../src/mcp/tools.ts';
+  AGENT_DESCRIPTION_CHARS,
+  AGENT_TOOLS,
+  AGENT_TOOL_KEPT_MS,
+  AGENT_TOOL_NAME_CHARS,
+} from '../../src/core/limits.ts';
+import { BUILTIN_NAMES } from '../../src/mcp/builtin-tools.ts';
+import { Catalog, clientText, splitArguments, type ActionTool, type Offer } from '../../src/mcp/tools.ts';
 
 const NOTHING = {
   summary: null,
@@ -69,13 +65,13 @@ describe('the name of a tool', () => {
   it('fits each host, is unique and finds its action, whatever 300 actions are called', () => {
     const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/);
     fc.assert(
-      fc.property(fc.uniqueArray(name, { maxLength: NAMES_PER_USER }), (actions) => {
+      fc.property(fc.uniqueArray(name, { maxLength: AGENT_TOOLS }), (actions) => {
         const tools = toolsOf(actions.map((action) => offer(action)));
         expect(tools.map(({ action }) => action).sort()).toEqual([...actions].sort());
         const names = tools.map(({ tool }) => tool.name);
         expect(new Set([...names, ...BUILTIN_NAMES]).size).toBe(names.length + BUILTIN_NAMES.size);
         for (const one of names) expect(one).toMatch(/^[A-Za-z0-9_]+$/);
-        expect(Math.max(0, ...names.map(({ length }) => length))).toBeLessThanOrEqual(NAME_CHARS);
+        expect(Math.max(0, ...names.map(({ length }) => length))).toBeLessThanOrEqual(AGENT_TOOL_NAME_CHARS);
         expect(names).toEqual([...names].sort());
       }),
       { numRuns: 30 },
@@ -119,7 +115,7 @@ describe('the schema of a tool', () => {
 
   it('moves a schema whose root combines others into `params`', () => {
     const { tool, placing } = toolOf({ oneOf: [{ required: ['a'] }, { required: ['b'] }] });
-    expect(tool.inputSchema).toMatchObject({ type: 'object', required: ['params'] });
+    expect(tool.inputSchema).toMatchObject({ type: 'object', required: ['params'], additionalProperties: false });
     expect(tool.inputSchema['oneOf']).toBeUndefined();
     const split = splitArguments(trustJson('{"params":{"a":1},"client":"desk"}'), placing);
     expect(split).toEqual({ params: '{"a":1}', own: { client: '"desk"' } });
@@ -156,7 +152,7 @@ describe('what a client says of its actions', () => {
     const { tool } = toolOf({ type: 'object' }, { summary: says });
     expect(tool.description.startsWith('From the client "desk": Lights')).toBe(true);
     expect(tool.description).not.toMatch(/[\n\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e0fff}]/u);
-    expect(tool.description.length).toBeLessThanOrEqual(DESCRIPTION_CHARS);
+    expect(tool.description.length).toBeLessThanOrEqual(AGENT_DESCRIPTION_CHARS);
     expect(tool.title).toBe('lamp.set');
   });
 
@@ -200,17 +196,17 @@ describe('the list of tools', () => {
   it('forgets an action an hour after its last client went', () => {
     const catalog = new Catalog();
     toolsOf([offer('lamp.set')], catalog, 0);
-    expect(toolsOf([], catalog, REMEMBERED_MS - 1)).toHaveLength(1);
-    expect(toolsOf([], catalog, REMEMBERED_MS)).toHaveLength(0);
+    expect(toolsOf([], catalog, AGENT_TOOL_KEPT_MS - 1)).toHaveLength(1);
+    expect(toolsOf([], catalog, AGENT_TOOL_KEPT_MS)).toHaveLength(0);
   });
 
   it('has a bounded number of names, and gives up one that nobody advertises for one that somebody does', () => {
     const catalog = new Catalog();
-    const names = (from: number) => Array.from({ length: NAMES_PER_USER }, (_, i) => offer(`action.${from + i}`));
+    const names = (from: number) => Array.from({ length: AGENT_TOOLS }, (_, i) => offer(`action.${from + i}`));
     toolsOf(names(0), catalog, 0);
-    expect(toolsOf([...names(0), offer('zz.new')], catalog, 1)).toHaveLength(NAMES_PER_USER);
+    expect(toolsOf([...names(0), offer('zz.new')], catalog, 1)).toHaveLength(AGENT_TOOLS);
     const after = toolsOf([...names(0).slice(1), offer('zz.new')], catalog, 2);
-    expect(after).toHaveLength(NAMES_PER_USER);
+    expect(after).toHaveLength(AGENT_TOOLS);
     expect(after.map(({ action }) => action)).toContain('zz.new');
     expect(after.map(({ action }) => action)).not.toContain('action.0');
   });

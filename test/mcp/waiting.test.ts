@@ -2,10 +2,12 @@
 import { Agent as HttpAgent } from 'node:http';
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { HUNG_UP_MS, WAIT_MS } from '../../src/mcp/calls.ts';
-import { DELIVERED_MS } from '../../src/mcp/handler.ts';
+import { AGENT_ARRIVED_MS, AGENT_HUNG_UP_MS, AGENT_WAIT_MS } from '../../src/core/limits.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from '../relay/kit/test-relay.ts';
+import type { ToolResult } from '../../src/mcp/results.ts';
 import { callTool, textOf, type RawAnswer, type RawMessage } from './kit/agents.ts';
+
+const OPERATOR = { kind: 'admin', name: 'test', expiresAt: null } as const;
 
 type Args = Readonly<Record<string, unknown>>;
 
@@ -62,7 +64,7 @@ describe('a call of an agent', () => {
     const { command_id } = await tab.next('command');
     tab.send({ type: 'ack', command_id });
     await tab.sync();
-    await keepAlive(relay, tab, WAIT_MS);
+    await keepAlive(relay, tab, AGENT_WAIT_MS);
     const said = textOf((await answer).result);
     expect(said).toMatch(/^still_running: .*acknowledged/);
     expect(said).toContain(command_id);
@@ -114,7 +116,7 @@ describe('when an agent hangs up', () => {
     await using at = await start();
     const { relay, tab, call } = at;
     await hangUp(at, true);
-    await advance(relay, HUNG_UP_MS - 1_000);
+    await advance(relay, AGENT_HUNG_UP_MS - 1_000);
     expect(tab.seen('cancel')).toHaveLength(0);
     await advance(relay, 1_000);
     await tab.next('cancel');
@@ -133,7 +135,7 @@ describe('when an agent hangs up', () => {
     await hangUp(at, true);
     const twin = call({ n: 1 });
     await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 1);
-    await advance(relay, HUNG_UP_MS + 1_000);
+    await advance(relay, AGENT_HUNG_UP_MS + 1_000);
     await tab.sync();
     expect(tab.seen('cancel')).toHaveLength(0);
     const { command_id } = tab.seen('command')[0]!;
@@ -159,11 +161,11 @@ describe('an answer', () => {
   it('counts as delivered after ten seconds, and the next identical call runs again', async () => {
     await using at = await start();
     expect((await complete(at)).ran).toBe(1);
-    await advance(at.relay, DELIVERED_MS - 1_000);
+    await advance(at.relay, AGENT_ARRIVED_MS - 1_000);
     const twin = await complete(at);
     expect(twin.ran).toBe(0);
     expect(twin.result.structuredContent).toEqual({ run: 1 });
-    await advance(at.relay, DELIVERED_MS);
+    await advance(at.relay, AGENT_ARRIVED_MS);
     const again = await complete(at);
     expect(again.ran).toBe(1);
     expect(again.result.structuredContent).toEqual({ run: 2 });
@@ -184,7 +186,7 @@ describe('an answer', () => {
     expect((await complete(at, { agent })).ran).toBe(1);
     const [socket] = sockets;
     socket?.resetAndDestroy();
-    await advance(at.relay, 2 * DELIVERED_MS);
+    await advance(at.relay, 2 * AGENT_ARRIVED_MS);
     expect((await complete(at)).ran).toBe(0);
     agent.destroy();
   });
@@ -199,9 +201,26 @@ describe('an answer', () => {
     const { nodes } = (await at.relay.data('{ commands { nodes { commandId } } }'))['commands'];
     const cancelled = await at.call({ command_id: nodes[0].commandId }, {}, 'cancel_command');
     expect(cancelled.result.structuredContent).toMatchObject({ state: 'too_late', outcome: 'completed' });
-    await advance(at.relay, 2 * DELIVERED_MS);
+    await advance(at.relay, 2 * AGENT_ARRIVED_MS);
     expect((await complete(at)).ran).toBe(0);
     agent.destroy();
+  });
+
+  it('is noted in the record of its command, unless the caller chose the id', async () => {
+    await using at = await start();
+    const records = async (...results: readonly ToolResult[]) =>
+      Promise.all(
+        results.map(async ({ _meta: meta }) => {
+          const { command_id: commandId } = meta?.['callboard/command'] as { command_id: string };
+          return at.relay.callboard.core.delivery.status(OPERATOR, { userId: 'alice', clientId: 'tab', commandId });
+        }),
+      );
+    const keyed = await complete(at, { meta: { 'callboard/idempotencyKey': 'order-1' } });
+    const plain = await complete(at);
+    await advance(at.relay, AGENT_ARRIVED_MS);
+    await until(async () => (await records(plain.result))[0]?.answeredAt !== undefined);
+    expect((await records(keyed.result))[0]).toMatchObject({ commandId: 'order-1', outcome: 'completed' });
+    expect((await records(keyed.result))[0]).not.toHaveProperty('answeredAt');
   });
 
   it('has no effect on a call with a key of its own, which names its command', async () => {
@@ -215,5 +234,25 @@ describe('an answer', () => {
     ].nodes;
     expect(command.commandId).toBe('order-1');
     expect(textOf((await withKey('not an id')).result)).toMatch(/^invalid_argument/);
+  });
+});
+
+describe('an id that begins with `mcp-`', () => {
+  it('is refused as an idempotency key, and from callers of every other interface', async () => {
+    await using at = await start();
+    const { relay, tab, call } = at;
+    const keyed = await call({ n: 1 }, { meta: { 'callboard/idempotencyKey': 'mcp-1' } });
+    expect(textOf(keyed.result)).toMatch(/^invalid_argument: callboard\/idempotencyKey: [^]*Nothing ran\./);
+    const posted = await relay.post('/connections/alice/tab/actions/open', { command_id: 'mcp-1' });
+    expect([posted.status, posted.text]).toEqual([400, expect.stringContaining('are reserved')]);
+    const input = '{ userId: "alice", clientId: "tab", action: "open", commandId: "mcp-1" }';
+    const mutation = `mutation { invokeAction(input: ${input}) { __typename ... on Refusal { code } } }`;
+    const asked = await relay.graphql(mutation, { requester: 'alice' });
+    expect(asked.text).toContain('invalid_argument');
+    const caller = await relay.caller('alice');
+    caller.send({ type: 'invoke', ref: 'r', client_id: 'tab', action: 'open', command_id: 'mcp-1' }, {});
+    expect(await caller.next('refused')).toMatchObject({ code: 'invalid_argument', ref: 'r' });
+    await tab.sync();
+    expect(commandsOf(tab)).toBe(0);
   });
 });

@@ -12,13 +12,14 @@ import {
   type DeliveryInspector,
   type ReservedScope,
 } from '../../core/commands/stores.ts';
-import { DELIVERY_SAMPLE, SCOPE_HOLDERS } from '../../core/limits.ts';
+import { DELIVERY_SAMPLE, OWN_COMMANDS, SCOPE_HOLDERS } from '../../core/limits.ts';
 import {
   SCAN_BUDGET,
   scanSorted,
   sortable,
   type ObservedSource,
   type PageRequest,
+  type Position,
   type Scan,
 } from '../../core/page.ts';
 import { commandKeyText as keyText, keyOf, type ClientKey } from '../../core/ids.ts';
@@ -72,7 +73,8 @@ export function createMemoryInspector({ clock, ledger, peek }: InspectorParts): 
     },
     list(filter, page) {
       const matches = matching(filter, peek);
-      const scan = page.order === 'newest' ? newest(ledger, page, matches) : byKey(ledger, filter, page, matches);
+      const scan =
+        page.order === 'newest' ? newest(ledger, filter, page, matches) : byKey(ledger, filter, page, matches);
       return { ...scan, gaps: gaps(filter) };
     },
   };
@@ -113,8 +115,42 @@ function byKey(ledger: Ledger, filter: DeliveryFilter, page: PageRequest, matche
   return scanSorted(commands, page, ({ userId, clientId, commandId }) => [userId, clientId, commandId], matches);
 }
 
-/** Reads commands, newest admission first. The position of a command is its number in the order of admission. */
-function newest(ledger: Ledger, page: PageRequest, matches: Matches): Scan<Command> {
+/**
+ * Reads commands, newest admission first: if there are at most OWN_COMMANDS of the user or client, these alone. The form
+ * of a position says in which of the two ways the page after it is read.
+ */
+function newest(ledger: Ledger, filter: DeliveryFilter, page: PageRequest, matches: Matches): Scan<Command> {
+  if (filter.userId === null || page.after?.length === 1) return newestOfAll(ledger, page, matches);
+  const most = page.after === null ? OWN_COMMANDS : SCAN_BUDGET;
+  const own = ledger
+    .inOrder(filter, null)
+    .take(most + 1)
+    .map(({ command }) => command)
+    .toArray();
+  if (own.length > most && page.after === null) return newestOfAll(ledger, page, matches);
+  const later = own.filter((command) => isLater(placeOf(command), page.after)).sort(byAdmission);
+  const scan = scanSorted(later, page, placeOf, matches);
+  return own.length > most ? { ...scan, cut: true } : scan;
+}
+
+/** Returns the position of a command among those of its user. */
+const placeOf = ({ admittedAt, clientId, commandId }: Command): Position => [sortable(admittedAt), clientId, commandId];
+
+/** Whether a position follows another one in the order of the newest commands of a user. Null: the beginning. */
+function isLater(place: Position, after: Position | null): boolean {
+  const at = after === null ? -1 : place.findIndex((part, i) => part !== after[i]);
+  return after === null || (at >= 0 && (place[at] ?? '') < (after[at] ?? ''));
+}
+
+function byAdmission(one: Command, other: Command): number {
+  return isLater(placeOf(one), placeOf(other)) ? 1 : -1;
+}
+
+/**
+ * Reads the commands of all users, newest admission first. The position of a command is its number in the order of
+ * admission.
+ */
+function newestOfAll(ledger: Ledger, page: PageRequest, matches: Matches): Scan<Command> {
   const after = page.after === null ? null : parseInt(page.after[0] ?? '', 36);
   const placed = ledger.newestFirst(after).map(({ item, place }) => ({ command: item.command, place }));
   const scan = scanSorted(

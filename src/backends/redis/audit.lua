@@ -1,36 +1,21 @@
 -- The audit of administrators' acts: a chain of rows in which each one has the digest of the one before.
 
 -- library: lib-audit
--- How the audit is stored, and the functions that its acts share. A namespace has one chain of rows, in its first
+-- How the audit is stored, and the functions of its act. All else reads the keys. A namespace has one chain of rows, in its first
 -- partition. Each entry of the STREAM `audit` is a row, and its id is the row's number. Its fields: `l` the stored
 -- line, `a` the time, `u` the hash of the user that an act concerns, or ''. The HASH `audithead` has the number and the
 -- MAC of the newest row. Three ZSETs index the rows: `auditacts` has the numbers of all acts, `auditof` those of one
 -- user's acts, and `auditends` the outcome of each act.
 
--- Returns the number and the MAC of the newest row.
-lib.audit_head = function()
-  local head = call('HMGET', key('audithead'), 'seq', 'mac')
-  return head[1] or '0', head[2] or ''
-end
-
--- Reads an entry of the stream. Returns its number, its line, its time and the hash of its user.
+-- Reads an entry of the stream. Returns its number, its time and the hash of its user.
 lib.audit_entry = function(entry)
-  local fields = entry[2]
-  return string.match(entry[1], '^%d+'), fields[2], fields[4], fields[6]
-end
-
--- Returns the line of the row with this number; false if the row was removed.
-lib.audit_line = function(seq)
-  local entry = call('XRANGE', key('audit'), seq .. '-0', seq .. '-0')[1]
-  if not entry then return false end
-  local _, line = lib.audit_entry(entry)
-  return line
+  return string.match(entry[1], '^%d+'), entry[2][4], entry[2][6]
 end
 
 -- Removes every row up to a number, from the indexes too.
 lib.audit_drop = function(through)
   for _, entry in ipairs(call('XRANGE', key('audit'), '-', through .. '-0')) do
-    local seq, _, _, user = lib.audit_entry(entry)
+    local seq, _, user = lib.audit_entry(entry)
     if user ~= '' then call('ZREM', key('auditof', user), seq) end
   end
   call('XTRIM', key('audit'), 'MINID', text(tonumber(through) + 1) .. '-0')
@@ -63,7 +48,8 @@ end
 -- class: grow
 -- needs: lib-audit
 acts['audit-append'] = function(a)
-  local seq, mac = lib.audit_head()
+  local head = call('HMGET', key('audithead'), 'seq', 'mac')
+  local seq, mac = head[1] or '0', head[2] or ''
   if mac ~= a[1] or tonumber(seq) + 1 ~= tonumber(a[2]) then return { 'moved', seq, mac } end
   local refused = given(a[10]) and lib.audit_limited(key('auditrate', a[10]), tonumber(a[11]), tonumber(a[12]), a[2])
   if refused then return refused end
@@ -75,48 +61,6 @@ acts['audit-append'] = function(a)
     if a[7] ~= '' then call('ZADD', key('auditof', a[7]), a[2], a[2]) end
   end
   if given(a[8]) then call('ZADD', key('auditends'), a[8], a[8] .. ':' .. a[2]) end
-  local first, _, at = lib.audit_entry(call('XRANGE', key('audit'), '-', '+', 'COUNT', 1)[1])
+  local first, at = lib.audit_entry(call('XRANGE', key('audit'), '-', '+', 'COUNT', 1)[1])
   return { 'appended', text(tonumber(a[2]) - tonumber(first) + 1), first, at }
-end
-
--- act: head
--- Reads the number and the MAC of the audit's newest row. Returns {number, MAC}.
--- class: allow_oom
--- needs: lib-audit
-acts['audit-head'] = function()
-  return { lib.audit_head() }
-end
-
--- act: lines
--- Reads stored lines of the audit, oldest first. a: 1 the number before the first line; 2 the most lines. Returns the
--- lines.
--- class: allow_oom
--- needs: lib-audit
-acts['audit-lines'] = function(a)
-  local lines = {}
-  local from = text(tonumber(a[1]) + 1) .. '-0'
-  for i, entry in ipairs(call('XRANGE', key('audit'), from, '+', 'COUNT', a[2])) do
-    local _, line = lib.audit_entry(entry)
-    lines[i] = line
-  end
-  return lines
-end
-
--- act: list
--- Lists the rows of acts in the audit, newest first. a: 1 hash of the user that they concern, or '' for all; 2 only
--- rows before this number, or ''; 3 the most rows. Returns for each row its number, its line (false if the row was
--- removed), and the line of its outcome or false.
--- class: allow_oom
--- needs: lib-audit
-acts['audit-list'] = function(a)
-  local name = given(a[1]) and key('auditof', a[1]) or key('auditacts')
-  local from = given(a[2]) and '(' .. a[2] or '+inf'
-  local found = {}
-  for _, seq in ipairs(call('ZRANGE', name, from, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, a[3])) do
-    local ending = call('ZRANGEBYSCORE', key('auditends'), seq, seq)[1]
-    found[#found + 1] = seq
-    found[#found + 1] = lib.audit_line(seq)
-    found[#found + 1] = ending and lib.audit_line(string.match(ending, ':(%d+)$')) or false
-  end
-  return found
 end

@@ -5,32 +5,50 @@
 import type { AppendResult, AuditAppend, AuditStore, ListedAct } from '../../core/audit/audit-rows.ts';
 import type { RedisParts } from './parts.ts';
 import type { Store } from './store.ts';
-import { listOf, type Fields } from './types.ts';
+import { listOf, textOr, type Fields, type ReadCommand, type Reply } from './types.ts';
 
 const PARTITION = 0;
 
 export function createRedisAudit({ store }: Pick<RedisParts, 'store'>): AuditStore {
-  const act = async (name: string, args: Parameters<Store['act']>[2]): Promise<readonly Fields[]> =>
-    listOf(await store.act(PARTITION, name, args));
+  const rows = store.key(PARTITION, 'audit');
   return {
     async head() {
-      const [seq, mac] = await act('audit-head', []);
-      return { seq: Number(seq), mac: String(mac) };
+      const [head] = await store.read([['HMGET', store.key(PARTITION, 'audithead'), 'seq', 'mac']]);
+      const [seq, mac] = listOf(head);
+      return { seq: Number(seq ?? 0), mac: String(mac ?? '') };
     },
-    append: async (append) => resultOf(await act('audit-append', argsOf(store, append))),
+    append: async (append) => resultOf(listOf(await store.act(PARTITION, 'audit-append', argsOf(store, append)))),
     async list(userId, { before, first }) {
-      const flat = await act('audit-list', [userId === null ? null : store.hash(userId), before, first]);
-      const found: ListedAct[] = [];
-      for (let at = 0; at < flat.length; at += 3) {
-        const [seq, line, outcome] = flat.slice(at, at + 3);
+      const index =
+        userId === null ? store.key(PARTITION, 'auditacts') : store.key(PARTITION, 'auditof', store.hash(userId));
+      const from = before === null ? '+inf' : `(${before}`;
+      const [found] = await store.read([['ZRANGE', index, from, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, first]]);
+      const seqs = listOf(found).map(String);
+      const ends = await store.read(seqs.map((seq) => ['ZRANGEBYSCORE', store.key(PARTITION, 'auditends'), seq, seq]));
+      // The number of the outcome's row follows that of the act.
+      const outcomes = ends.map((end) => String(listOf(end)[0] ?? '').split(':')[1] ?? '0');
+      const lines = (await store.read([...seqs, ...outcomes].map((seq) => rowOf(rows, seq)))).map(lineOf);
+      return seqs.flatMap((seq, i): readonly ListedAct[] => {
         // There is no line if the index names a row that was removed.
-        if (typeof line !== 'string') continue;
-        found.push({ seq: Number(seq), act: line, outcome: typeof outcome === 'string' ? outcome : null });
-      }
-      return found;
+        const act = lines[i] ?? null;
+        return act === null ? [] : [{ seq: Number(seq), act, outcome: lines[seqs.length + i] ?? null }];
+      });
     },
-    lines: async (after, first) => (await act('audit-lines', [after, first])).map(String),
+    async lines(after, first) {
+      const [found] = await store.read([['XRANGE', rows, `${after + 1}-0`, '+', 'COUNT', first]]);
+      return listOf(found).map((entry) => lineOf([entry]) ?? '');
+    },
   };
+}
+
+function rowOf(rows: string, seq: string): ReadCommand {
+  return ['XRANGE', rows, `${seq}-0`, `${seq}-0`];
+}
+
+/** Returns the line of the first row in a reply to XRANGE (see lib-audit in audit.lua); null if there is none. */
+function lineOf(reply: Reply): string | null {
+  const [, fields] = listOf(listOf(reply)[0]);
+  return textOr(listOf(fields)[1]);
 }
 
 function argsOf(store: Store, { sealed, dropThrough, rate }: AuditAppend): Parameters<Store['act']>[2] {

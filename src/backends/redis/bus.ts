@@ -11,7 +11,7 @@ import { createListeners, type Listeners } from '../../core/live.ts';
 import { advertisedChars, revisionOf } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionOfId } from './sites.ts';
-import type { Store } from './store.ts';
+import { partitionsOf, type Store } from './store.ts';
 import { createProbe, Subscriber } from './subscriber.ts';
 
 const CONNECTIONS = 'connections';
@@ -43,6 +43,7 @@ type BusParts = RedisParts & { readonly read: (key: ClientKey) => Promise<Connec
 
 export function createRedisBus(parts: BusParts): RedisBus {
   const { store, log, system, connect } = parts;
+  const partitions = partitionsOf(store);
   const origin = randomUUID();
   const send = createSender(parts, origin);
   const commands = createCommandChannels(store);
@@ -62,7 +63,7 @@ export function createRedisBus(parts: BusParts): RedisBus {
   const watch = createWatch({ store, system, lapsed: (partition) => lookAgain(commands.inPartition(partition)) });
   const subscriber = new Subscriber({
     connect: () => connect('bus'),
-    fixed: Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'bus')),
+    fixed: partitions.map((partition) => store.key(partition, 'bus')),
     log,
     onMessage: createReceiver({ ...parts, origin, listeners, own: (topic) => probe.received(topic) }),
     onSubscribed(channels) {
@@ -88,13 +89,17 @@ export function createRedisBus(parts: BusParts): RedisBus {
   return {
     publish(topic, event) {
       listeners.deliver(topic, event);
-      const place = placeOf(store, topic, event);
-      if (place.kind === 'hint' && !store.watched(place.partition)) return;
+      const command = commandOf(topic);
+      // The hash in the name of a hint's channel is computed only if some node listens.
+      if (command && !store.watched(store.partitionOfUser(command.userId))) return;
+      const place: Place = command
+        ? placeOfCommand(store, command)
+        : { partition: partitionOf(store, topic, event), kind: 'bus', hash: null };
       // Delivered at most once: a listener that misses a hint reads the record again by itself.
       const sent = topic === CONNECTIONS ? lightEvent(store, event as ConnectionEvent) : event;
       send(place, topic, JSON.stringify(sent)).catch(() => undefined);
     },
-    hasSubscribers: () => true,
+    hasSubscribers: () => commands.size > 0 || partitions.some(store.watched),
     subscribe: (topic, listener, interrupted) => listeners.add(topic, listener, interrupted),
     async confirmed(command) {
       const channel = commands.channelOf(command);
@@ -229,6 +234,9 @@ function createCommandChannels(store: Store) {
     inPartition: (partition: number) => [...topics.values()].filter((one) => one.partition === partition),
     /** Returns the partitions of all commands that have a listener on this node. */
     partitions: () => new Set([...topics.values()].map(({ partition }) => partition)),
+    get size() {
+      return topics.size;
+    },
   };
 }
 
@@ -294,13 +302,6 @@ type Place = { readonly partition: number; readonly kind: 'bus' | 'hint'; readon
 
 type CommandPlace = Place & { readonly hash: string };
 
-/** Chooses the channel for an event of this topic. The events of one user share a channel, so they arrive in order. */
-function placeOf(store: Store, topic: string, event: unknown): Place {
-  const command = commandOf(topic);
-  if (command) return placeOfCommand(store, command);
-  return { partition: partitionOf(store, topic, event), kind: 'bus', hash: null };
-}
-
 function placeOfCommand(store: Store, { userId, clientId, commandId }: CommandKey): CommandPlace {
   return { partition: store.partitionOfUser(userId), kind: 'hint', hash: store.hash(userId, clientId, commandId) };
 }
@@ -313,8 +314,8 @@ function commandOf(topic: string): CommandKey | null {
 }
 
 /**
- * Chooses the partition on whose channel an event is published. If an id names no partition, any channel can be used,
- * because every node subscribes to all of them.
+ * Chooses the partition on whose channel an event is published. The events of one user share a channel, so they arrive
+ * in order. If an id names no partition, any channel can be used, because every node subscribes to all of them.
  */
 function partitionOf(store: Store, topic: string, event: unknown): number {
   if (topic.startsWith(EVENTS)) return store.partitionOfUser((event as CommandEvent).command.userId);

@@ -58,58 +58,15 @@ lib.due_find = function(limit)
   return found.list, #scopes == budget and #found.list < limit
 end
 
--- Counts the commands that were never queued and are past their connect deadline, but not past their deadline.
-lib.due_count_unconnected = function()
-  local count = 0
-  for _, member in ipairs(call('ZRANGEBYSCORE', key('connectdue'), '-inf', text(now))) do
-    if tonumber(string.sub(member, 1, 13)) > now then count = count + 1 end
-  end
-  return count
-end
-
--- library: lib-ended
--- Stores and reads ended commands. Their records and results are in keys by user and span of time (see lib-spans).
--- A span of records is half as long as the idempotency window. Each record says when it is forgotten. After
--- that time it is ignored, although it stays in Redis until its span is removed.
--- needs: lib-spans
-
--- Counts the ended commands whose records are not forgotten yet. The count is exact to the second.
-lib.ended_count = function()
-  local flat, count, second = call('HGETALL', key('endedcount')), 0, math.floor(now / 1000)
-  for i = 1, #flat, 2 do
-    if tonumber(flat[i]) > second then count = count + tonumber(flat[i + 1]) end
-  end
-  return count
-end
-
--- Removes the counts of records that were to be forgotten in past seconds.
-lib.ended_sweep_counts = function()
-  local second, swept = math.floor(now / 1000), tonumber(call('HGET', KEYS[1], 'counted') or 0)
-  if swept >= second then return end
-  if call('EXISTS', key('endedcount')) == 1 then
-    local past = {}
-    for _, field in ipairs(call('HKEYS', key('endedcount'))) do
-      if tonumber(field) <= second then past[#past + 1] = field end
-    end
-    for i = 1, #past, 1000 do call('HDEL', key('endedcount'), unpack(past, i, math.min(#past, i + 999))) end
-  end
-  call('HSET', KEYS[1], 'counted', text(second))
-end
-
--- Removes at most `limit` spans whose time is over. Returns true if there are more.
-lib.ended_sweep = function(limit)
-  lib.ended_sweep_counts()
-  return lib.spans_sweep(limit)
-end
-
 -- library: lib-spans
 -- Spans of time. The records, names and results of a user's commands are in keys. Each key holds one span of time and
 -- is removed as a whole. `spans:<user's hash>` has the spans of a user, by when they are removed; `endedspans` has
 -- those of all users. The name of a span says what its key holds and when the span began: `<began>.<window>` records of
 -- commands that ended in it; `n<began>.<window>` names of commands that were admitted in it; `r<began>` results of
 -- commands that ended in it; `d<began>` the order of the marks of messages that were set in it. `window` is the
--- idempotency window of those records: records with different windows never share a span. A span of records has a
--- second key, `endorder`, with the order of its records (see lib-bounded).
+-- idempotency window of those records: records with different windows never share a span. A span of records is half as
+-- long as the window. Each record says when it is forgotten; after that time it is ignored, although it stays in Redis
+-- until its span is removed. A second key, `endorder`, has the order of its records (see lib-bounded).
 -- needs: lib-shares
 
 -- Reads the spans of a user, ordered by time of removal, the latest first. `ended`: a list of the spans of records;
@@ -123,24 +80,30 @@ lib.spans_of = function(uh)
   return spans
 end
 
--- Returns the key that holds a user's span. `spans_parts` has the parts of the names that this call has used.
-lib.spans_parts = {}
+-- Returns the key that holds a user's span.
 lib.spans_key = function(uh, name)
-  local of = lib.spans_parts[name]
-  if not of then
-    local letter = string.match(name, '^%l')
-    local kind = ({ n = 'names', r = 'results', d = 'markorder' })[letter] or 'ended'
-    of = { kind = kind, began = letter and string.sub(name, 2) or name }
-    lib.spans_parts[name] = of
-  end
-  return key(of.kind, uh, of.began)
+  local letter, began = string.match(name, '^(%l?)(.*)$')
+  return key(({ [''] = 'ended', n = 'names', r = 'results', d = 'markorder' })[letter], uh, began)
 end
 
--- Removes at most `limit` spans whose time is over. Returns true if there are more.
+-- Removes the counts of records that were to be forgotten in past seconds.
+lib.spans_sweep_counts = function()
+  local second, swept = math.floor(now / 1000), tonumber(call('HGET', KEYS[1], 'counted') or 0)
+  if swept >= second then return end
+  if call('EXISTS', key('endedcount')) == 1 then
+    local past = {}
+    for _, field in ipairs(call('HKEYS', key('endedcount'))) do
+      if tonumber(field) <= second then past[#past + 1] = field end
+    end
+    for i = 1, #past, 1000 do call('HDEL', key('endedcount'), unpack(past, i, math.min(#past, i + 999))) end
+  end
+  call('HSET', KEYS[1], 'counted', text(second))
+end
+
+-- Removes at most `limit` spans whose time is over.
 lib.spans_sweep = function(limit)
-  local over = call('ZRANGEBYSCORE', key('endedspans'), '-inf', text(now), 'LIMIT', 0, limit + 1)
-  for i = 1, math.min(limit, #over) do
-    local uh, name, userId = string.match(over[i], '^(%Z*)%z(%Z*)%z(.*)$')
+  for _, member in ipairs(call('ZRANGEBYSCORE', key('endedspans'), '-inf', text(now), 'LIMIT', 0, limit)) do
+    local uh, name, userId = string.match(member, '^(%Z*)%z(%Z*)%z(.*)$')
     local letter = string.match(name, '^%l?')
     call('UNLINK', lib.spans_key(uh, name))
     if letter == '' then
@@ -149,12 +112,11 @@ lib.spans_sweep = function(limit)
     end
     lib.shares_return(({ [''] = 'e', n = 'm', r = 'r', d = 'd' })[letter], uh, name)
     call('ZREM', key('spans', uh), name)
-    call('ZREM', key('endedspans'), over[i])
+    call('ZREM', key('endedspans'), member)
     if call('EXISTS', key('spans', uh)) == 0 then
       for _, index in ipairs(lib.spans_indexes) do call('ZREM', key(index), userId .. '\0' .. uh) end
     end
   end
-  return #over > limit
 end
 
 -- The indexes of users with a span.
@@ -282,8 +244,8 @@ end
 -- From now on, `count` marks of a user are given back with the span of their ends, and not with that of their names.
 lib.reduce_move = function(uh, names, ended, count)
   if not call('ZSCORE', key('spans', uh), names) then return end
-  lib.shares_add(joined(names, uh), -count)
-  lib.shares_add(joined('k' .. ended, uh), count)
+  lib.shares_add(names .. ':' .. uh, -count)
+  lib.shares_add('k' .. ended .. ':' .. uh, count)
 end
 
 -- Removes the result of an ended command, unless a row of a mailbox may still name it: then it goes with its span.
@@ -347,13 +309,9 @@ end
 
 lib.newest_hour = 3600000
 
--- Returns the start of the hour that a time (ms) is in, as text.
-lib.newest_of = function(at)
-  return text(at - at % lib.newest_hour)
-end
-
+-- Returns the key of the hour that a time (ms) is in.
 lib.newest_key = function(at)
-  return key('admitted', lib.newest_of(at))
+  return key('admitted', text(at - at % lib.newest_hour))
 end
 
 -- Says whether the bytes of a text come before those of another. Lua's own comparison depends on the server's locale.

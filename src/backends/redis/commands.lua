@@ -136,14 +136,6 @@ acts['commands-queue'] = function(a)
   return table.concat(listed)
 end
 
--- act: sweep
--- Removes spans whose time is over. a: 1 the most spans to remove. Returns 1 if there are more, else 0.
--- class: allow_oom
--- needs: lib-ended
-acts['commands-sweep'] = function(a)
-  return lib.ended_sweep(tonumber(a[1])) and 1 or 0
-end
-
 -- act: reduce
 -- Reduces the oldest records of ended commands to marks until their total is kept. Called after an end that exceeded
 -- it. a: 1 the guarantee of a user, 2 the total of this partition, 3 the idempotency window (ms), then fields of a

@@ -27,25 +27,15 @@ end
 -- would have after the report.
 lib.contexts_before = function(part)
   local held = 0
-  lib.contexts_slices(#part.ids, function(from, to)
-    local values = call('HMGET', part.name, unpack(part.ids, from, to))
-    for i, value in ipairs(values) do
-      part.before[part.ids[from + i - 1]] = value
-      if value then held = held + 1 end
-    end
-  end)
-  if part.snapshot then
-    part.size = #part.ids
-    return part
+  for _, ids in ipairs({ part.ids, part.snapshot and {} or part.removed }) do
+    lib.contexts_slices(#ids, function(from, to)
+      for i, value in ipairs(call('HMGET', part.name, unpack(ids, from, to))) do
+        part.before[ids[from + i - 1]] = value
+        if value then held = held + 1 end
+      end
+    end)
   end
-  lib.contexts_slices(#part.removed, function(from, to)
-    local values = call('HMGET', part.name, unpack(part.removed, from, to))
-    for i, value in ipairs(values) do
-      part.before[part.removed[from + i - 1]] = value
-      if value then held = held + 1 end
-    end
-  end)
-  part.size = call('HLEN', part.name) - held + #part.ids
+  part.size = part.snapshot and #part.ids or call('HLEN', part.name) - held + #part.ids
   return part
 end
 

@@ -1,33 +1,35 @@
 /** Core's DedupStore over Redis: reads how many received messages were new and how many were duplicates. */
 import type { DedupStore } from '../../core/dedup/dedup.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../core/limits.ts';
-import { listOf } from './types.ts';
+import type { RedisParts } from './parts.ts';
+import { listOf, type ReadCommand } from './types.ts';
 import type { Store } from './store.ts';
 
 /**
  * Creates Core's DedupStore over Redis. It only reads counters. The acts that ingest messages set the marks. The
  * counters are exact unless a mark was dropped early for lack of room.
  */
-export function createRedisDedup({ store }: { readonly store: Store }): DedupStore {
+export function createRedisDedup({ store, clock }: Pick<RedisParts, 'store' | 'clock'>): DedupStore {
   return {
     async stats(windowSeconds) {
       const buckets = Math.ceil((windowSeconds * 1000) / DEDUP_GRAIN_MS);
-      const counts = await Promise.all(
-        Array.from({ length: store.partitions }, (_, partition) => store.act(partition, 'dedup-stats', [buckets])),
-      );
-      const sum = (at: number): number => counts.reduce<number>((all, count) => all + Number(listOf(count)[at]), 0);
-      // As in memory: a duplicate may have looked unique until the dropped mark would have expired.
-      const isExact = counts.every((count) => {
-        const [droppedAt, now] = listOf(count).slice(3).map(Number);
-        const from = (Math.floor((now ?? 0) / DEDUP_GRAIN_MS) - buckets + 1) * DEDUP_GRAIN_MS;
-        return !droppedAt || droppedAt + DEDUP_TTL_MS < from;
-      });
+      const first = Math.floor(clock.now() / DEDUP_GRAIN_MS) - buckets + 1;
+      const read = await store.readAll((partition) => [
+        ['HGET', store.key(partition, 'meta'), 'forgot'],
+        ...Array.from({ length: buckets }, (_, i): ReadCommand => {
+          return ['HMGET', store.key(partition, 'seen', String(first + i)), 'unique', 'duplicates'];
+        }),
+      ]);
+      const counts = read.flatMap(([, ...counted]) => counted.map(listOf));
+      const sum = (at: number): number => counts.reduce((all, count) => all + Number(count[at] ?? 0), 0);
+      const [unique, duplicates] = [sum(0), sum(1)];
       return {
         windowSeconds,
-        seen: sum(0),
-        unique: sum(1),
-        duplicates: sum(2),
-        exact: isExact,
+        seen: unique + duplicates,
+        unique,
+        duplicates,
+        // As in memory: a duplicate may have looked unique until the dropped mark would have expired.
+        exact: read.every(([forgot]) => !forgot || Number(forgot) + DEDUP_TTL_MS < first * DEDUP_GRAIN_MS),
         grainSeconds: DEDUP_GRAIN_MS / 1000,
         // Redis does not count keys by kind.
         liveKeys: null,

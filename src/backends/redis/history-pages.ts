@@ -1,4 +1,5 @@
 /** Reads pages of the messages of a stream, or of a command, from Redis. */
+import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import {
   LINK_STREAM,
@@ -23,7 +24,7 @@ import {
   type RawBlock,
   type StreamName,
 } from './history-rows.ts';
-import { listOf, type ReadCommand, type Reply } from './types.ts';
+import { listOf, textOr, type ReadCommand, type Reply } from './types.ts';
 
 /** The most blocks that one read gets. A block has up to 64 rows, and up to 32 KiB if it has several. */
 const BATCH = 256;
@@ -41,8 +42,8 @@ const BATCH_BYTES = 1024 * 1024;
 const TURN_ROWS = 1024;
 
 /**
- * Creates the reads of the messages of a stream and of a command. A short act finds where the messages are, and plain
- * reads then get the entries, so that no script runs long for a large page.
+ * Creates the reads of the messages of a stream and of a command. All are plain reads, so that no script runs long for a
+ * large page.
  */
 export function createMessageReads(parts: HistoryParts): Pick<HistoryStore, 'messages' | 'ofCommand'> {
   return {
@@ -63,21 +64,26 @@ export function createMessageReads(parts: HistoryParts): Pick<HistoryStore, 'mes
 type Look = {
   readonly exists: boolean;
   readonly now: number;
-  readonly droppedAt: string | null;
+  /** The time of the newest row that was dropped to make room; 0 for none. */
+  readonly droppedAt: number;
   /** The least `seq` that is shown. */
   readonly least: number;
 };
 
-/** Finds which rows of a stream are shown. Before that, the act forgets streams that are too old. */
+/** Finds which rows of a stream are shown. */
 export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Look> {
-  const { store, retentionMs } = parts;
+  const { store, clock, retentionMs } = parts;
   const partition = store.partitionOfUser(name.userId);
-  const args = [retentionMs, name.userId, store.hash(name.userId), streamHash(store, name)];
-  const [now, exists, droppedAt, last] = listOf(await store.act(partition, 'history-look', args));
-  const least = leastSeq(parts, name, Number(last));
+  const [text, evictedAt] = await store.read([
+    ['HGET', store.key(partition, 'streamheads', store.hash(name.userId)), streamHash(store, name)],
+    ['ZSCORE', store.key(partition, 'evicted'), name.userId],
+  ]);
+  const now = clock.now();
+  const found = headOf(text);
+  const head = found && found.at + retentionMs > now ? found : null;
   // A link history loses nothing when rows are dropped to make room.
-  const isComplete = !droppedAt || name.suffix === LINK_STREAM;
-  return { now: Number(now), exists: exists === 1, droppedAt: isComplete ? null : String(droppedAt), least };
+  const droppedAt = name.suffix === LINK_STREAM ? 0 : (head?.evictedAt ?? Number(evictedAt ?? 0));
+  return { now, exists: head !== null, droppedAt, least: leastSeq(parts, name, head?.seq ?? 0) };
 }
 
 /**
@@ -283,31 +289,56 @@ async function scanCommand(parts: HistoryParts, name: CommandName, page: Message
   }
 }
 
+/** The most places that a command has besides those in the spans of its user (see lib-history-commands). */
+const MORE_PLACES = 100_000;
+
 async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName, page: MessagePage): Promise<Index> {
-  const { store, retentionMs } = parts;
+  const { store, clock, retentionMs } = parts;
+  const partition = store.partitionOfUser(userId);
+  const uh = store.hash(userId);
   const from = page.after && placeText(page.after);
   const backwards = page.order === 'newest_first';
-  const args = [retentionMs, userId, store.hash(userId), commandId, page.first, from, backwards ? 1 : null];
-  const reply = listOf(await store.act(store.partitionOfUser(userId), 'history-command', args));
-  const [stamp, droppedAt, full, ...texts] = reply;
-  const now = Number(stamp);
+  const now = clock.now();
+  const oldest = String(Math.max(0, now - retentionMs + 1)).padStart(16, '0');
+  const more = store.key(partition, 'cmdmore', uh, createHash('sha1').update(commandId).digest('hex'));
+  const least = !backwards && from !== null && from > oldest ? `(${from}` : `[${oldest}`;
+  const [spans, droppedAt, count, places] = await store.read([
+    ['HGET', store.key(partition, 'streamheads', uh), 's'],
+    ['ZSCORE', store.key(partition, 'evicted'), userId],
+    ['ZCARD', more],
+    backwards
+      ? ['ZREVRANGEBYLEX', more, from === null ? '+' : `(${from}`, least, 'LIMIT', 0, page.first]
+      : ['ZRANGEBYLEX', more, least, '+', 'LIMIT', 0, page.first],
+  ]);
+  const starts = (textOr(spans) ?? '').match(/\d+(?=:)/g) ?? [];
+  const own = await store.read(starts.map((start) => ['HGET', store.key(partition, 'cmdrows', uh, start), commandId]));
+  const few = own.flatMap(placesIn).filter((place) => place >= oldest);
   const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
   // The index of this command is full, so it may have lost its oldest messages. They are reported like messages that
   // were dropped to make room.
-  if (full === 1 && gaps.length === 0) gaps.push(...gapsOf(parts, { source: 'messages', now }, String(now)));
-  return { places: picked(texts, { from, backwards, first: page.first }), gaps };
+  if (Number(count) >= MORE_PLACES && gaps.length === 0) gaps.push(...gapsOf(parts, { source: 'messages', now }, now));
+  return { places: picked([...few, ...listOf(places).map(String)], { from, backwards, first: page.first }), gaps };
+}
+
+/** Returns the places that a span has of a command, each as the ZSET of further places has it. */
+function placesIn(text: Reply): readonly string[] {
+  const fields = (textOr(text) ?? '').split('\0');
+  return Array.from({ length: Math.floor(fields.length / 3) }, (_, i) => {
+    const [at = '', suffix = '', seq = ''] = fields.slice(3 * i, 3 * i + 3);
+    return `${at.padStart(16, '0')}\0${suffix}\0${seq.padStart(16, '0')}`;
+  });
 }
 
 /** Returns the next places, in byte order of their texts. */
 function picked(
-  texts: readonly Reply[],
+  texts: readonly string[],
   { from, backwards, first }: { readonly from: string | null; readonly backwards: boolean; readonly first: number },
 ): readonly Place[] {
   const turn = backwards ? -1 : 1;
   const compare = (a: Buffer, b: Buffer): number => turn * Buffer.compare(a, b);
   const after = from === null ? null : Buffer.from(from);
   return texts
-    .map((text) => Buffer.from(String(text)))
+    .map((text) => Buffer.from(text))
     .filter((bytes) => after === null || compare(bytes, after) > 0)
     .sort(compare)
     .slice(0, first)
@@ -354,6 +385,6 @@ async function readPlaces(
  * Returns the command that reads the block with the row of this time and `seq`. If there is no such row, its answer is
  * another block of this time, or empty.
  */
-export function blockAt(stream: string, at: number, seq: number): ReadCommand {
+function blockAt(stream: string, at: number, seq: number): ReadCommand {
   return ['XREVRANGE', stream, `${at}-${seq}`, at, 'COUNT', 1];
 }

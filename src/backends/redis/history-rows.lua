@@ -6,7 +6,7 @@
 -- field: its name is the number of rows, and its value the rows one after the other. Each row is its fields in this
 -- order, each followed by a NUL: id, kind, clientId, instanceId, commandId, traceId, parentSpanId, bytes of the
 -- payload and optional members, error (JSON), spill (JSON), payload. history-rows.ts reads and writes the same format.
--- needs: lib-history, lib-history-bytes, lib-history-commands
+-- needs: lib-history-bytes, lib-history-commands
 
 -- How many ids of blocks one read ahead gets, and how many such reads one call makes at most.
 lib.history_ahead = 16
@@ -15,69 +15,42 @@ lib.history_ahead_most = 32
 -- A pattern that matches each row of a block, and captures the command's id.
 lib.history_command_of_row = string.rep('%Z*%z', 4) .. '(%Z*)%z' .. string.rep('%Z*%z', 6)
 
--- Returns a row of a link history as text.
-lib.history_text = function(row)
-  local nul, details = '\0', row.payload
-  return row.id .. nul .. row.kind .. nul .. row.clientId .. nul .. row.instanceId .. string.rep(nul, 4) .. '0' ..
-    string.rep(nul, 3) .. details .. nul
-end
-
--- Returns for each row of an entry, the oldest first, whether it has a payload or a reference to one. A row of a link
--- history has neither: its last field has the details of the link.
-lib.history_payloads = function(entry)
-  local found = {}
-  local pattern = '%Z*%z(%Z*)%z' .. string.rep('%Z*%z', 7) .. '(%Z*)%z(%Z*)%z'
-  for kind, spill, payload in string.gmatch(entry[2][2], pattern) do
-    found[#found + 1] = string.sub(kind, 1, 5) ~= 'link_' and (spill ~= '' or payload ~= '')
-  end
-  return found
-end
-
--- Writes a row of a link history as a block of its own, and the head of the stream.
-lib.history_write = function(row, info, whole)
-  local stream, before = key('stream', row.sth), info.bytes
-  local bound, id = lib.history_bound(row, info), text(info.at) .. '-' .. text(info.seq)
-  local oldest, more = lib.history_trim(row, info, bound)
-  if oldest then call('XADD', stream, 'MINID', oldest, id, '1', whole) else call('XADD', stream, id, '1', whole) end
-  info.bytes = info.bytes + #whole
-  -- The oldest row within the bound may be in the block that was written just now.
-  oldest = more and lib.history_trim(row, info, bound)
-  if oldest then call('XTRIM', stream, 'MINID', oldest) end
+-- Removes the blocks of a stream whose rows are all beyond its limits, and subtracts them from the counts of the stream
+-- and of its user. `aged`: also blocks that are too old.
+lib.history_shed = function(row, info, aged)
+  local before = info.bytes
+  local oldest = lib.history_trim(row, info, lib.history_bound(row, info, aged))
+  if oldest then call('XTRIM', key('stream', row.sth), 'MINID', oldest) end
   lib.history_count(row, info.bytes - before)
-  lib.history_renew(row, info)
-  lib.history_note(row, info)
 end
 
 -- Up to about this many rows beyond the limit on rows stay for a while, so that blocks are removed together.
 lib.history_slack = 256
 
--- Decides which blocks of a stream are removed when rows are appended. Blocks whose rows are all beyond the limit on
--- rows are removed together, once they may have `history_slack` rows or a thirty-second of the limit, whichever is
--- less. Blocks that are too old are removed from time to time. Readers do not show the rows that stay beyond the limit.
-lib.history_bound = function(row, info)
-  local oldest, before = info.seq - row.streamMessages + 1, -1
+-- Decides which blocks of a stream are removed. Blocks whose rows are all beyond the limit on rows are removed together,
+-- once they may have `history_slack` rows or a thirty-second of the limit, whichever is less. Blocks that are too old are
+-- removed from time to time. Readers do not show the rows that stay beyond the limit.
+lib.history_bound = function(row, info, aged)
+  local oldest, least = info.seq - row.streamMessages + 1, aged and now - row.retentionMs or -1
   local slack = math.min(lib.history_slack, math.floor(row.streamMessages / 32))
-  if info.renewed > 0 and lib.history_is_stale(row, info) then before = now - row.retentionMs end
   return {
-    any = oldest >= info.next + slack or before >= 0,
+    any = aged or oldest >= info.next + slack,
     -- `at`: the time of a block; `upcoming`: the seq of the first row of the block after it.
-    beyond = function(at, upcoming) return upcoming <= oldest or at <= before end,
+    beyond = function(at, upcoming) return upcoming <= oldest or at <= least end,
   }
 end
 
 -- Finds the oldest blocks of a stream for which `bound.beyond` returns true, subtracts them from the counts of the
 -- stream and removes their rows from the index of commands. The last block of the stream is never one of them. Returns
--- the id of the oldest block that stays if the caller must remove the blocks before it, else false. The second result
--- says whether `beyond` may return true for later blocks too.
+-- the id of the oldest block that stays if the caller must remove the blocks before it, else false.
 lib.history_trim = function(row, info, bound)
-  local oldest, more = lib.history_find_beyond(row, info, bound)
+  local oldest = bound.any and lib.history_find_beyond(row, info, bound)
   if oldest then lib.history_remove_places(row, '(' .. oldest) end
-  return oldest, more
+  return oldest
 end
 
--- Finds and subtracts these blocks for history_trim. Returns the same two results.
+-- Finds and subtracts these blocks for history_trim. Returns the same.
 lib.history_find_beyond = function(row, info, bound)
-  if not bound.any then return false, false end
   local heads, field = key('streamheads', row.uh), 'c' .. row.sth
   local known, keep, trimmed = call('HGET', heads, field) or '', nil, false
   for _ = 1, lib.history_ahead_most do
@@ -86,7 +59,7 @@ lib.history_find_beyond = function(row, info, bound)
       if keep and block.seq > keep.seq and block.seq >= info.next then
         if not bound.beyond(keep.at, block.seq) then
           info.next = block.seq
-          return trimmed and keep.id, false
+          return trimmed and keep.id
         end
         trimmed, info.bytes, info.next = true, info.bytes - keep.bytes, block.seq + 1
         info.droppedAt = keep.at
@@ -94,11 +67,11 @@ lib.history_find_beyond = function(row, info, bound)
       keep = block
     end
     local ahead, count = lib.history_look_ahead(row, keep and keep.id or '-')
-    if count == 0 or (keep and count == 1) then return trimmed and keep.id, true end
+    if count == 0 or (keep and count == 1) then return trimmed and keep.id end
     known = ahead
     call('HSET', heads, field, known)
   end
-  return trimmed and keep and keep.id, false
+  return trimmed and keep and keep.id
 end
 
 -- Reads the next blocks, starting with the block at `from`, the oldest first. Returns one text with `<id>:<bytes>` for
@@ -120,21 +93,11 @@ end
 -- The most streams that one call shortens.
 lib.history_evictions = 64
 
-lib.history_user = function(row)
-  return row.userId .. '\0' .. row.uh
-end
-
 -- Adds `by` to the bytes of a row's user.
 lib.history_count = function(row, by)
   if row.suffix == lib.history_links then return end
   lib.shares_take('h', row.uh, by)
-  if by < 0 and lib.shares_held('h', row.uh) == 0 then call('ZREM', key('historyover'), lib.history_user(row)) end
-end
-
--- Sets the bytes of a row's user to 0. Called when the last stream of the user is forgotten: bytes may still be counted
--- for streams whose heads had expired before.
-lib.history_uncount = function(row)
-  lib.history_count(row, -lib.shares_held('h', row.uh))
+  if by < 0 and lib.shares_held('h', row.uh) == 0 then call('ZREM', key('historyover'), row.userId .. '\0' .. row.uh) end
 end
 
 -- Removes the oldest rows until the total is kept, once in a call and in at most `history_evictions` streams. They are
@@ -203,26 +166,12 @@ end
 -- its seq. The HASH `cmdrows` of a user and a span of time has, for each command, its first places in that span as one
 -- text. The further places of a command are in a ZSET of its own, `cmdmore`. A place is removed with its row, except if
 -- the row is removed because of its age: then the span is removed soon.
--- needs: lib-history, lib-history-blocks, lib-history-spans
+-- needs: lib-history-blocks, lib-history-spans
 
--- The most places that the ZSET of a command has.
-lib.history_command_rows = 100000
 -- The most rows of which one call removes the places, give or take the rows of one read. Each takes 10 to 20 us, and
 -- Redis answers no other request while a call runs.
 lib.history_places_most = 512
 lib.history_places_left = lib.history_places_most
-
-lib.history_more_key = function(uh, commandId)
-  return key('cmdmore', uh .. ':' .. redis.sha1hex(commandId))
-end
-
--- Returns a place as it is in the HASH, and as it is in the ZSET.
-lib.history_few_place = function(at, suffix, seq)
-  return text(at) .. '\0' .. suffix .. '\0' .. text(seq) .. '\0'
-end
-lib.history_more_place = function(at, suffix, seq)
-  return lib.history_pad(at) .. '\0' .. suffix .. '\0' .. lib.history_pad(seq)
-end
 
 -- Removes the places of the rows in a stream's oldest blocks, which the caller is about to remove. `to`: the last of
 -- these blocks, as the end of an XRANGE. `row`: its user, suffix and hashes, and its `retentionMs` if blocks may be
@@ -264,9 +213,10 @@ end
 lib.history_remove_place = function(row, indexed)
   local name, commandId, at, seq = indexed.name, indexed.commandId, indexed.at, indexed.seq
   local places = call('HGET', name, commandId) or ''
-  local first, last = string.find(places, lib.history_few_place(at, row.suffix, seq), 1, true)
+  local first, last = string.find(places, text(at) .. '\0' .. row.suffix .. '\0' .. text(seq) .. '\0', 1, true)
   if not first then
-    call('ZREM', lib.history_more_key(row.uh, commandId), lib.history_more_place(at, row.suffix, seq))
+    local more = key('cmdmore', row.uh, redis.sha1hex(commandId))
+    call('ZREM', more, string.format('%016.0f', at) .. '\0' .. row.suffix .. '\0' .. string.format('%016.0f', seq))
     return
   end
   local left = string.sub(places, 1, first - 1) .. string.sub(places, last + 1)
@@ -280,16 +230,8 @@ end
 -- the spans of all users, by their time of removal.
 
 -- The length of a span is an eighth of the retention, and at most 12 hours.
-lib.history_spans_kept = 8
-lib.history_longest_span = 43200000
-
 lib.history_span_length = function(retentionMs)
-  return math.max(1, math.min(lib.history_longest_span, math.floor(retentionMs / lib.history_spans_kept)))
-end
-
--- Returns the start of the span that the first row of this time opens.
-lib.history_span_start = function(at, retentionMs)
-  return at - at % lib.history_span_length(retentionMs)
+  return math.max(1, math.min(43200000, math.floor(retentionMs / 8)))
 end
 
 lib.history_span_key = function(uh, start)
@@ -323,8 +265,8 @@ end
 -- Returns the start of the span for a row of this time. Opens the span if there is none, and moves its time of removal
 -- if the row is kept for longer, because RETENTION_MS was raised.
 lib.history_open_span = function(row, at)
-  local spans, start = lib.history_spans(row.uh), lib.history_span_start(at, row.retentionMs)
-  local span = lib.history_span_of(spans, at)
+  local spans, length = lib.history_spans(row.uh), lib.history_span_length(row.retentionMs)
+  local span, start = lib.history_span_of(spans, at), at - at % length
   if span and span.start >= start and span.over >= at + row.retentionMs then return span.start end
   if not span or span.start < start then
     lib.history_sweep_spans(3)
@@ -332,7 +274,7 @@ lib.history_open_span = function(row, at)
     spans[#spans + 1] = span
     table.sort(spans, function(a, b) return a.start < b.start end)
   end
-  span.over = start + lib.history_span_length(row.retentionMs) + row.retentionMs
+  span.over = start + length + row.retentionMs
   lib.history_write_spans(row.uh, spans)
   call('ZADD', key('rowspans'), text(span.over), row.uh .. '\0' .. text(span.start))
   return span.start
@@ -342,18 +284,12 @@ end
 lib.history_sweep_spans = function(count)
   for _, member in ipairs(call('ZRANGEBYSCORE', key('rowspans'), '-inf', text(now), 'LIMIT', 0, count)) do
     local uh, start = string.match(member, '^(.*)%z(.*)$')
-    lib.history_remove_span(uh, tonumber(start))
-    call('ZREM', key('rowspans'), member)
-  end
-end
-
-lib.history_remove_span = function(uh, start)
-  call('UNLINK', lib.history_span_key(uh, start))
-  local spans = lib.history_spans(uh)
-  for i, span in ipairs(spans) do
-    if span.start == start then
-      table.remove(spans, i)
-      return lib.history_write_spans(uh, spans)
+    local left = {}
+    for _, span in ipairs(lib.history_spans(uh)) do
+      if text(span.start) ~= start then left[#left + 1] = span end
     end
+    call('UNLINK', key('cmdrows', uh, start))
+    lib.history_write_spans(uh, left)
+    call('ZREM', key('rowspans'), member)
   end
 end

@@ -15,12 +15,15 @@ import {
 import { trustJson, utf8Length } from '../../core/json.ts';
 import type { LinkDetails } from '../../core/connections/connection.ts';
 import type { EvidenceSource, ObservedSource } from '../../core/page.ts';
+import type { Clock } from '../../core/ports.ts';
 import { listOf, type Reply } from './types.ts';
 import type { Store } from './store.ts';
 
 /** The dependencies and limits that the Redis files for history share. */
 export type HistoryParts = {
   readonly store: Store;
+  /** The clock of the store. */
+  readonly clock: Pick<Clock, 'now'>;
   readonly retentionMs: number;
   readonly streamMessages: number;
   /** The most rows of one user's link history. */
@@ -150,11 +153,24 @@ export function leastSeq(parts: HistoryParts, name: Pick<StreamName, 'suffix'>, 
   return last - mostOf(parts, name) + 1;
 }
 
-/** Reads `seq` and time of the last row from a stream's head (see lib-history in history.lua). */
-export function headOf(head: Reply | undefined): { readonly seq: number; readonly at: number } | null {
+type Head = { readonly seq: number; readonly at: number; readonly evictedAt: number };
+
+/**
+ * Reads `seq` and time of the last row from a stream's head (see lib-history in history.lua), and the time of the newest
+ * row that was dropped to make room.
+ */
+export function headOf(head: Reply | undefined): Head | null {
   if (typeof head !== 'string') return null;
-  const [seq, at] = head.split(' ').map(Number);
-  return { seq: seq ?? 0, at: at ?? 0 };
+  const [seq = 0, at = 0, , , evictedAt = 0] = head.split(' ').map(Number);
+  return { seq, at, evictedAt };
+}
+
+/**
+ * Returns how far the expiry of a stream, and its place in the indexes of streams, may be behind its last write, in
+ * milliseconds.
+ */
+export function lagOf(retentionMs: number): number {
+  return Math.min(60_000, Math.floor(retentionMs / 8));
 }
 
 /** The details of a link as a row has them. Rows of version 0.1.0 have no `closeCode`. */

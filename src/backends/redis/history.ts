@@ -3,18 +3,19 @@
  * history-pages.ts reads pages of messages.
  */
 import { randomUUID } from 'node:crypto';
-import type {
-  Message,
-  NewMessage,
-  HistoryStore,
-  StreamSummary,
-  RawSample,
-  SampleBounds,
+import {
+  LINK_STREAM,
+  type Message,
+  type NewMessage,
+  type HistoryStore,
+  type StreamSummary,
+  type RawSample,
+  type SampleBounds,
 } from '../../core/history/message.ts';
 import { LINK_MESSAGES } from '../../core/limits.ts';
 import { commandParts } from './commands/parts.ts';
 import type { MarkOfRow } from './commands/act-words.ts';
-import { createMessageReads, lookAt, blockAt } from './history-pages.ts';
+import { createMessageReads, lookAt } from './history-pages.ts';
 import { markHash } from './dedup.ts';
 import {
   payloadBytesOf,
@@ -23,6 +24,7 @@ import {
   extentOf,
   gapsOf,
   headOf,
+  lagOf,
   leastSeq,
   streamHash,
   decodeBlocks,
@@ -31,7 +33,8 @@ import {
   type StreamName,
 } from './history-rows.ts';
 import type { RedisParts } from './parts.ts';
-import { listOf, type Reply, type ReadCommand } from './types.ts';
+import { partitionsOf } from './store.ts';
+import { listOf, numbersOf, type Reply, type ReadCommand } from './types.ts';
 import { scanSorted, type PageRequest } from '../../core/page.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { Sampling } from '../../core/history/history.ts';
@@ -47,8 +50,8 @@ const ROW_CHARS = 512;
  * `evicted`.
  */
 export function createRedisHistory(redis: RedisParts): HistoryStore {
-  const { store, retentionMs, streamMessages, linkMessages = LINK_MESSAGES } = redis;
-  const parts: HistoryParts = { store, retentionMs, streamMessages, linkMessages };
+  const { store, clock, retentionMs, streamMessages, linkMessages = LINK_MESSAGES } = redis;
+  const parts: HistoryParts = { store, clock, retentionMs, streamMessages, linkMessages };
   const { transactions } = commandParts(redis);
   /** Appends a message once. Returns it; null if it was appended by another call. */
   const append = async (message: NewMessage, mark: MarkOfRow): Promise<Message | null> => {
@@ -92,8 +95,8 @@ type Listings = Pick<HistoryStore, 'streams' | 'ofUsers' | 'users'>;
 type Summaries = Awaited<ReturnType<HistoryStore['ofUsers']>>[number];
 
 /**
- * Creates the listings. An act first forgets the streams that are too old and reads an index; one list of reads then
- * gets the summaries of the streams.
+ * Creates the listings. The indexes are read once no stream is due to be forgotten; a second list of reads then gets the
+ * summaries of the streams.
  */
 function createStreamListings(parts: HistoryParts): Listings {
   return {
@@ -150,16 +153,28 @@ async function listPartition(
   asked: readonly Asked[],
   first: number,
 ): Promise<readonly Summaries[]> {
-  const { store, retentionMs } = parts;
-  const triples = asked.flatMap(({ userId, min, max }) => [userId, store.hash(userId), min, max]);
-  const [stamp, ...lists] = await untilSwept(() =>
-    store.act(partition, 'history-streams', [retentionMs, first, ...triples]),
+  const { store, clock, retentionMs } = parts;
+  const lists = await readSwept(
+    parts,
+    partition,
+    asked.flatMap(({ userId, min, max }): readonly ReadCommand[] => {
+      const streams = store.key(partition, 'streams', store.hash(userId));
+      return [
+        ['ZCARD', streams],
+        ['ZSCORE', store.key(partition, 'evicted'), userId],
+        ['ZRANGEBYLEX', streams, min, max, 'LIMIT', 0, first],
+      ];
+    }),
   );
-  const now = Number(stamp);
+  const now = clock.now();
   const named = asked.map(({ userId }, i) => {
-    const [total, droppedAt, ...suffixes] = listOf(lists[i]);
+    const [total, droppedAt, suffixes] = lists.slice(3 * i, 3 * i + 3);
     const gaps = gapsOf(parts, { source: 'streams', now }, droppedAt);
-    return { total: Number(total), gaps, names: suffixes.map((suffix) => ({ userId, suffix: String(suffix) })) };
+    return {
+      total: Number(total),
+      gaps,
+      names: listOf(suffixes).map((suffix) => ({ userId, suffix: String(suffix) })),
+    };
   });
   const names = named.flatMap((one) => one.names);
   const oldest = Math.max(0, now - retentionMs + 1);
@@ -229,6 +244,26 @@ async function untilSwept(ask: () => Promise<Reply>): Promise<readonly Reply[]> 
   }
 }
 
+/** The most streams that one act forgets. */
+const SWEPT = 100;
+
+/** Reads indexes of streams in one round trip. If streams are due to be forgotten, they are forgotten first. */
+async function readSwept(
+  { store, clock, retentionMs }: HistoryParts,
+  partition: number,
+  commands: readonly ReadCommand[],
+): Promise<readonly Reply[]> {
+  const index = store.key(partition, 'streamgone');
+  for (let more: Reply = 1; ;) {
+    const [due, ...replies] = await store.read([
+      ['ZRANGEBYSCORE', index, '-inf', clock.now(), 'LIMIT', 0, 1],
+      ...commands,
+    ]);
+    if (more !== 1 || listOf(due).length === 0) return replies;
+    more = await store.act(partition, 'history-sweep', [retentionMs, SWEPT]);
+  }
+}
+
 function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
@@ -252,79 +287,100 @@ async function sampleStream(parts: HistoryParts, name: StreamName, bounds: Sampl
   return { ...(await collect(rows, bounds)), gaps: gapsOf(parts, { source: 'messages', now }, droppedAt) };
 }
 
+/** `count`: how many blocks are read first; later reads get more. */
 type Backwards = { readonly oldest: number; readonly count: number; readonly least: number };
 
 async function* backwards({ store }: HistoryParts, name: StreamName, asked: Backwards): AsyncGenerator<StoredMessage> {
   const partition = store.partitionOfUser(name.userId);
   const stream = store.key(partition, 'stream', streamHash(store, name));
-  for (let from = '+'; ;) {
-    const read: ReadCommand = ['XREVRANGE', stream, from, asked.oldest, 'COUNT', asked.count];
+  let { count } = asked;
+  for (let from = '+'; ; count = Math.min(BATCH, 2 * count)) {
+    const read: ReadCommand = ['XREVRANGE', stream, from, asked.oldest, 'COUNT', count];
     const blocks = decodeBlocks(name, (await store.read([read]))[0]);
     for (const { rows } of blocks) yield* rows.filter(({ message }) => message.seq >= asked.least).toReversed();
     const last = blocks.at(-1);
-    if (!last || blocks.length < asked.count) return;
+    if (!last || blocks.length < count) return;
     from = `(${last.entryId}`;
   }
 }
 
-type Place = StreamName & { readonly partition: number; readonly hash: string; readonly entryId: string };
-
 async function sampleAll(parts: HistoryParts, bounds: SampleBounds): Promise<RawSample> {
-  const { store } = parts;
-  const heads = await Promise.all(
-    Array.from({ length: store.partitions }, (_, partition) => newestOf(parts, partition, bounds)),
+  const { store, clock } = parts;
+  const now = clock.now();
+  const evicted = await store.readAll((partition) => [
+    ['ZREVRANGE', store.key(partition, 'evicted'), 0, 0, 'WITHSCORES'],
+  ]);
+  const gaps = evicted.flatMap(([newest]) => gapsOf(parts, { source: 'messages', now }, listOf(newest)[1]));
+  const partitions = partitionsOf(store).map((partition) => rowsOf(parts, partition, now));
+  return { ...(await collect(newestOf(partitions), bounds)), gaps: gaps.slice(0, 1) };
+}
+
+type Rows = AsyncGenerator<StoredMessage>;
+type Begun = { readonly rows: Rows; row: StoredMessage };
+
+/** Begins to read lists of rows, all at the same time. Leaves out those without a row. */
+async function begin(lists: readonly Rows[]): Promise<readonly Begun[]> {
+  const begun = await Promise.all(lists.map(async (rows) => ({ rows, first: await rows.next() })));
+  return begun.flatMap(({ rows, first }) => (first.done ? [] : [{ rows, row: first.value }]));
+}
+
+/** Merges lists of rows, each newest first. */
+async function* newestOf(lists: readonly Rows[]): Rows {
+  const open = [...(await begin(lists))];
+  for (let newest = newestIn(open); newest; newest = newestIn(open)) yield await takeFrom(open, newest);
+}
+
+function newestIn(open: readonly Begun[]): Begun | undefined {
+  return open.reduce<Begun | undefined>(
+    (best, one) => (best && best.row.message.at >= one.row.message.at ? best : one),
+    undefined,
   );
-  const places = heads.flatMap((head) => head.places);
-  places.sort((a, b) => compare(placeOf(b.entryId), placeOf(a.entryId)));
-  const sample = await collect(readPlaces(parts, places), bounds);
-  return {
-    rows: sample.rows,
-    cut: sample.cut || heads.some(({ cut }) => cut),
-    gaps: heads.flatMap(({ gaps }) => gaps).slice(0, 1),
-  };
 }
 
-function compare(a: { at: number; seq: number }, b: { at: number; seq: number }): number {
-  return a.at - b.at || a.seq - b.seq;
+/** Returns the row of a list, which goes on to its next one or is over. */
+async function takeFrom(open: Begun[], list: Begun): Promise<StoredMessage> {
+  const { row } = list;
+  const next = await list.rows.next();
+  if (next.done) open.splice(open.indexOf(list), 1);
+  else list.row = next.value;
+  return row;
 }
 
-type Head = { readonly places: readonly Place[]; readonly cut: boolean; readonly gaps: RawSample['gaps'] };
-
-async function newestOf(parts: HistoryParts, partition: number, bounds: SampleBounds): Promise<Head> {
-  const { store, retentionMs, streamMessages } = parts;
-  const args = [retentionMs, bounds.messages, bounds.of === 'payloads' ? 1 : 0, streamMessages];
-  const [stamp, droppedAt, cut, ...flat] = listOf(await store.act(partition, 'history-newest', args));
-  const places: Place[] = [];
-  for (let i = 0; i + 3 < flat.length; i += 4) {
-    const [userId = '', suffix = '', hash = '', entryId = ''] = flat.slice(i, i + 4).map(String);
-    places.push({ partition, userId, suffix, hash, entryId });
+/**
+ * Reads the rows of all streams of a partition except link histories, newest first. It begins to read streams, a few at
+ * a time, only when it reaches the time of their last write, behind which the index of streams may be.
+ */
+async function* rowsOf(parts: HistoryParts, partition: number, now: number): Rows {
+  const { store, retentionMs } = parts;
+  const open: Begun[] = [];
+  const known = new Set<string>();
+  for (let from = 0, unread = Infinity; ;) {
+    const newest = newestIn(open);
+    if (newest && newest.row.message.at > unread) yield await takeFrom(open, newest);
+    else if (unread === -Infinity) return;
+    else {
+      const index = store.key(partition, 'streamgone');
+      const [page] = await store.read([['ZREVRANGE', index, from, from + BATCH - 1, 'WITHSCORES']]);
+      const found = [...numbersOf(page)];
+      from += BATCH;
+      unread = found.length < BATCH ? -Infinity : (found.at(-1)?.[1] ?? 0) - retentionMs + lagOf(retentionMs);
+      const names = found.map(([member]) => member).filter((member) => !known.has(member));
+      for (const member of names) known.add(member);
+      open.push(...(await begin(names.flatMap((member) => streamRows(parts, member, now)))));
+    }
   }
-  return { places, cut: cut === 1, gaps: gapsOf(parts, { source: 'messages', now: Number(stamp) }, droppedAt) };
 }
 
-/** Reads the messages at these places, a few at a time, because the limit on bytes may end the sample early. */
-async function* readPlaces({ store }: HistoryParts, places: readonly Place[]): AsyncGenerator<StoredMessage> {
-  for (let from = 0; from < places.length; from += BATCH) {
-    const some = places.slice(from, from + BATCH);
-    const read = ({ partition, hash, entryId }: Place): ReadCommand => {
-      const { at, seq } = placeOf(entryId);
-      return blockAt(store.key(partition, 'stream', hash), at, seq);
-    };
-    const partitions = Map.groupBy(some, ({ partition }) => partition);
-    const found = new Map<Place, readonly StoredMessage[]>();
-    const readSome = async (own: readonly Place[]): Promise<void> => {
-      const replies = await store.read(own.map(read));
-      own.forEach((place, i) => {
-        const rows = decodeBlocks(place, replies[i]).flatMap((block) => block.rows);
-        found.set(
-          place,
-          rows.filter(({ entryId }) => entryId === place.entryId),
-        );
-      });
-    };
-    await Promise.all([...partitions.values()].map(readSome));
-    for (const place of some) yield* found.get(place) ?? [];
-  }
+/** Returns the rows of a stream by its name in the index of streams; none for a link history. */
+function streamRows(parts: HistoryParts, member: string, now: number): readonly Rows[] {
+  const [userId = '', suffix = ''] = member.split('\0');
+  return suffix === LINK_STREAM ? [] : [shownRows(parts, { userId, suffix }, now)];
+}
+
+/** Reads the rows of a stream that are shown, newest first. */
+async function* shownRows(parts: HistoryParts, name: StreamName, now: number): Rows {
+  const { exists, least } = await lookAt(parts, name);
+  if (exists) yield* backwards(parts, name, { oldest: Math.max(0, now - parts.retentionMs + 1), count: 1, least });
 }
 
 async function collect(rows: AsyncIterable<StoredMessage>, bounds: SampleBounds): Promise<Omit<RawSample, 'gaps'>> {

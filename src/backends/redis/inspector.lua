@@ -1,4 +1,4 @@
--- The names and counts that the listings and the summary of commands need.
+-- The names that the listings of commands need.
 
 -- act: names
 -- Lists names of live and ended commands: at least the next `a[7]` names after a given one, and perhaps some later
@@ -7,7 +7,7 @@
 --    client, 6 command, all '' for none; 7 how many.
 -- Returns the names (user NUL client NUL command), each once, in no particular order.
 -- class: allow_oom
--- needs: lib-ended, lib-spans
+-- needs: lib-spans
 -- rows: all
 
 -- Adds the first `most` names of a user within the bounds to `found`.
@@ -32,7 +32,6 @@ lib.inspector_bounds = function(client, after, most)
 end
 
 acts['inspector-names'] = function(a)
-  lib.ended_sweep(32)
   local most, found = tonumber(a[7]), { known = {}, list = {} }
   local after = a[4] ~= '' and a[5] .. '\0' .. a[6] or nil
   if a[1] ~= '' then
@@ -86,14 +85,4 @@ acts['inspector-newest'] = function(a)
     hour = hour - lib.newest_hour
   end
   return found
-end
-
--- act: summary
--- Counts the commands that the reservations of scopes do not show.
--- Returns {now, ended commands with a record, commands past their connect deadline but not past their deadline}.
--- class: allow_oom
--- needs: lib-due, lib-ended
-acts['inspector-summary'] = function()
-  lib.ended_sweep(32)
-  return { text(now), text(lib.ended_count()), text(lib.due_count_unconnected()) }
 end

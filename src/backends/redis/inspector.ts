@@ -14,6 +14,7 @@ import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import {
   CONNECT_WITHIN_MS,
   DELIVERY_SAMPLE,
+  OWN_COMMANDS,
   RESPOND_WITHIN_MS,
   SCANNED_AT_LEAST,
   SCOPE_HOLDERS,
@@ -41,7 +42,7 @@ export function createRedisInspector(
 ): DeliveryInspector {
   const { store } = parts;
   return {
-    summary: () => readSummary(store),
+    summary: () => readSummary(parts),
     scopes: (page) => scopes(store, page),
     getScopes: (scopeIds) => getScopes(store, scopeIds),
     async reservedScopes() {
@@ -281,8 +282,35 @@ type KeepMatching = (commands: readonly (Command | null)[]) => Promise<readonly 
 
 type Request = { readonly filter: DeliveryFilter; readonly page: PageRequest; readonly keep: KeepMatching };
 
-/** Reads one page. A position is a time of admission and a name. */
-function listNewest(parts: NewestParts, { filter, page, keep }: Request): Promise<Scan<Command>> {
+/** Reads one page. A position is a time of admission and a name, in whichever way the page was read. */
+async function listNewest(parts: NewestParts, request: Request): Promise<Scan<Command>> {
+  return (await listFew(parts, request)) ?? listAmongAll(parts, request);
+}
+
+/** Reads one page of the commands of a user or client, if these are at most OWN_COMMANDS; else returns null. */
+async function listFew(parts: NewestParts, { filter, page, keep }: Request): Promise<Scan<Command> | null> {
+  const { userId } = filter;
+  if (userId === null) return null;
+  const { store } = parts;
+  page.reading?.check();
+  const names = await namesAfter(store, filter, { first: OWN_COMMANDS + 1, after: null });
+  if (names.length > OWN_COMMANDS) return null;
+  page.reading?.check();
+  page.reading?.countScanned(names.length);
+  const found = await keep(await readMatching(parts, names.map(keyOfName), testOf(filter)));
+  const [time = '', after = ''] = page.after ?? [];
+  const later = found
+    .filter((row) => row !== null)
+    .map((row) => ({ row, name: store.hash(userId) + store.hash(userId, row.clientId) + row.commandId }))
+    .filter(({ row, name }) => {
+      return page.after === null || row.admittedAt < Number(time) || (row.admittedAt === Number(time) && name < after);
+    })
+    .sort((a, b) => b.row.admittedAt - a.row.admittedAt || (a.name < b.name ? 1 : -1));
+  const rows = later.slice(0, page.first).map(({ row, name }) => ({ row, position: [String(row.admittedAt), name] }));
+  return { rows, next: later.length > rows.length ? (rows.at(-1)?.position ?? null) : null, gaps: [] };
+}
+
+function listAmongAll(parts: NewestParts, { filter, page, keep }: Request): Promise<Scan<Command>> {
   const prefix = prefixOf(parts.store, filter);
   const test = testOf(filter);
   return fillPage(
@@ -380,8 +408,11 @@ type Counts = {
   readonly reserved: readonly (Reserved & { readonly partition: number })[];
 };
 
-async function readSummary(store: Store): Promise<DeliverySummary> {
-  const counts = await Promise.all(partitionsOf(store).map((partition) => countsOf(store, partition)));
+type SummaryParts = Pick<RedisParts, 'store' | 'clock'>;
+
+async function readSummary(parts: SummaryParts): Promise<DeliverySummary> {
+  const { store } = parts;
+  const counts = await Promise.all(partitionsOf(store).map((partition) => countsOf(parts, partition)));
   const now = Math.max(...counts.map((one) => one.now));
   const sample = await sampleOf(
     store,
@@ -399,8 +430,17 @@ async function readSummary(store: Store): Promise<DeliverySummary> {
   };
 }
 
-async function countsOf(store: Store, partition: number): Promise<Counts> {
-  const [now = 0, ended = 0, due = 0] = listOf(await store.act(partition, 'inspector-summary', [])).map(Number);
+async function countsOf({ store, clock }: SummaryParts, partition: number): Promise<Counts> {
+  const now = clock.now();
+  const [counts, unqueued] = await store.read([
+    ['HGETALL', store.key(partition, 'endedcount')],
+    ['ZRANGEBYSCORE', store.key(partition, 'connectdue'), '-inf', now],
+  ]);
+  // Records are counted by the second in which they are forgotten.
+  const kept = [...numbersOf(counts)].filter(([second]) => Number(second) > Math.floor(now / 1000));
+  const ended = sum(kept.map(([, count]) => count));
+  // A name begins with the deadline of its command. What is past its deadline is counted with the reservations.
+  const due = listOf(unqueued).filter((name) => Number(String(name).slice(0, 13)) > now).length;
   const reserved = await readReserved(store, partition, now);
   return {
     now,

@@ -2,14 +2,14 @@
  * The parts of the node store: encodes and decodes mailbox rows and reports, reads a mailbox, runs the cleanup after
  * nodes that are gone, and finds nodes that no longer renew their lease.
  */
-import type { Binding, DispatcherNode, MailboxRow, NodeReport } from '../../core/commands/stores.ts';
+import type { Binding, DispatcherNode, MailboxRow, NodeReport, NodeRow } from '../../core/commands/stores.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { NODE_SILENT_MS } from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
 import { heldCommand, type Held } from './commands/entry.ts';
-import { decodeCommand, decodeEnded, encodeCommand, requestField, textsOf } from './commands/record.ts';
+import { decodeCommand, decodeEnded, requestField, textsOf } from './commands/record.ts';
 import { decodeConnection } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf } from './store.ts';
@@ -27,16 +27,13 @@ export type RawRow = {
 };
 
 /** Encodes the fields of a row after its kind: names and values in turn. */
-export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly (string | number)[] {
+export function encodeRow(row: Exclude<NodeRow, { kind: 'pulse' }>): readonly (string | number)[] {
   switch (row.kind) {
-    case 'command':
-    case 'ended':
-      return keyFields(row.key);
-    case 'cancel':
-      return [...keyFields(row.key), ...present('reason', row.reason)];
     case 'kick': {
       const { client, epoch, cause, instanceId } = row;
-      return [...keyFields(client), 'epoch', epoch, 'cause', cause, ...present('instanceId', instanceId)];
+      const named = ['userId', client.userId, 'clientId', client.clientId];
+      const successor = instanceId === null ? [] : ['instanceId', instanceId];
+      return [...named, 'epoch', epoch, 'cause', cause, ...successor];
     }
     case 'drain':
       return ['withinMs', row.withinMs];
@@ -44,10 +41,6 @@ export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly
       return ['questionId', row.questionId, 'from', row.from, 'topic', row.topic, 'text', row.text];
     case 'answer':
       return ['questionId', row.questionId, 'text', row.text];
-    case 'reply': {
-      const { rpcId, command, result } = row.reply;
-      return ['rpcId', rpcId, 'record', encodeCommand(command), ...present('result', result)];
-    }
   }
 }
 
@@ -56,8 +49,8 @@ type RowParts = { readonly result: JsonText | null; readonly offered: Held | nul
 
 /**
  * Decodes a row: to several rows if it names several commands, and to none if its kind is one that only a newer version
- * of callboard knows. `result`: the result of a reply. `offered`: the command that the row contains. The rpc id of a
- * reply is '' if the row is for all callers of the node that wait for the command.
+ * of callboard knows. `result`: the result of a reply. `offered`: the command that the row contains. A reply is for all
+ * callers of the node that wait for the command, so its rpc id is ''.
  */
 export function decodeRows(fields: ReadonlyMap<string, string>, parts: RowParts): readonly DecodedRow[] {
   const row = decodeRow(fields, parts);
@@ -91,7 +84,7 @@ function decodeRow(fields: ReadonlyMap<string, string>, { result, offered }: Row
       return { kind, questionId: text('questionId'), text: text('text') };
     case 'reply': {
       const command = result === null ? decodeCommand(text('record')) : decodeEnded(text('record'));
-      return { kind, reply: { rpcId: text('rpcId'), command, result } };
+      return { kind, reply: { rpcId: '', command, result } };
     }
     default:
       return null;
@@ -154,15 +147,6 @@ export function decodeNode(nodeId: string, reply: Reply): DispatcherNode | null 
   const stored = JSON.parse(report) as Stored;
   const counters = new Map(Object.entries(stored.counters));
   return { ...stored, counters, process: stored.process ?? null, nodeId, updatedAt: Number(updatedAt) };
-}
-
-function keyFields(ids: Readonly<Record<string, string>>): string[] {
-  const { userId, clientId, commandId } = ids;
-  return [...present('userId', userId), ...present('clientId', clientId), ...present('commandId', commandId)];
-}
-
-function present(name: string, value: string | null | undefined): string[] {
-  return value === null || value === undefined ? [] : [name, value];
 }
 
 // Reads the mailbox of a node (a Redis stream), in order and without loss while the node lives. Interprets no row.
@@ -366,18 +350,22 @@ type NodesSeen = {
   readonly gone: readonly string[];
 };
 
-export async function lookAtNodes({ store }: Pick<RedisParts, 'store'>, partition: number): Promise<NodesSeen> {
-  const [now, leases, gone] = listOf(await store.act(partition, 'nodes-look', []));
-  return { now: Number(now), leases: numbersOf(leases), gone: listOf(gone).map(String) };
+export async function lookAtNodes(
+  { store, clock }: Pick<RedisParts, 'store' | 'clock'>,
+  partition: number,
+): Promise<NodesSeen> {
+  const now = clock.now();
+  const [leases, gone] = await store.read([
+    ['ZRANGE', store.key(partition, 'nodes'), 0, -1, 'WITHSCORES'],
+    ['ZRANGEBYSCORE', store.key(partition, 'nodesgone'), `(${now}`, '+inf'],
+  ]);
+  return { now, leases: numbersOf(leases), gone: listOf(gone).map(String) };
 }
 
 /** Implements NodeStore.silent. Reads every partition, because a node may reach only some of them. */
-export async function silentNodes({
-  store,
-  leaseMs,
-}: Pick<RedisParts, 'store' | 'leaseMs'>): Promise<readonly string[]> {
-  const seen = await Promise.all(partitionsOf(store).map((partition) => lookAtNodes({ store }, partition)));
-  return [...new Set(seen.flatMap((one) => silentIn(one, leaseMs)))].sort();
+export async function silentNodes(parts: Pick<RedisParts, 'store' | 'clock' | 'leaseMs'>): Promise<readonly string[]> {
+  const seen = await Promise.all(partitionsOf(parts.store).map((partition) => lookAtNodes(parts, partition)));
+  return [...new Set(seen.flatMap((one) => silentIn(one, parts.leaseMs)))].sort();
 }
 
 /**

@@ -4,7 +4,7 @@
 
 -- library: lib-nodes-reap
 -- Cleans up after nodes that are gone, and removes expired state with each heartbeat of a node that lives.
--- needs: lib-connections-ends, lib-ended, lib-history
+-- needs: lib-connections-ends, lib-history, lib-spans
 
 -- How long the epoch of a node that is gone is kept, ms. A process that resumes under that node id within this time is
 -- recognized as fenced.
@@ -26,7 +26,8 @@ end
 lib.nodes_sweep = function(retentionMs)
   lib.nodes_sweep_gone()
   lib.connections_sweep(32)
-  lib.ended_sweep(128)
+  lib.spans_sweep_counts()
+  lib.spans_sweep(128)
   lib.history_sweep(retentionMs, 32)
 end
 
@@ -149,19 +150,6 @@ acts['nodes-due'] = function(a)
     reply[i + 1] = { text(found[i].since), userId, clientId, commandId }
   end
   return reply
-end
-
--- act: look
--- Reads the nodes of the partition.
--- Returns {now, {node, end of its lease (0: it is being reaped; 1: it leaves), ...}, {node that died and is still
--- listed, ...}}.
--- class: allow_oom
-acts['nodes-look'] = function()
-  return {
-    text(now),
-    call('ZRANGE', key('nodes'), 0, -1, 'WITHSCORES'),
-    call('ZRANGEBYSCORE', key('nodesgone'), '(' .. text(now), '+inf'),
-  }
 end
 
 -- act: post

@@ -1,6 +1,13 @@
 /** Core's NodeStore over Redis: node ids and their leases, mailboxes, and the search for commands that are due. */
 import { randomUUID } from 'node:crypto';
-import type { DispatcherNode, MailboxRow, NodeListener, NodeReport, NodeStore } from '../../core/commands/stores.ts';
+import type {
+  DispatcherNode,
+  MailboxRow,
+  NodeListener,
+  NodeReport,
+  NodeRow,
+  NodeStore,
+} from '../../core/commands/stores.ts';
 import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -79,22 +86,17 @@ export function createRedisNodes(parts: RedisParts): RedisNodes {
   };
 }
 
-async function post(store: Store, nodeId: string, row: MailboxRow): Promise<boolean> {
+async function post(store: Store, nodeId: string, row: NodeRow): Promise<boolean> {
   if (row.kind !== 'pulse') {
     const args = [nodeId, row.kind, ...encodeRow(row)];
-    return (await store.act(partitionOf(store, row), 'nodes-post', args)) === 1;
+    const partition = row.kind === 'kick' ? store.partitionOfUser(row.client.userId) : HOME;
+    return (await store.act(partition, 'nodes-post', args)) === 1;
   }
   const token = randomUUID();
   const posted = await Promise.all(
     partitionsOf(store).map((partition) => store.act(partition, 'nodes-post', [nodeId, 'pulse', 'token', token])),
   );
   return posted.every((one) => one === 1);
-}
-
-function partitionOf(store: Store, row: Exclude<MailboxRow, { kind: 'pulse' }>): number {
-  if (row.kind === 'drain' || row.kind === 'question' || row.kind === 'answer') return HOME;
-  if (row.kind === 'kick') return store.partitionOfUser(row.client.userId);
-  return store.partitionOfUser(row.kind === 'reply' ? row.reply.command.userId : row.key.userId);
 }
 
 /** Lists the due commands of all partitions, the longest due first. */
@@ -331,7 +333,7 @@ class Member {
     if (rows.length === 0) parts.log.warn({}, 'a mailbox row of an unknown kind was ignored');
     for (const row of rows) {
       if (row.kind === 'command' && offered) held?.put(row.key, offered);
-      if (row.kind === 'reply' && row.reply.rpcId === '') this.reply(row.reply);
+      if (row.kind === 'reply') this.reply(row.reply);
       else this.#hand(row);
     }
   }

@@ -153,7 +153,7 @@ async function ofUsers(
 
 // Core's SessionStore over Redis: sessions of sites, their grants and tickets.
 
-/** The most sessions that one act reads. Each may have a hundred grants. */
+/** The most sessions that are read at once. Each may have a hundred grants. */
 const READ_TOGETHER = 50;
 
 type Arguments = readonly (string | number | null)[];
@@ -167,7 +167,7 @@ type Acting = (name: string, id: string, args?: Arguments) => Promise<Reply>;
  * Creates core's SessionStore over Redis. A session with its grants and tickets is in the partition of its owner. Every
  * id, token and ticket begins with that partition.
  */
-export function createRedisSessions({ store }: RedisParts): SessionStore {
+export function createRedisSessions({ store, clock }: RedisParts): SessionStore {
   const acting: Acting = async (name, id, args = []) => {
     const partition = partitionOfId(id, store.partitions);
     return partition === null ? null : store.act(partition, name, [store.hash(id), ...args]);
@@ -175,7 +175,7 @@ export function createRedisSessions({ store }: RedisParts): SessionStore {
   return {
     prefixOf: (userId) => prefixOfPartition(store.partitionOfUser(userId), store.partitions),
     open: (session) => open(store, session),
-    get: (sessionIds) => readSessions(store, sessionIds),
+    get: (sessionIds) => readSessions({ store, clock }, sessionIds),
     close: async (sessionId) => decodeSession(await acting('sites-close', sessionId, [SESSION_KEPT_MS])),
     addGrant: (sessionId, grant) => addGrant(store, acting, { sessionId, grant }),
     async revokeGrant(sessionId, grantId) {
@@ -191,7 +191,7 @@ export function createRedisSessions({ store }: RedisParts): SessionStore {
     putTicket: (ticketHash, ticket) => putTicket(store, ticketHash, ticket),
     redeemTicket: async (ticketHash) =>
       decodeTicket(await acting('sites-redeem-ticket', ticketHash, [SESSION_TICKETS_REDEEMED])),
-    list: (key, page) => listSessions(store, key, page),
+    list: (key, page) => listSessions({ store, clock }, key, page),
   };
 }
 
@@ -238,19 +238,20 @@ function notMade(reply: Reply): { readonly kind: 'gone' | 'full' } {
   return { kind: reply === 'full' ? 'full' : 'gone' };
 }
 
+type Reading = Pick<RedisParts, 'store' | 'clock'>;
+
 /** Reads sessions by id, in one round trip over all partitions at once. */
-async function readSessions(store: Store, sessionIds: readonly string[]): Promise<readonly (SiteSession | null)[]> {
+async function readSessions(
+  { store, clock }: Reading,
+  sessionIds: readonly string[],
+): Promise<readonly (SiteSession | null)[]> {
   const found = new Map<string, SiteSession | null>();
   const asked = Map.groupBy(new Set(sessionIds), (sessionId) => partitionOfId(sessionId, store.partitions));
   const readSome = async (partition: number, ids: readonly string[]): Promise<void> => {
-    const rows = listOf(
-      await store.act(
-        partition,
-        'sites-read-sessions',
-        ids.map((id) => store.hash(id)),
-      ),
-    );
-    ids.forEach((id, i) => found.set(id, decodeSession(rows[i])));
+    const rows = await store.read(ids.map((id) => ['HGETALL', store.key(partition, 'session', store.hash(id))]));
+    // A later act removes what is to be forgotten.
+    const kept = rows.map((row) => (Number(fieldsOf(row).get('forgetAt') ?? 0) > clock.now() ? row : null));
+    ids.forEach((id, i) => found.set(id, decodeSession(kept[i])));
   };
   const reads: Promise<void>[] = [];
   for (const [partition, ids] of asked) {
@@ -261,14 +262,19 @@ async function readSessions(store: Store, sessionIds: readonly string[]): Promis
   return sessionIds.map((sessionId) => found.get(sessionId) ?? null);
 }
 
-async function listSessions(store: Store, { userId, siteId }: SiteKey, page: PageRequest): Promise<Scan<SiteSession>> {
+async function listSessions(
+  reading: Reading,
+  { userId, siteId }: SiteKey,
+  page: PageRequest,
+): Promise<Scan<SiteSession>> {
+  const { store } = reading;
   const after = page.after?.[0];
   const from = after === undefined ? '-' : `(${after}\u0001`;
   const args = [store.hash(userId, siteId), from, page.first + 1];
   const members = listOf(await store.act(store.partitionOfUser(userId), 'sites-list-sessions', args));
   const ids = members.map((member) => String(member).split('\0')[0] ?? '');
   const shown = ids.slice(0, page.first);
-  const rows = (await readSessions(store, shown)).flatMap((row) => (row ? [{ row, position: [row.sessionId] }] : []));
+  const rows = (await readSessions(reading, shown)).flatMap((row) => (row ? [{ row, position: [row.sessionId] }] : []));
   const last = shown.at(-1);
   return { rows, next: ids.length > page.first && last !== undefined ? [last] : null, gaps: [] };
 }

@@ -10,7 +10,6 @@ import { SparseQueue } from '../memory/collections.ts';
 import { full } from '../spill.ts';
 import { partitionOf } from './keys.ts';
 import { partitionsOf, type Store } from './store.ts';
-import { listOf } from './types.ts';
 
 type RedisSpillOptions = {
   readonly store: Store;
@@ -67,18 +66,17 @@ export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOpt
     async read(ref) {
       const { name, expiresAt } = ref;
       if (!NAME.test(name) || !Number.isFinite(expiresAt)) return { state: 'unavailable' };
-      const [state, text] = listOf(await store.act(placeOf(name), 'spill-read', [name, expiresAt]));
-      return state === 'present' ? whole(ref, String(text), sha256) : stateOf(state === 'expired');
+      if (expiresAt <= clock.now()) return { state: 'expired' };
+      const [value] = await store.read([['GET', store.key(placeOf(name), 'payload', name)]]);
+      const lead = `${expiresAt} `;
+      if (typeof value !== 'string' || !value.startsWith(lead)) return { state: 'unavailable' };
+      return whole(ref, value.slice(lead.length), sha256);
     },
     async clean() {
       const cleaned = partitionsOf(store).map((partition) => cleanOne(store, partition));
       return (await Promise.all(cleaned)).reduce((sum, removed) => sum + removed, 0);
     },
   };
-}
-
-function stateOf(expired: boolean): SpillRead {
-  return { state: expired ? 'expired' : 'unavailable' };
 }
 
 function whole(ref: SpillRef, text: string, sha256: (text: string) => string): SpillRead {

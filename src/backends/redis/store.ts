@@ -2,6 +2,7 @@
  * Gives the stores of the Redis backend their access to Redis: it runs acts and reads in a partition. Besides the
  * checks at the start, only mailboxes and the bus use a connection directly.
  */
+import { Command } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
 import { hashOf, KeyNames, partitionOf, tagsOf, type KeyKind } from './keys.ts';
 import type { Program, Programs } from './program/program.ts';
@@ -248,7 +249,7 @@ function createBatches(options: BatchOptions): Batches {
       const argv = words({ node: nodeId, epoch, number, confirmed: caller?.confirmed ?? 0, time });
       try {
         options.counted();
-        const reply = await evalProgram(options.client, program, [options.metaOf(partition), ...argv]);
+        const reply = await evalProgram(options.client, program, options.metaOf(partition), argv);
         const [verdict] = reply;
         if (verdict === 'FENCED' || verdict === 'LOST') {
           for (const listener of listeners) listener(partition, verdict);
@@ -323,17 +324,50 @@ async function evaluate(options: BatchOptions, call: Call, number: number): Prom
   const requester = caller ? [caller.identity.nodeId, String(caller.identity.epoch)] : ['', ''];
   const frame = [time ? String(time()) : '', ...requester, String(number), String(caller?.confirmed ?? 0)];
   const acts = asked.flatMap(({ name, args }) => [name, String(args.length), ...args]);
-  return evalProgram(client, program, [metaOf(partition), ...frame, ...acts]);
+  return evalProgram(client, program, metaOf(partition), [...frame, ...acts]);
 }
 
-async function evalProgram(client: Client, program: Program, argv: readonly string[]): Promise<readonly Reply[]> {
+async function evalProgram(
+  client: Client,
+  { sha, source }: Program,
+  key: string,
+  argv: readonly string[],
+): Promise<readonly Reply[]> {
   try {
-    return (await client.evalsha(program.sha, 1, ...argv)) as readonly Reply[];
+    return (await client.sendCommand(new ProgramCall(sha, key, argv))) as readonly Reply[];
   } catch (error) {
     // Redis does not persist its cache of scripts. If it does not have the program, the program is sent.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-    return (await client.eval(program.source, 1, ...argv)) as readonly Reply[];
+    return (await client.eval(source, 1, key, ...argv)) as readonly Reply[];
   }
+}
+
+/**
+ * A call of a program, with some 200 arguments. ioredis copies the arguments of a command several times, and counts the
+ * bytes of each; this command is given the key alone, by which a cluster finds the node, and writes the others itself.
+ */
+class ProgramCall extends Command {
+  readonly #words: readonly string[];
+
+  constructor(sha: string, key: string, argv: readonly string[]) {
+    super('evalsha', [sha, '1', key], { replyEncoding: 'utf8' });
+    this.#words = ['evalsha', sha, '1', key, ...argv];
+  }
+
+  override toWritable(): string | Buffer {
+    const text = commandText(this.#words, (word) => word.length);
+    // Nearly all texts are ASCII, which has as many bytes as characters.
+    return Buffer.byteLength(text) === text.length
+      ? Buffer.from(text, 'latin1')
+      : commandText(this.#words, (word) => Buffer.byteLength(word));
+  }
+}
+
+/** Returns a command as Redis reads it. `lengthOf`: returns how many bytes a word has. */
+function commandText(words: readonly string[], lengthOf: (word: string) => number): string {
+  let text = `*${words.length}\r\n`;
+  for (const word of words) text += `$${lengthOf(word)}\r\n${word}\r\n`;
+  return text;
 }
 
 /**

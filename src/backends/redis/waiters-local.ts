@@ -1,7 +1,7 @@
 /** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see `parseWaits`). */
 import { ChurnMap } from '../../core/collections.ts';
 import { satisfied, waiterOf, type Command, type NewWaiter, type Waiter } from '../../core/commands/command.ts';
-import type { CommandKey } from '../../core/ids.ts';
+import { commandKeyText, type CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { sortable, type Position } from '../../core/page.ts';
 
@@ -57,7 +57,7 @@ export function createLocalWaits(): LocalWaits {
     const { rpcId } = wait.request;
     byRpc.delete(rpcId);
     inOrder.delete(rpcId);
-    const name = nameOf(wait.key);
+    const name = commandKeyText(wait.key);
     const left = byCommand.get(name)?.filter((other) => other !== wait) ?? [];
     if (left.length > 0) byCommand.set(name, left);
     else byCommand.delete(name);
@@ -70,7 +70,7 @@ export function createLocalWaits(): LocalWaits {
       const named = { userId, clientId, commandId };
       const wait: LocalWait = { key: named, request, number: (++begun).toString(36), listed: null };
       byRpc.set(request.rpcId, wait);
-      byCommand.set(nameOf(key), [...(byCommand.get(nameOf(key)) ?? []), wait]);
+      byCommand.set(commandKeyText(key), [...(byCommand.get(commandKeyText(key)) ?? []), wait]);
       return wait;
     },
     register(wait, registered) {
@@ -89,7 +89,7 @@ export function createLocalWaits(): LocalWaits {
       return wait;
     },
     take(nodeId, command) {
-      const taken = (byCommand.get(nameOf(command)) ?? []).filter(
+      const taken = (byCommand.get(commandKeyText(command)) ?? []).filter(
         ({ request }) => request.callerNodeId === nodeId && satisfied(request.waitFor, command),
       );
       for (const wait of taken) remove(wait);
@@ -99,14 +99,10 @@ export function createLocalWaits(): LocalWaits {
       reply = given;
     },
     end: (end) => reply(end),
-    awaits: (key) => byCommand.get(nameOf(key)) !== undefined,
-    ofCommand: (key) => (byCommand.get(nameOf(key)) ?? []).filter(({ listed }) => listed !== null),
+    awaits: (key) => byCommand.get(commandKeyText(key)) !== undefined,
+    ofCommand: (key) => (byCommand.get(commandKeyText(key)) ?? []).filter(({ listed }) => listed !== null),
     listed: () => inOrder.values(),
   };
-}
-
-function nameOf({ userId, clientId, commandId }: CommandKey): string {
-  return `${userId}\0${clientId}\0${commandId}`;
 }
 
 // The waits for a command as Redis has them: one text, with which nodes wait, and for what.

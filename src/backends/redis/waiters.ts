@@ -2,12 +2,11 @@
 import type { CountedScan, PendingWait, WaiterFilter, WaiterStore, AttachResult } from '../../core/commands/stores.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { lookAtNodes } from './nodes-rows.ts';
 import { type Store, scattered } from './store.ts';
 import { type LocalWait, type LocalWaits } from './waiters-local.ts';
 import { matchesCaller, satisfied, type NewWaiter } from '../../core/commands/command.ts';
 import { decodeLive, readOfLive } from './commands/get.ts';
-import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import { clientKeyText, type CommandKey } from '../../core/ids.ts';
 import type { RedisParts } from './parts.ts';
 import { commandParts, type CommandParts } from './commands/parts.ts';
 import { retained } from './commands/record.ts';
@@ -17,14 +16,15 @@ import { changeCommand, commandReads, knownCommand } from './commands/store.ts';
 export function createRedisWaiters(redis: RedisParts): WaiterStore {
   const parts = commandParts(redis);
   const { store, waits } = parts;
+  const listing = { store, waits, clock: redis.clock };
   return {
     attach: (key, request) => attach(parts, key, request),
     remove: (key, rpcId) => remove(parts, key, rpcId),
-    list: (filter, page) => listWaits(parts, filter, page),
-    countByNode: (filter) => tallyWaits(parts, filter),
+    list: (filter, page) => listWaits(listing, filter, page),
+    countByNode: (filter) => tallyWaits(listing, filter),
     ofUsers: (userIds, first) => summarize(parts, userIds, { first, groupOf: ({ key }) => key.userId }),
     ofClients: (keys, first) =>
-      summarize(parts, keys.map(clientName), { first, groupOf: ({ key }) => clientName(key) }),
+      summarize(parts, keys.map(clientKeyText), { first, groupOf: ({ key }) => clientKeyText(key) }),
     async ofCommands(keys) {
       const lists = keys.map((key) => waits.ofCommand(key));
       const read = (await readWaits(store, lists.flat())).values();
@@ -71,23 +71,18 @@ async function remove(parts: CommandParts, key: CommandKey, rpcId: string): Prom
   });
 }
 
-function clientName({ userId, clientId }: ClientKey): string {
-  return `${userId}\0${clientId}`;
-}
-
-/** The partition whose time is read. */
-const HOME = 0;
 /** The most commands that one part of a search reads. */
 const STRETCH = 500;
 
-type Listing = { readonly store: Store; readonly waits: LocalWaits };
+type Listing = Pick<RedisParts, 'store' | 'clock'> & { readonly waits: LocalWaits };
 
 async function listWaits(
-  { store, waits }: Listing,
+  listing: Listing,
   filter: WaiterFilter,
   { first, after }: PageRequest,
 ): Promise<Scan<PendingWait>> {
-  const candidates = matching(waits, { filter, after, bornBefore: await bornBefore(store, filter), most: SCAN_BUDGET });
+  const { store, waits } = listing;
+  const candidates = matching(waits, { filter, after, bornBefore: bornBefore(listing, filter), most: SCAN_BUDGET });
   const rows: ListedWait[] = [];
   const isOfAny = filter.nodeId === null && filter.contextId === null;
   const stretch = isOfAny ? Math.min(STRETCH, first + 1) : STRETCH;
@@ -103,15 +98,12 @@ async function listWaits(
 
 /** Counts the waits that match a filter, by node. Reads at most COUNT_SCAN rows. */
 async function tallyWaits(
-  { store, waits }: Listing,
+  listing: Listing,
   filter: WaiterFilter,
 ): Promise<Awaited<ReturnType<WaiterStore['countByNode']>>> {
-  const candidates = matching(waits, {
-    filter,
-    after: null,
-    bornBefore: await bornBefore(store, filter),
-    most: COUNT_SCAN,
-  });
+  const { store, waits } = listing;
+  const bounds = { filter, after: null, bornBefore: bornBefore(listing, filter), most: COUNT_SCAN };
+  const candidates = matching(waits, bounds);
   const counts = new Map<string | null, number>();
   for (const { row } of await readPending(store, candidates)) {
     if (!isOfCommand(filter, row)) continue;
@@ -123,7 +115,7 @@ async function tallyWaits(
 
 /** Lists the first waits of each group, and counts the waits of the group. `groupOf`: returns the group of a wait. */
 async function summarize(
-  { store, waits }: Listing,
+  { store, waits }: Pick<Listing, 'store' | 'waits'>,
   groups: readonly string[],
   { first, groupOf }: { readonly first: number; readonly groupOf: (wait: LocalWait) => string },
 ): Promise<readonly CountedScan[]> {
@@ -146,9 +138,9 @@ type Search = {
   readonly most: number;
 };
 
-/** Returns the latest time at which a wait may have begun to match the filter, by the time of Redis. */
-async function bornBefore(store: Store, { minAgeMs }: WaiterFilter): Promise<number> {
-  return minAgeMs === null ? Infinity : (await lookAtNodes({ store }, HOME)).now - minAgeMs;
+/** Returns the latest time at which a wait may have begun to match the filter. */
+function bornBefore({ clock }: Listing, { minAgeMs }: WaiterFilter): number {
+  return minAgeMs === null ? Infinity : clock.now() - minAgeMs;
 }
 
 /** Returns at most `most` waits that match the filter, except for what `isOfCommand` compares. */

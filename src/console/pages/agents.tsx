@@ -2,31 +2,36 @@
 import { relayUrl } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { Facts, Information, PageHead, Section } from '../ui/page.tsx';
-import { CopyAction } from '../ui/values.tsx';
+import { CopyLine } from '../ui/values.tsx';
 
 /** Whether the relay serves agents, as it wrote into the page. */
 const isServed = document.querySelector('meta[name="callboard-mcp"]') !== null;
 
-/** How each host is configured. Replace `TOKEN` by the token of the agent. */
+/** How each host is configured, with `TOKEN` in place of the token of the agent. */
 const HOSTS: readonly { readonly name: string; readonly about: string; readonly text: (url: string) => string }[] = [
   {
     name: 'Claude Code',
-    about: 'a command (not tried)',
+    about: 'a command',
     text: (url) => `claude mcp add --transport http callboard ${url} --header "Authorization: Bearer TOKEN"`,
   },
   {
     name: 'VS Code',
-    about: '.vscode/mcp.json (not tried)',
+    about: '.vscode/mcp.json',
     text: (url) => json({ servers: { callboard: { type: 'http', url, headers: BEARER } } }),
   },
   {
     name: 'Cursor',
-    about: '.cursor/mcp.json (not tried)',
+    about: '.cursor/mcp.json',
     text: (url) => json({ mcpServers: { callboard: { url, headers: BEARER } } }),
   },
   {
+    name: 'Codex',
+    about: '~/.codex/config.toml, with the token in the variable CALLBOARD_TOKEN',
+    text: (url) => `[mcp_servers.callboard]\nurl = "${url}"\nbearer_token_env_var = "CALLBOARD_TOKEN"`,
+  },
+  {
     name: 'A host that starts a program',
-    about: 'such as Claude Desktop (not tried)',
+    about: 'such as Claude Desktop',
     text: () => {
       const env = { CALLBOARD_URL: relayUrl(), CALLBOARD_TOKEN: 'TOKEN' };
       return json({ mcpServers: { callboard: { command: 'npx', args: ['callboard', 'mcp'], env } } });
@@ -64,28 +69,16 @@ export function AgentsPage() {
         />
       </Section>
       <Section title="A token for an agent" about="It may call these actions, and nothing else, for 30 days.">
-        <Line text={`callboard token --mcp --user ${user} --actions '*'`} what="the command" />
+        <CopyLine text={`callboard token --mcp --user ${user} --actions '*'`} what="the command" />
       </Section>
+      <p class="after-table">
+        The lines for hosts follow their documentation and were not tried with this relay. Replace TOKEN by the token.
+      </p>
       {HOSTS.map(({ name, about, text }) => (
         <Section key={name} title={name} about={about}>
-          <Line text={text(url)} what={name} />
+          <CopyLine text={text(url)} what={`the lines for ${name}`} />
         </Section>
       ))}
     </>
-  );
-}
-
-function Line({ text, what }: { readonly text: string; readonly what: string }) {
-  return (
-    <div class="payload">
-      <div class="payload-acts">
-        <CopyAction isSmall text={() => text}>
-          {`Copy ${what}`}
-        </CopyAction>
-      </div>
-      <pre class="pre pre-wrap payload-text" tabIndex={0} aria-label={what}>
-        {text}
-      </pre>
-    </div>
   );
 }

@@ -9,7 +9,7 @@ import {
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { errorOf, request, type RequestError } from '../api/request.ts';
-import { callHref, clientHref, nodesHref, streamHref, userHref } from '../base.ts';
+import { callHref, clientHref, nodesHref, pagePath, streamHref, userHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
 import { ActError, AsOf, Empty, Information, Nil, Notice, PageHead } from '../ui/page.tsx';
@@ -61,6 +61,7 @@ export function AuditPage() {
         }
       >
         What operators did. Each row is written before its act, and a row that is changed or removed breaks the chain.
+        Calls are not in it: <a href={pagePath('calls')}>Calls</a> has them, by caller.
       </PageHead>
       {isAdmin.value && <ChainCheck />}
       <List

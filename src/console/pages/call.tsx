@@ -96,7 +96,7 @@ const PROGRESS_MAX = 50;
 const COPIED =
   'The line was copied without the arguments, which this page does not read. Write them in place of ARGUMENTS, as JSON: “Reveal…” below shows them, for a reason. As it is, the line runs nothing.';
 
-const GONE = 'The relay keeps the record of this call no longer. This is what was last known.';
+const GONE = 'The relay no longer has a record of this call. This is what was last known.';
 
 type CaseProps = Part & {
   /** Whether the relay no longer has a record of the call. `call` is then the last known answer. */
@@ -290,7 +290,7 @@ function Trace({ id }: { readonly id: string }) {
 function ClientNow({ call }: Part) {
   const { connection, clientId, delivery } = call;
   return (
-    <Section title={`${clientId} now`} about="need not be as it was then">
+    <Section title={`${clientId} now`} about="it may have changed since the call">
       {connection ? (
         <Facts
           rows={[
@@ -300,7 +300,7 @@ function ClientNow({ call }: Part) {
               'Instance',
               connection.instanceId === delivery?.boundInstanceId ? 'the same' : <ShortId id={connection.instanceId} />,
             ],
-            ['In flight', `${connection.inFlight}, ${connection.queued === 0 ? 'none' : connection.queued} queued`],
+            ['In flight', `${connection.inFlight}, and ${connection.queued === 0 ? 'none' : connection.queued} queued`],
           ]}
         />
       ) : (

@@ -50,7 +50,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'client', label: 'Client' },
   CALLER,
   { name: 'node', label: 'Node' },
-  { name: 'code', label: 'Code' },
+  { name: 'code', label: 'Code', isTyped: true },
   SINCE,
 ];
 
@@ -90,7 +90,7 @@ export function CallsPage() {
           </>
         }
       >
-        Commands with a record: those that run, and ends of the last hour. Newest first.
+        Commands that run, and those that ended in the last hour. Newest first.
       </PageHead>
       <CallViews counted={failures.all.data?.delivery.failures} />
       <List

@@ -162,7 +162,7 @@ function ClientCalls({ userId, clientId, query }: CallsProps) {
   return (
     <Section
       title="Calls"
-      about="with a record: those that run, and ends of the last hour"
+      about="those that run, and those that ended in the last hour"
       side={<a href={queryPath('calls', { user: userId, client: clientId })}>Calls of {clientId}</a>}
     >
       <ErrorNotice query={query} what="its calls" />
@@ -201,7 +201,7 @@ function Places({ client }: Part) {
   const { nodes } = client.contexts;
   if (nodes.length === 0) return null;
   return (
-    <Section title="Workers and places" about="as the client reports them now">
+    <Section title="Contexts" about="tabs, flows and workers, as the client reports them now">
       <Table
         caption="Execution contexts of this client"
         columns={CONTEXT_COLUMNS.filter(({ head }) => head !== 'Client')}
@@ -330,7 +330,7 @@ function ClientFacts({ client }: Part) {
 
 /** Shows the instances before the present one, newest first. */
 function Replaced({ client }: Part) {
-  if (client.predecessors.length === 0) return <>Not lately</>;
+  if (client.predecessors.length === 0) return <>Not recently</>;
   return (
     <>
       {client.predecessors.slice(0, 3).map(({ instanceId, replacedAt, cause }) => (
@@ -453,7 +453,7 @@ function ClientLinks({ userId, clientId, query }: LinksProps) {
           rows={links.slice(0, LINKS)}
           keyOf={({ opened, ended }) => `${opened?.id} ${ended?.id}`}
           look="mid"
-          none="None of the user’s last 200 rows is about this client."
+          none="No link of this client is in the last 200 rows of its user’s link history."
         />
       )}
     </Section>

@@ -464,7 +464,7 @@ function DedupDetails({ stats, backend }: DedupQuery['dedup']) {
             ['Implementation', backend.implementation],
             ['Remembers for', age(backend.ttlSeconds * 1000)],
             backend.namespace === null ? null : ['Namespace', backend.namespace],
-            ['Counts by', age(stats.grainSeconds * 1000)],
+            ['Counts in steps of', age(stats.grainSeconds * 1000)],
           ]}
         />
       </Section>

@@ -1,23 +1,13 @@
-/** Shows the pages of the relay itself: its nodes, with a button that drains each, and its admission scopes. */
+/** Shows the page of the relay's nodes: what each reports and counts, and buttons that drain it or close its links. */
 import { useMemo, useRef, useState } from 'preact/hooks';
-import {
-  CapacityDocument,
-  DrainNodeDocument,
-  NodesDocument,
-  type CapacityQuery,
-  type NodesQuery,
-} from '../../../generated/console.ts';
+import { DrainNodeDocument, NodesDocument, type NodesQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
-import { callHref } from '../base.ts';
 import { DrainNotice, PauseButton, SilentNotice, viewer } from '../shell/facts.tsx';
 import { ReasonDialog, TextField } from '../ui/dialogs.tsx';
-import { useUrlState } from '../ui/filters.tsx';
 import {
-  AsOf,
   Count,
   CutNotice,
-  Empty,
   ErrorNotice,
   Facts,
   Information,
@@ -25,24 +15,13 @@ import {
   Nil,
   Notice,
   PageHead,
-  Readouts,
   Section,
 } from '../ui/page.tsx';
-import { List, Table, pageOf, type Column } from '../ui/table.tsx';
+import { Table, type Column } from '../ui/table.tsx';
 import { Ago, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
-import {
-  age,
-  amount,
-  bytes as sizeText,
-  capitalWord,
-  clock,
-  nameClass,
-  plainWord,
-  plural,
-  whole,
-} from '../ui/words.ts';
+import { age, amount, bytes as sizeText, capitalWord, clock, plainWord, plural, whole } from '../ui/words.ts';
 import { DisconnectAll } from './bulk.tsx';
-import { SCOPE_COLUMNS, VersionsNotice, oldestQueued, outcomeCounter } from './columns.tsx';
+import { VersionsNotice, outcomeCounter } from './columns.tsx';
 
 type NodeRow = NodesQuery['delivery']['nodes']['nodes'][number];
 
@@ -53,14 +32,15 @@ export function NodesPage() {
   const query = useQuery(NodesDocument, {}, { everyMs: EVERY_MS });
   const [draining, setDraining] = useState<NodeRow | null>(null);
   const list = query.data?.delivery.nodes;
-  const columns = useColumns(list?.nodes ?? []);
+  const reports = useReports(list?.nodes);
+  const columns = useMemo(() => columnsOf(reports), [reports]);
   const silent = list?.nodes.filter(({ stale }) => stale) ?? [];
   const mode =
     viewer.value?.mode === 'SHARED' ? 'over one store, shared mode' : 'direct mode: everything is in this process';
   return (
     <>
       <PageHead title="Nodes" acts={<PauseButton isPolled />}>
-        {list ? `${plural(list.nodes.length, 'node')} reported lately, ${mode}.` : ''}
+        {list ? `${plural(list.nodes.length, 'node')} reported recently, ${mode}.` : ''}
       </PageHead>
       <ErrorNotice query={query} what="nodes" />
       <CutNotice completeness={list?.completeness} named={silent.map(({ nodeId }) => nodeId)} />
@@ -86,9 +66,9 @@ export function NodesPage() {
           <p class="quiet">
             Waiting: callers that wait there. Running: calls that wait for one of its clients or run there. Loop delay:
             how late its event loop ran since its last report; 99 % of the time it was less. The bars show the last
-            minute. Background: it takes what other nodes hand it, and ends calls whose deadline is over.
+            minute. Background: whether it takes work from other nodes and ends calls whose deadline is over.
           </p>
-          <NodeCounters nodes={list.nodes} />
+          <NodeCounters nodes={list.nodes} reports={reports} />
           {query.data?.server.durability && <Durability {...query.data.server.durability} />}
         </>
       )}
@@ -104,7 +84,7 @@ export function NodesPage() {
   );
 }
 
-const columnsOf = (delays: Delays): readonly Column<NodeRow>[] => [
+const columnsOf = (reports: Reports): readonly Column<NodeRow>[] => [
   { head: 'Node', class: 'c-1', names: true, cell: ({ nodeId }) => nodeId },
   { head: 'State', class: 'nw c-2 c-end', cell: (node) => <NodeMark node={node} /> },
   { head: 'Version', class: 'nw c-3', label: 'version', cell: ({ version }) => version ?? <NotReported /> },
@@ -119,20 +99,13 @@ const columnsOf = (delays: Delays): readonly Column<NodeRow>[] => [
     label: 'loop delay',
     cell: (node) => (
       <span class="with-spark">
-        <DelayBars reports={node.stale ? [] : (delays.get(node.nodeId) ?? [])} />
+        <DelayBars reports={node.stale ? [] : (reports.get(node.nodeId) ?? [])} />
         {delayOf(node)}
       </span>
     ),
   },
   { head: 'Background', class: 'nw c-8 c-end', label: 'background', cell: (node) => workOf(node) },
 ];
-
-/** Returns the columns of facts. One draws the delays that were reported while the page was shown. */
-function useColumns(nodes: readonly NodeRow[]): readonly Column<NodeRow>[] {
-  const kept = useRef<Delays>(new Map());
-  const delays = useMemo(() => (kept.current = withReports(kept.current, nodes)), [nodes]);
-  return columnsOf(delays);
-}
 
 /** An event loop that is later than this, in milliseconds, is shown as late. */
 const LATE_MS = 100;
@@ -150,37 +123,44 @@ function memoryOf({ memoryBytes }: NodeRow) {
   return memoryBytes === null ? <NotReported /> : sizeText(memoryBytes);
 }
 
-/** A report of the delay of an event loop. `at`: epoch milliseconds. */
-type DelayReport = { readonly at: number; readonly ms: number };
-/** The reports of each node within DELAYS_MS, by its id, oldest first. */
-type Delays = ReadonlyMap<string, readonly DelayReport[]>;
+/** The reports of each node that were read within MINUTE_MS, by its id, oldest first. */
+type Reports = ReadonlyMap<string, readonly NodeRow[]>;
 
-/** The number of reports that are drawn: those of one minute. */
-const DELAYS_SHOWN = 30;
-const DELAYS_MS = DELAYS_SHOWN * EVERY_MS;
+const MINUTE_MS = 60_000;
+/** The number of delays that are drawn: those of one minute. */
+const DELAYS_SHOWN = MINUTE_MS / EVERY_MS;
 /** The delay in milliseconds for which a bar has the full height, unless a longer one is drawn. */
 const DELAY_TOP_MS = 20;
 
-function withReports(was: Delays, nodes: readonly NodeRow[]): Delays {
-  return new Map(
-    nodes.map(({ nodeId, updatedAt, eventLoopDelayMs: ms }) => {
-      const at = Date.parse(updatedAt);
-      const earlier = (was.get(nodeId) ?? []).filter((report) => report.at > at - DELAYS_MS && report.at < at);
-      return [nodeId, ms === null ? earlier : [...earlier, { at, ms }]];
-    }),
-  );
+/** Keeps what the nodes reported in the last minute, as far as the page was shown. */
+function useReports(nodes: readonly NodeRow[] | undefined): Reports {
+  const kept = useRef<Reports>(new Map());
+  return useMemo(() => (kept.current = withReports(kept.current, nodes ?? [])), [nodes]);
+}
+
+function withReports(was: Reports, nodes: readonly NodeRow[]): Reports {
+  const entries = nodes.map((node) => {
+    const at = Date.parse(node.updatedAt);
+    const isEarlier = (ms: number): boolean => ms > at - MINUTE_MS && ms < at;
+    const earlier = (was.get(node.nodeId) ?? []).filter(({ updatedAt }) => isEarlier(Date.parse(updatedAt)));
+    return [node.nodeId, [...earlier, node]] as const;
+  });
+  return new Map(entries);
 }
 
 /** Draws a bar for each report of one node, the latest at the right. Takes the same room before there is any. */
-function DelayBars({ reports }: { readonly reports: readonly DelayReport[] }) {
-  const last = reports.at(-1);
+function DelayBars({ reports }: { readonly reports: readonly NodeRow[] }) {
+  const delays = reports.flatMap(({ updatedAt, eventLoopDelayMs: ms }) =>
+    ms === null ? [] : [{ at: Date.parse(updatedAt), ms }],
+  );
+  const last = delays.at(-1);
   if (!last) return <span class="spark" />;
-  const highest = Math.max(...reports.map(({ ms }) => ms));
+  const highest = Math.max(...delays.map(({ ms }) => ms));
   const top = Math.max(DELAY_TOP_MS, highest);
   return (
     <svg class="spark" role="img" viewBox={`0 0 ${2 * DELAYS_SHOWN} 16`}>
       <title>{`Loop delay of the last minute: at most ${amount(highest)} ms`}</title>
-      {reports.map(({ at, ms }) => {
+      {delays.map(({ at, ms }) => {
         const [slot, height] = [Math.round((last.at - at) / EVERY_MS), Math.max(1, (ms / top) * 16)];
         return <rect key={at} x={2 * (DELAYS_SHOWN - 1 - slot)} y={16 - height} width="1.5" height={height} />;
       })}
@@ -380,15 +360,21 @@ function partsOf(name: string): readonly [counter: string, label: string | undef
 /** The number of nodes up to which two tables of counters fit beside each other. */
 const FEW_NODES = 2;
 
-function NodeCounters({ nodes }: { readonly nodes: readonly NodeRow[] }) {
+type CountersProps = { readonly nodes: readonly NodeRow[]; readonly reports: Reports };
+
+function NodeCounters({ nodes, reports }: CountersProps) {
   const names = [...new Set(nodes.flatMap(({ counters }) => counters.map(({ name }) => name)))];
   const groups = GROUPS.map((group, at) => ({ title: group.title, names: namesOf(names, group, at) }));
   if (names.length === 0) return null;
   return (
-    <Section title="Counted since each node started" about="ends are those that the node recorded">
+    <Section
+      title="Counted since each node started"
+      about="ends are those that the node recorded; + is what the last minute added while this page was open"
+    >
       <div class={nodes.length <= FEW_NODES ? 'counter-groups narrow' : 'counter-groups'}>
         {groups.map(
-          ({ title, names: own }) => own.length > 0 && <CounterTable key={title} {...{ title, nodes }} names={own} />,
+          ({ title, names: own }) =>
+            own.length > 0 && <CounterTable key={title} {...{ title, nodes, reports }} names={own} />,
         )}
       </div>
     </Section>
@@ -403,13 +389,9 @@ function namesOf(names: readonly string[], { words }: CounterGroup, at: number):
   return Object.keys(words).flatMap((word) => names.filter((name) => partsOf(name)[0] === word).sort());
 }
 
-type CounterTableProps = {
-  readonly title: string;
-  readonly names: readonly string[];
-  readonly nodes: readonly NodeRow[];
-};
+type CounterTableProps = CountersProps & { readonly title: string; readonly names: readonly string[] };
 
-function CounterTable({ title, names, nodes }: CounterTableProps) {
+function CounterTable({ title, names, nodes, reports }: CounterTableProps) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, by node`}>
       <table class="tbl tbl-s">
@@ -430,7 +412,7 @@ function CounterTable({ title, names, nodes }: CounterTableProps) {
               <th scope="row">{nameText(name)}</th>
               {nodes.map((node) => (
                 <td key={node.nodeId} class={node.stale ? 'r quiet' : 'r'}>
-                  <Figure node={node} name={name} />
+                  <Figure node={node} before={reports.get(node.nodeId)?.[0]} name={name} />
                 </td>
               ))}
             </tr>
@@ -441,9 +423,27 @@ function CounterTable({ title, names, nodes }: CounterTableProps) {
   );
 }
 
-function Figure({ node, name }: { readonly node: NodeRow; readonly name: string }) {
-  const value = node.counters.find((counter) => counter.name === name)?.value ?? 0;
-  return <Count value={value} text={whole(value)} />;
+type FigureProps = {
+  readonly node: NodeRow;
+  /** The report of the node with which the last minute began. Undefined: none was read. */
+  readonly before: NodeRow | undefined;
+  readonly name: string;
+};
+
+/** Shows a counter, and before it how much it rose in the last minute. */
+function Figure({ node, before = node, name }: FigureProps) {
+  const value = counted(node, name);
+  const rose = value - counted(before, name);
+  return (
+    <>
+      {rose > 0 && !node.stale && <span class="quiet rise">+{whole(rose)} </span>}
+      <Count value={value} text={whole(value)} />
+    </>
+  );
+}
+
+function counted({ counters }: NodeRow, name: string): number {
+  return counters.find((counter) => counter.name === name)?.value ?? 0;
 }
 
 function nameText(name: string) {
@@ -508,78 +508,5 @@ function DrainDialog({ node, others, onClose, onDone }: DrainProps) {
         </p>
       )}
     </ReasonDialog>
-  );
-}
-
-// Shows the page of admission scopes: how many commands each holds, and how many it may hold.
-
-type ScopeRow = CapacityQuery['delivery']['tenants']['nodes'][number];
-type Summary = CapacityQuery['delivery']['summary'];
-
-const CAPACITY_COLUMNS: readonly Column<ScopeRow>[] = [
-  ...SCOPE_COLUMNS,
-  {
-    head: 'Earliest deadline',
-    class: 'nw c-4',
-    label: 'earliest deadline',
-    cell: ({ oldestDeadline }) => (oldestDeadline === null ? <Nil why="none" /> : <Time at={oldestDeadline} exact />),
-  },
-  { head: 'Held by', class: 'c-5 c-wide', label: 'held by', cell: ({ holders }) => <Holders holders={holders} /> },
-];
-
-export function CapacityPage() {
-  const { values } = useUrlState();
-  const query = useQuery(CapacityDocument, pageOf(values));
-  const list = query.data?.delivery.tenants;
-  return (
-    <>
-      <PageHead title="Capacity" acts={<AsOf queries={[query]} />}>
-        What each admission scope holds now: a user, or a group of users in the policy file, whose live commands count
-        against one limit. It says that commands were admitted, not that anything runs.
-      </PageHead>
-      <List
-        one="scope"
-        many="admission scopes"
-        query={query}
-        list={list}
-        held="What this node holds is shown"
-        notices={query.data && <Readouts figures={figuresOf(query.data.delivery.summary)} />}
-        empty={
-          <Empty title="No scope holds a reservation" mark="all">
-            <p>Every admitted command has ended, so every scope has all its room.</p>
-          </Empty>
-        }
-      >
-        <Section title="Scopes" about="held now, of what each may hold at once">
-          <Table
-            caption="Admission scopes"
-            columns={CAPACITY_COLUMNS}
-            rows={list?.nodes ?? []}
-            keyOf={({ scopeId }) => scopeId}
-            look="small"
-          />
-        </Section>
-      </List>
-    </>
-  );
-}
-
-function figuresOf({ trackedCommands, dueCommands, sampleSize, sampledOldestQueuedAgeMs }: Summary) {
-  return [
-    { name: 'Commands with a record', value: whole(trackedCommands), about: 'running, and ended within the last hour' },
-    { name: 'Overdue', value: whole(dueCommands), about: 'past a deadline, not yet ended', isOver: dueCommands > 0 },
-    oldestQueued({ sampleSize, sampledOldestQueuedAgeMs }),
-  ];
-}
-
-function Holders({ holders }: { readonly holders: ScopeRow['holders'] }) {
-  const [first] = holders;
-  if (!first) return null;
-  const more = holders.length - 1;
-  return (
-    <a href={callHref(first)} class={nameClass(first.userId, first.clientId)}>
-      {first.userId} / {first.clientId}
-      {more > 0 && ` and ${more} more`}
-    </a>
   );
 }

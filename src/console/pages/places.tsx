@@ -16,7 +16,7 @@ import { FilterBar, choicesOf, oneOf, useUrlState, type Filter, type UrlState } 
 import { AsOf, ClientLink, Count, CutNotice, Empty, ErrorNotice, Nil, PageHead, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, ShortId, Since, StateMark, type ShapeName } from '../ui/values.tsx';
-import { capitalWord, nameClass, plural } from '../ui/words.ts';
+import { capitalWord, isWholeId, nameClass, plural } from '../ui/words.ts';
 
 const STATUSES: readonly ContextStatus[] = ['ACTIVE', 'IDLE', 'STALE', 'CLOSED'];
 const OWNERSHIPS: readonly Ownership[] = ['WORKER', 'USER_OWNED'];
@@ -47,7 +47,7 @@ export function PlacesPage() {
   return (
     <>
       <PageHead title="Workers and windows" acts={<AsOf queries={hasWindows ? [contexts, windows] : [contexts]} />}>
-        What clients report now. A task of a worker is an assignment in this registry; it proves no effect.
+        What clients report now. A task says what a worker was assigned to do; it does not prove that anything was done.
       </PageHead>
       <FilterBar what="workers and windows" filters={filters} bare="client" />
       <Section title="Contexts" about="tabs, console flows and other places where clients run something">
@@ -116,12 +116,7 @@ const CONTEXT_SHAPES: Readonly<Record<ContextStatus, ShapeName>> = {
 /** Shows the task of a context: the end of its id, with a link to the call if the task is a command of the client. */
 function taskOf({ userId, clientId, taskId }: ContextRowFragment) {
   if (taskId === null) return <Nil why="no task" />;
-  return <ShortId id={taskId} href={isUuid(taskId) ? callHref({ userId, clientId, commandId: taskId }) : null} />;
-}
-
-/** Whether an id has the form of the ids that the relay gives to commands. */
-function isUuid(id: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
+  return <ShortId id={taskId} href={isWholeId(taskId) ? callHref({ userId, clientId, commandId: taskId }) : null} />;
 }
 
 const WINDOW_SHAPES: Readonly<Record<WindowStatus, ShapeName>> = { OPEN: 'up', STALE: 'stale', CLOSED: 'down' };

@@ -11,7 +11,10 @@ export function CallTimeline({ call }: { readonly call: CallDetails }) {
   const { delivery } = call;
   if (!delivery) return null;
   return (
-    <Section title="What is proven" about={`${day(delivery.admittedAt)}, ${zoneName()}; each time is the store’s own`}>
+    <Section
+      title="What is proven"
+      about={`${day(delivery.admittedAt)}, ${zoneName()}; all times are of the store’s clock`}
+    >
       <ol class="tl">
         {timelineOf(call).map((entry) => (
           <Entry key={`${entry.title} ${entry.at}`} entry={entry} start={delivery.admittedAt} />
@@ -187,7 +190,7 @@ function lateOf(call: CallDetails): readonly TimelineEntry[] {
       return {
         at: message.at,
         title: 'Late result',
-        text: 'A client reported an end too late to resolve the call. It is kept as evidence: the client’s word.',
+        text: 'A client reported an end after the call had ended. The report is kept as evidence of what the client says.',
         source: `Retained message${seen && seen.count > 1 ? ` · seen ${seen.count} times` : ''}`,
         shape: 'late',
         classes: ['late'],

@@ -39,7 +39,7 @@ type UserRow = UsersQuery['users']['nodes'][number];
 
 const COLUMNS: readonly Column<UserRow>[] = [
   { head: 'User', class: 'c-1', names: true, cell: (row) => userLink(row.userId) },
-  { head: 'Connections', class: 'r c-2', label: 'connections', cell: (row) => figure(row.connectionCount) },
+  { head: 'Clients', class: 'r c-2', label: 'clients', cell: (row) => figure(row.connectionCount) },
   { head: 'Streams', class: 'r c-3', label: 'streams', cell: (row) => figure(row.streamCount) },
   { head: 'Callers waiting', class: 'r c-4', label: 'waiting', cell: (row) => figure(row.pendingRpcCount) },
 ];
@@ -58,7 +58,7 @@ export function UsersPage() {
   return (
     <>
       <PageHead title="Users" acts={<AsOf queries={[query]} />}>
-        Users with a connection or with retained messages. The relay keeps no other register of users.
+        Users with a connected client or with retained messages. The relay has no other list of users.
       </PageHead>
       <div class="tbl-fit">
         <List
@@ -69,9 +69,7 @@ export function UsersPage() {
           held="Links of this node are counted"
           empty={
             <Empty title="No user is known yet">
-              <p>
-                A user appears with the first connection of one of its clients, or with the first message that is kept.
-              </p>
+              <p>A user appears when one of its clients connects, or when the first message of it is kept.</p>
             </Empty>
           }
           caption="Users"
@@ -84,7 +82,7 @@ export function UsersPage() {
   );
 }
 
-// Shows the page of one user: connections, waits, calls, streams, windows, workers and sites.
+// Shows the page of one user: clients, waits, calls, streams, windows, workers and sites.
 
 export function UserPage() {
   const { user: userId = '' } = useRoute().params;
@@ -150,7 +148,7 @@ function NothingKnown() {
     <Empty title="Nothing is known of this user">
       <p>
         {isAdmin.value
-          ? 'No client of it is connected, and no message of it is retained. Users’ ids are exact.'
+          ? 'No client of this user is connected, and no message is retained. The id must be the exact one.'
           : `You are signed in as ${viewer.value?.userId}, and may see only what is yours.`}
       </p>
     </Empty>
@@ -187,7 +185,7 @@ function Details({ user, calls }: DetailsProps) {
       <Sources completeness={user.completeness} held="Clients of this node are shown" />
       <Readouts
         figures={[
-          { name: 'Connections', value: whole(user.connectionCount) },
+          { name: 'Clients', value: whole(user.connectionCount) },
           { name: 'Callers waiting', value: whole(user.pendingRpcCount) },
           { name: 'Streams', value: whole(user.streamCount) },
           { name: 'Workers with a task', value: whole(user.workers.assigned.length) },
@@ -251,6 +249,8 @@ type ClientIds = { readonly userId: string; readonly clientId: string };
 const CLIENTS = ofOneUser(CLIENT_COLUMNS);
 const WAITS = ofOneUser(WAIT_COLUMNS);
 const CALLS_COLUMNS = ofOneUser(CALL_COLUMNS);
+const CONTEXTS = ofOneUser(CONTEXT_COLUMNS);
+const WINDOWS = ofOneUser(WINDOW_COLUMNS);
 
 type CallsProps = { readonly userId: string; readonly query: Query<ClientCallsQuery> };
 
@@ -259,7 +259,7 @@ function Calls({ userId, query }: CallsProps) {
   return (
     <Section
       title="Calls"
-      about="with a record: those that run, and ends of the last hour"
+      about="those that run, and those that ended in the last hour"
       side={list && list.nodes.length > 0 ? <a href={queryPath('calls', { user: userId })}>All calls</a> : undefined}
     >
       <ErrorNotice query={query} what="the calls of this user" />
@@ -288,13 +288,15 @@ function Places({ user }: { readonly user: UserDetails }) {
       title="Workers and windows"
       about="as clients report them now"
       side={
-        more(user, 'browserWindows', 'places') ?? <a href={queryPath('places', { user: user.userId })}>All places</a>
+        more(user, 'browserWindows', 'places') ?? (
+          <a href={queryPath('places', { user: user.userId })}>All workers and windows</a>
+        )
       }
     >
       {workers.length > 0 && (
         <Table
           caption="Workers of this user"
-          columns={CONTEXT_COLUMNS}
+          columns={CONTEXTS}
           rows={workers}
           keyOf={(row) => `${row.clientId}/${row.contextId}`}
         />
@@ -302,7 +304,7 @@ function Places({ user }: { readonly user: UserDetails }) {
       {nodes.length > 0 && (
         <Table
           caption="Browser windows of this user"
-          columns={WINDOW_COLUMNS}
+          columns={WINDOWS}
           rows={nodes}
           keyOf={(row) => `${row.clientId}/${row.windowId}`}
         />

@@ -565,9 +565,9 @@ export function SpanDialog({ shown, onChoose, onClose }: SpanDialogProps) {
       title="Choose a span"
       about={<p class="soft">The plots show this span and stand still. With a mouse, drag over a plot instead.</p>}
       confirm="Show the span"
-      keep="Leave it"
+      keep="Close"
       danger={false}
-      failed="That is no span."
+      failed="This is not a span of time."
       act={choose}
       onClose={onClose}
     >

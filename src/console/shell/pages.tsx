@@ -104,7 +104,7 @@ const NodesPage = page(
 );
 const CapacityPage = page(
   'Capacity',
-  () => import('../pages/nodes.tsx'),
+  () => import('../pages/capacity.tsx'),
   (room) => room.CapacityPage,
 );
 const DedupPage = page(

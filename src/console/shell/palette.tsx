@@ -86,7 +86,7 @@ function PaletteDialog() {
         <p class="quiet" role="status">
           {search.state === 'looking' && 'Looking for a command with this id…'}
           {search.state === 'done' && search.found.length === 0 && search.why}
-          {search.state === 'off' && targets.length === 0 && 'Nothing fits. Ids of users and clients are exact.'}
+          {search.state === 'off' && targets.length === 0 && 'Nothing matches. Write ids of users and clients in full.'}
         </p>
       </form>
     </Dialog>

@@ -11,7 +11,7 @@ import { Sources } from '../shell/facts.tsx';
 import { FilterBar, textOf, useKeys, useUrlState, type BareFilter, type Filter, type UrlState } from './filters.tsx';
 import { CutNotice, Empty, ErrorNotice, Loading } from './page.tsx';
 import { Icon } from './values.tsx';
-import { nameClass, plural, whole, zoneName } from './words.ts';
+import { nameClass, plural, sentenceCase, whole, zoneName } from './words.ts';
 
 /** The number of rows on one page of a list: enough to fill a screen, few enough that the page stays quick. */
 export const PAGE_SIZE = 40;
@@ -326,7 +326,7 @@ function NoMatch({ what, filters }: { readonly what: string; readonly filters: r
   );
   return (
     <Empty title={`No ${what} matches`} acts={acts}>
-      <p>{parts.join(', ')}.</p>
+      <p>{sentenceCase(parts.join(', '))}.</p>
     </Empty>
   );
 }

@@ -154,11 +154,14 @@ export function FullId({ id, what }: { readonly id: string; readonly what: strin
   );
 }
 
-export function CopyLine({ text }: { readonly text: string }) {
+type CopyLineProps = { readonly text: string; readonly what?: string };
+
+/** Shows lines to copy. `what` names them for screen readers. */
+export function CopyLine({ text, what = 'this' }: CopyLineProps) {
   return (
     <div class="copy-line">
       <pre class="pre pre-wrap">{text}</pre>
-      <CopyButton text={text} what="this" />
+      <CopyButton text={text} what={what} />
     </div>
   );
 }

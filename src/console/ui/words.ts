@@ -190,11 +190,16 @@ export function givenId(text: string): string {
   return text.trim().replace(/^(…|\.\.\.)/, '');
 }
 
-const COMMAND_ID = /^[\da-f]{8}((-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{24})?$/i;
+/** An id of a command as the relay or the caller library makes it, or a trace id. */
+const WHOLE_ID = /^(c-)?([\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32})$/i;
 
-/** Whether a text can only be an id of a command as the relay makes them, the last eight of one, or a trace id. */
+/** Whether a text has the form of a whole id of a command. */
+export const isWholeId = (text: string): boolean => WHOLE_ID.test(text);
+
+/** Whether a text can only be an id of a command, the last eight characters of one, or a trace id. */
 export function isCommandId(text: string): boolean {
-  return COMMAND_ID.test(givenId(text));
+  const given = givenId(text);
+  return isWholeId(given) || /^[\da-f]{8}$/i.test(given);
 }
 
 /** The length up to which a name stays on one line of a table, in characters. */

@@ -6,7 +6,7 @@ import { requireScope, subjectOf, type Requester } from '../auth/principal.ts';
 import { isTerminal, type Command, type CommandMark } from '../commands/command.ts';
 import type { CommandKey, ClientKey } from '../ids.ts';
 import { canonicalText, longerThan, type JsonText } from '../json.ts';
-import { DIGEST_BYTES } from '../limits.ts';
+import { AGENT_UNARRIVED_MS, DIGEST_BYTES } from '../limits.ts';
 import { LABEL_IDS } from './call.ts';
 import { ownUser } from './preflight.ts';
 import type { WaitParts } from './wait.ts';
@@ -42,8 +42,6 @@ export type RepeatDecision =
   | { readonly kind: 'refused'; readonly earlier: EarlierCall }
   | { readonly kind: 'foreign' };
 
-/** For how long after its end an answer that is not known to be delivered is given to identical calls. */
-const UNDELIVERED_MS = 600_000;
 /**
  * Numbers are counted up within a span of time, and begin anew with the next span. So the latest call is found by
  * looking up the first number of each span, although the ids of early ones are forgotten.
@@ -114,9 +112,11 @@ function decided(
   const { outcome, execution } = command ?? earlier.mark;
   if (repeatOf === commandId || execution === 'not_written' || execution === 'refused_by_client') return again;
   if (outcome === 'outcome_unknown') return harmless ? again : { kind: 'refused', earlier };
+  // A mark has no result to give, and does not say whether the answer arrived.
+  if (command === null && harmless) return again;
   const endedAt = command ? command.terminalAt : earlier.mark.endedAt;
   const isDelivered = command?.answeredAt !== undefined;
-  return isDelivered || now - (endedAt ?? now) > UNDELIVERED_MS ? again : attached;
+  return isDelivered || now - (endedAt ?? now) > AGENT_UNARRIVED_MS ? again : attached;
 }
 
 /** The ids of identical calls, which differ in their numbers. */

@@ -390,6 +390,8 @@ export type MailboxRow =
     }
   /** The answer to a question that this node has asked. */
   | { readonly kind: 'answer'; readonly questionId: string; readonly text: string };
+/** A row that nodes post to each other. */
+export type NodeRow = Exclude<MailboxRow, { readonly key: CommandKey } | { readonly kind: 'reply' }>;
 
 /** What a node reports of its process. `startedAt`: when it started, in epoch milliseconds. */
 export type ProcessReport = ProcessFigures & { readonly version: string; readonly startedAt: number };
@@ -446,7 +448,7 @@ export interface NodeStore {
   /** Renews the lease and replaces the report. */
   beat(nodeId: string, report: NodeReport): MaybePromise<void>;
   /** Posts a row to a node. False: there is no such live node. */
-  post(nodeId: string, row: MailboxRow): MaybePromise<boolean>;
+  post(nodeId: string, row: NodeRow): MaybePromise<boolean>;
   /** Returns commands that are past their connect deadline or their deadline, oldest first. Reads only. */
   due(limit: number): MaybePromise<readonly CommandKey[]>;
   /**

@@ -7,6 +7,9 @@ import type { ShareRefusal } from '../shares/shares.ts';
 import type { Command, CommandMark, NewWaiter } from './command.ts';
 import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow } from './stores.ts';
 
+/** A row about a command, which an act on the command posts. */
+export type CommandRow = Extract<MailboxRow, { readonly key: CommandKey }>;
+
 /** The rows of a command's progress: how many there are, and when the last one was retained. */
 export type Progress = { readonly rows: number; readonly at: number };
 
@@ -133,7 +136,7 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
   /** Posts the command to the node of the client's link, unless the link is still coming up. */
   offer(entry: E, nodeId: string): void;
   /** Posts a row to the mailbox of a node. */
-  post(nodeId: string, row: MailboxRow): void;
+  post(nodeId: string, row: CommandRow): void;
   /** Replaces the record. */
   move(entry: E, command: Command): void;
   /** Replaces the record of a command that is queued on `command.nodeId`. From now on only its deadline counts. */

@@ -32,6 +32,8 @@ export type RedisBench = Bench & {
   readonly connect: () => Client;
   /** Resolves once none of the backend's acts is running, including background work. */
   quiet(): Promise<void>;
+  /** Removes what is over, as each beat of a node does. */
+  sweep(): Promise<void>;
   /** Compares every counter of the namespace with what is there. Returns a sentence for each difference. */
   audit(): Promise<readonly string[]>;
 };
@@ -135,6 +137,14 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
       }
     },
     audit,
+    async sweep() {
+      for (let partition = 0; partition < partitions; partition++) {
+        const node = ['sweeper', 'boot'];
+        await store.act(partition, 'nodes-attach', [...node, 1, null]);
+        await store.act(partition, 'nodes-beat', [...node, 1, null, parts.retentionMs]);
+        await store.act(partition, 'nodes-reap', node);
+      }
+    },
     async advance(ms) {
       await clock.advance(ms);
       await read.upToNow();

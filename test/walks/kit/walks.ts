@@ -91,7 +91,7 @@ export async function walkAdmission(redisUrl: string): Promise<Walk> {
   await warmUp(() => callOnce(opened));
   using chain = new CausalChain();
   const requested = chain.mark();
-  const walk = atWrite(['evalsha', ':scopedue'], () => chain.since(requested));
+  const walk = atWrite(['evalsha', ':admitted:'], () => chain.since(requested));
   await callOnce(opened);
   return walk;
 }

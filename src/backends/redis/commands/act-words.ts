@@ -9,7 +9,7 @@ import { clientStream, LINK_STREAM, type NewMessage } from '../../../core/histor
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../../core/json.ts';
 import { DEDUP_TTL_MS } from '../../../core/limits.ts';
-import { rowText } from '../history-rows.ts';
+import { lagOf, rowText } from '../history-rows.ts';
 import type { boundsOfPartition } from '../shares.ts';
 import { listOf, type ReadCommand, type Reply } from '../types.ts';
 import type { Store } from '../store.ts';
@@ -29,6 +29,8 @@ const SEEN_MS = 7_200_000;
 const SEEN_GRAIN_MS = 10_000;
 /** How much longer a result is kept than it is shown. A row of a mailbox may still name it. */
 const FETCHED_MS = 60_000;
+/** How long before a search its time counts as come, because the clocks of the relay and of Redis differ. */
+const SOON_MS = 1_000;
 /** How long names of commands that are gone stay in the index by admission, and how much of it one call trims. */
 const NEWEST_TRIM_MS = 10_000;
 export const NO_LIMIT = 1e15;
@@ -67,6 +69,8 @@ export type Remembered = {
   readonly renewed: Map<string, number>;
   /** The epochs of other nodes; '' for a node that is not attached. */
   readonly epochs: Map<string, string>;
+  /** By key of a scope's reservations, a time by which it is searched for due commands. */
+  readonly searched: Map<string, number>;
   /** How many commands of a client wait, by name of the client, as the last answer said. */
   readonly waiting: Map<string, number>;
   /** Clients whose connection this process has just changed, by name of the client, until it moves their queues. */
@@ -193,6 +197,16 @@ export class ActWords {
     });
   }
 
+  /** Has a scope searched for due commands by this time, unless this process knows that it is searched before. */
+  protected searchBy(sh: string, deadline: number): void {
+    const scope = this.tick.key('reserved', sh);
+    const known = this.tick.searched.get(scope) ?? this.parts.remembered.searched.get(scope) ?? Infinity;
+    // A search raises the time of a scope, but not before it has come.
+    if (known <= deadline && known > this.now + SOON_MS) return;
+    this.tick.searched.set(scope, deadline);
+    this.tick.once(['ZADD', this.tick.key('scopedue'), 'LT', String(deadline), sh]);
+  }
+
   protected dueName({ deadline, commandId, ...key }: Command): string {
     return String(deadline).padStart(13, '0') + this.hashOfClient(key) + commandId;
   }
@@ -273,9 +287,8 @@ export class ActWords {
     this.tick.holds(this.act, heads, sth, '');
     const key = this.tick.key('stream', sth);
     const places = this.tick.hash(this.tick.key('cmdrows', uh, String(start)));
-    const lag = Math.min(60_000, Math.floor(retentionMs / 8));
     const stream = { key, userId, uh, suffix, sth, heads, places, renewal: [] };
-    const isRenewed = Math.abs(this.now - (remembered.renewed.get(sth) ?? 0)) < lag;
+    const isRenewed = Math.abs(this.now - (remembered.renewed.get(sth) ?? 0)) < lagOf(retentionMs);
     if (isRenewed && !this.tick.settings.opens) return stream;
     remembered.renewed.set(sth, this.now);
     this.tick.renewed.push(sth);

@@ -4,7 +4,7 @@
  */
 import type { Command } from '../../../core/commands/command.ts';
 import type { HeldCommand, Progress } from '../../../core/commands/transaction.ts';
-import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import { commandKeyText, type CommandKey } from '../../../core/ids.ts';
 import { commandOf, endedRequest, extrasOf, splitRecord, stateText, textsOf, type StateExtras } from './record.ts';
 
 /** A live command as this process last read or wrote it. */
@@ -58,9 +58,9 @@ export function createHeldCommands(most = MOST): HeldCommands {
     chars -= sizeOf(held);
   };
   return {
-    get: (key) => known.get(nameOf(key)),
+    get: (key) => known.get(commandKeyText(key)),
     put(key, held) {
-      const name = nameOf(key);
+      const name = commandKeyText(key);
       remove(name);
       known.set(name, held);
       chars += sizeOf(held);
@@ -69,16 +69,12 @@ export function createHeldCommands(most = MOST): HeldCommands {
         remove(oldest);
       }
     },
-    drop: (key) => remove(nameOf(key)),
+    drop: (key) => remove(commandKeyText(key)),
   };
 }
 
 function sizeOf({ request, waits, params }: Held): number {
   return request.length + COMMAND_CHARS + (waits?.length ?? 0) + (params?.length ?? 0);
-}
-
-function nameOf({ userId, clientId, commandId }: ClientKey & CommandKey): string {
-  return `${userId}\0${clientId}\0${commandId}`;
 }
 
 type Added = {

@@ -143,7 +143,10 @@ type Values = Readonly<Record<string, string | null | undefined>>;
 
 /** Encodes the request of a record. Throws `internal` for a field that contains a NUL. */
 export function encodeRequest(values: Values): string {
-  return encode(REQUEST, values);
+  const given = OPTIONAL.findLastIndex((name) => (values[name] ?? '') !== '') + 1;
+  const texts = [...REQUEST, ...OPTIONAL.slice(0, given)].map((name) => values[name] ?? '');
+  if (texts.some((text) => text.includes('\0'))) throw new CallboardError('internal', 'A record holds no NUL.');
+  return `${texts.join('\0')}\0`;
 }
 
 /** Returns the fields of a request that say who made it. */
@@ -161,15 +164,6 @@ export function endedRequest(request: string, { answeredAt }: Command): string {
   const fields = request.split('\0').slice(0, -1);
   const at = (PLACES.get('answeredAt') ?? 0) - STATE.length;
   return `${[...Array.from({ length: at }, (_, i) => fields[i] ?? ''), answeredAt].join('\0')}\0`;
-}
-
-/** Encodes a command as the text of its record. */
-export function encodeCommand(command: Command): string {
-  const texts = Object.entries(command).map(([name, value]): [string, string | null] => {
-    if (value === null) return [name, null];
-    return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
-  });
-  return encode([...STATE, ...REQUEST], { ...Object.fromEntries(texts), ...callerFields(command.caller) });
 }
 
 /** What the state of a record has besides core's Command. */
@@ -248,14 +242,6 @@ export function extrasOf(state: readonly string[]): StateExtras {
     queuedBytes: Number(fieldOf(state, 'queuedBytes')),
     unmarked: fieldOf(state, 'unmarked') === '1',
   };
-}
-
-/** Encodes these fields and, after them, the optional fields that have values. */
-function encode(names: readonly string[], values: Values): string {
-  const given = OPTIONAL.findLastIndex((name) => (values[name] ?? '') !== '') + 1;
-  const texts = [...names, ...OPTIONAL.slice(0, given)].map((name) => values[name] ?? '');
-  if (texts.some((text) => text.includes('\0'))) throw new CallboardError('internal', 'A record holds no NUL.');
-  return `${texts.join('\0')}\0`;
 }
 
 /** Decodes a record. An absent field becomes null. Use `decodeCommandOr` if there may be no record. */

@@ -118,14 +118,13 @@ async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitR
 
 async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string): Promise<Done<AdmitResult>> {
   const { store, transactions, held } = parts;
-  const { userId, clientId, params, seen = null, waiter, kept, contextId = null } = request;
+  const { userId, params, seen = null, waiter, kept, contextId = null } = request;
   const text = requestText(store, request);
   const partition = store.partitionOfUser(userId);
   const nodeId = store.callerOf(partition)?.nodeId;
   // A context must be read, so what is expected of the client is of no use.
   const isExpected = seen !== null && contextId === null && waiter.callerNodeId === nodeId;
   const client = isExpected ? expectedClient(store, seen) : null;
-  const name = `${userId}\0${clientId}`;
   const done = await transactions.run<AdmitResult>({
     key: request,
     given: { text, wait, seen: seen ? seenText(store, seen) : undefined },
@@ -133,7 +132,7 @@ async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string)
       // If only the number of waiting commands differed, the rest of what is expected is still so.
       const waiting = failed?.reason === 'differs' ? Number(failed.value) : NaN;
       if (failed && !(waiting > 0)) return null;
-      if (failed) transactions.remembered.waiting.set(name, waiting);
+      if (failed) transactions.remembered.waiting.set(clientKeyText(request), waiting);
       return client && { client };
     },
     first: admissionReads(parts, request),

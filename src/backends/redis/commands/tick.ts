@@ -105,6 +105,8 @@ export class Tick {
   /** The streams whose expiry this call renews, and the keys that it registers. */
   readonly renewed: string[] = [];
   readonly opened = new Set<string>();
+  /** By key of a scope's reservations, the time by which this call has it searched for due commands. */
+  readonly searched = new Map<string, number>();
   readonly #hashes = new Map<string, ReadHash>();
   readonly #equal = new Map<string, string[]>();
   readonly #starts: string[][] = [];

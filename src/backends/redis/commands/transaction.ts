@@ -1,14 +1,15 @@
 /** The transaction of one act over Redis: what a rule reads and changes becomes words of its tick. */
 import { satisfied, type Command, type CommandMark, type NewWaiter } from '../../../core/commands/command.ts';
-import type { AdmitQuestion, AdmitRequest, Binding, MailboxRow } from '../../../core/commands/stores.ts';
+import type { AdmitQuestion, AdmitRequest, Binding } from '../../../core/commands/stores.ts';
 import type {
   ClientView,
+  CommandRow,
   ContextState,
   MemberLimits,
   RefusedAdmission,
   Transaction,
 } from '../../../core/commands/transaction.ts';
-import { isRelayId, type ClientKey, type CommandKey } from '../../../core/ids.ts';
+import { clientKeyText, isRelayId, type ClientKey, type CommandKey } from '../../../core/ids.ts';
 import { trustJson, utf8Length, type JsonText } from '../../../core/json.ts';
 import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import { waitOfBucket, type CallerRate } from '../../../core/rates.ts';
@@ -110,7 +111,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
       this.tick.equal(this.act, hash, 'b', client.link);
       this.tick.lease(this.act, client.binding.nodeId, false);
     }
-    const waiting = this.parts.remembered.waiting.get(`${key.userId}${NUL}${key.clientId}`) ?? 0;
+    const waiting = this.parts.remembered.waiting.get(clientKeyText(key)) ?? 0;
     return viewOf(key, client.link, { binding: client.binding, waiting });
   }
 
@@ -293,7 +294,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     else {
       // A later command of the same call must not be dispatched before this one.
       const waiting = this.parts.remembered.waiting;
-      const nameOfClient = `${userId}${NUL}${clientId}`;
+      const nameOfClient = clientKeyText(request);
       waiting.set(nameOfClient, (waiting.get(nameOfClient) ?? 0) + 1);
       this.counted = this.tick.number(this.act, hashOfClient, 'n', {
         by: 1,
@@ -305,7 +306,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     }
     const name = [userId, clientId, commandId].join(NUL);
     this.write(['ZADD', this.tick.key('reserved', sh)], [String(command.deadline), name]);
-    this.write(['ZADD', this.tick.key('scopedue'), 'LT'], [String(command.deadline), sh]);
+    this.searchBy(sh, command.deadline);
     if (command.queuedAt === null)
       this.write(['ZADD', this.tick.key('connectdue')], [String(command.connectDeadline), this.dueName(command)]);
     if (scopeId !== userId) this.countMember(command, 1, this.#member);
@@ -364,8 +365,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     this.changes++;
   }
 
-  post(nodeId: string, row: MailboxRow): void {
-    if (!('key' in row)) throw new Error(`No act on a command posts rows of the kind "${row.kind}".`);
+  post(nodeId: string, row: CommandRow): void {
     const { userId, clientId, commandId } = row.key;
     const reason = row.kind === 'cancel' && row.reason !== null ? ['reason', row.reason] : [];
     const named = ['userId', userId, 'clientId', clientId, 'commandId', commandId];

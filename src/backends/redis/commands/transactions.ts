@@ -5,7 +5,7 @@
  */
 import { CommandRules } from '../../../core/commands/rules.ts';
 import { LINK_STREAM } from '../../../core/history/message.ts';
-import type { CommandKey } from '../../../core/ids.ts';
+import { clientKeyText, commandKeyText, type CommandKey } from '../../../core/ids.ts';
 import { DEDUP_TTL_MS } from '../../../core/limits.ts';
 import type { MaybePromise } from '../../../core/maybe-promise.ts';
 import type { Metrics } from '../../../core/metrics.ts';
@@ -132,6 +132,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     opened: new Set(),
     renewed: new Map(),
     epochs: new Map(),
+    searched: new Map(),
     waiting: new Map(),
     seen: new Map(),
   };
@@ -172,6 +173,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
   /** Removes what an append leaves beyond the limits of its stream, or of the bytes of all users. Can be repeated. */
   const trim = (partition: number, tick: Tick, notes: readonly string[]): Promise<unknown> | null => {
+    if (notes.length === 0 && tick.renewed.length === 0) return null;
     const streams = new Set([...notes, ...tick.renewed]);
     const acts: Promise<unknown>[] = [];
     for (const sth of streams) {
@@ -254,7 +256,10 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       }
       if (failures.length > 0) unlearn(tick);
       // Without an act that passed, Redis has registered nothing.
-      if (failures.length < acts.length) for (const key of tick.opened) remembered.opened.add(key);
+      if (failures.length < acts.length) {
+        for (const key of tick.opened) remembered.opened.add(key);
+        for (const [scope, at] of tick.searched) remembered.searched.set(scope, at);
+      }
       const trimmed = trim(partition, tick, listOf(notes).map(String));
       const why = new Map(failures.map((row) => failureIn(listOf(row))));
       const places = pairsIn(listOf(placed));
@@ -278,36 +283,40 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     queues.clear();
     for (const [partition, asked] of all) for (const part of partsOf(asked)) void send(partition, part, 'usual');
   };
-  const ask = (partition: number, of: Omit<Asked, 'done' | 'failed'>): Promise<Outcome | Unread> => {
+  const ask = (partition: number, asked: Asked): void => {
     const queue = queues.get(partition) ?? [];
     if (queues.size === 0) setImmediate(flush);
     queues.set(partition, queue);
-    const { promise, resolve, reject } = Promise.withResolvers<Outcome | Unread>();
-    queue.push({ ...of, done: resolve, failed: (error) => reject(unavailable(error)) });
-    return promise;
+    queue.push(asked);
   };
 
   /** Decides an act by what is known and read, and sends it. */
-  const attempt = async <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | Unread> => {
-    const partition = store.partitionOfUser(act.key.userId);
+  const attempt = <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | Unread> => {
     const made: { tx: RedisTransaction | null; answer: T | null } = { tx: null, answer: null };
-    const { userId, clientId } = act.key;
-    const client = `${userId}\0${clientId}`;
+    const client = clientKeyText(act.key);
     const times = Math.max(1, given.known?.queue?.commands.length ?? given.size ?? 1);
-    const outcome = await ask(partition, {
-      ...{ client, moves: act.moves ?? false, grows: act.grows },
-      ...{ chars: times * act.chars, rowChars: times * (act.rowChars ?? 0) },
+    const { promise, resolve, reject } = Promise.withResolvers<Done<T> | Failure | Unread>();
+    ask(store.partitionOfUser(act.key.userId), {
+      client,
+      moves: act.moves ?? false,
+      grows: act.grows,
+      chars: times * act.chars,
+      rowChars: times * (act.rowChars ?? 0),
       run(tick, of) {
         const tx = new RedisTransaction(tick, of, given);
         made.answer = act.run(new CommandRules(tx), tx);
         tx.close();
         return (made.tx = tx);
       },
+      done(outcome) {
+        if (outcome instanceof Unread) return resolve(outcome);
+        if (outcome.count !== null) remembered.waiting.set(client, outcome.count);
+        const { failure, at, place, trimmed } = outcome;
+        resolve(failure ?? { answer: made.answer as T, entries: made.tx?.entries ?? [], at, place, trimmed });
+      },
+      failed: (error) => reject(unavailable(error)),
     });
-    if (outcome instanceof Unread) return outcome;
-    if (outcome.count !== null) remembered.waiting.set(client, outcome.count);
-    if (outcome.failure) return outcome.failure;
-    return { ...outcome, answer: made.answer as T, entries: made.tx?.entries ?? [] };
+    return promise;
   };
 
   /** Returns these reads and further ones. */
@@ -341,7 +350,9 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const run = async <T>(act: Act<T>): Promise<Done<T>> => {
     let without = '';
     let last: Failure | null = null;
-    let known = await act.known(null);
+    const expected = act.known(null);
+    // An act that reads nothing is asked for at once.
+    let known = expected instanceof Promise ? await expected : expected;
     let reads = known && act.besides ? await readMore(NO_READS, act.besides(known)) : NO_READS;
     let isDead: boolean | null = null;
     for (let tries = 0; tries < TRIES; tries++) {
@@ -408,8 +419,8 @@ const DROPS: Readonly<Record<'e' | 'd', Drop>> = {
  */
 function createTurns() {
   const last = new Map<string, Promise<unknown>>();
-  return <T>({ userId, clientId, commandId }: CommandKey, act: () => Promise<T>): Promise<T> => {
-    const name = `${userId}\0${clientId}\0${commandId}`;
+  return <T>(key: CommandKey, act: () => Promise<T>): Promise<T> => {
+    const name = commandKeyText(key);
     const running = last.get(name)?.then(act, act) ?? act();
     last.set(name, running);
     const over = (): void => void (last.get(name) === running && last.delete(name));

@@ -11,29 +11,9 @@ local call = redis.call
 local acts = {}
 local lib = {}
 
--- Returns two texts joined by a colon. Lua hashes every byte of each text that it makes, so each text is made only once
--- in a call.
-local joins = {}
-local function joined(first, second)
-  local of = joins[first]
-  if not of then
-    of = {}
-    joins[first] = of
-  end
-  local whole = of[second]
-  if not whole then
-    whole = first .. ':' .. second
-    of[second] = whole
-  end
-  return whole
-end
-
 -- Returns the name of a key, as in keys.ts: the kind, then one or two more parts if there are any.
-local function key(kind, hash, rest)
-  local name = joined(T, kind)
-  if hash then name = joined(name, hash) end
-  if rest then name = joined(name, rest) end
-  return name
+local function key(kind, part, more)
+  return T .. ':' .. kind .. (part and ':' .. part or '') .. (more and ':' .. more or '')
 end
 
 -- The values that every call reads of its partition: the earliest time that the clock may show, the time until which a
@@ -49,16 +29,8 @@ local function readNow()
 end
 local now = readNow()
 
--- Returns a whole number as text, without an exponent. The texts are cached, because the acts of a call use the same
--- few numbers again and again.
-local texts = {}
-local function text(number)
-  local known = texts[number]
-  if known then return known end
-  known = string.format('%d', number)
-  texts[number] = known
-  return known
-end
+-- Returns a whole number as text, without an exponent.
+local function text(number) return string.format('%d', number) end
 
 -- Reads a HASH as a table; nil if there is none.
 local function hash(name)
