@@ -74,8 +74,7 @@ it('reads the marks that are there at one time, and counts no others for their o
     ...{ endedAt, resultExpired: true },
   });
   let added = 0;
-  const add = (owner: string, endedAt: number) =>
-    marks.add(key(`c${added++}`), 'd', { mark: ended(endedAt), owner });
+  const add = (owner: string, endedAt: number) => marks.add(key(`c${added++}`), 'd', { mark: ended(endedAt), owner });
   const read = () => {
     let size = 0;
     const counts = new Map<string, number>();

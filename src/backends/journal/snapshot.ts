@@ -174,8 +174,7 @@ function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<
   const { shards, owners } = ledger.ended.marks.read();
   for (const { generation, marks } of shards)
     yield* one(records, 'marks', generation, wordsAsText(marks.words), Buffer.from(marks.codes).toString('base64'));
-  for (const { generation, owner, count } of owners)
-    yield* one(records, 'mark_owner', generation, owner.userId, count);
+  for (const { generation, owner, count } of owners) yield* one(records, 'mark_owner', generation, owner.userId, count);
   for (const { userId, shortUntil, unmarkedId } of ledger.ended.users.values())
     if (shortUntil > -Infinity) yield* one(records, 'short', userId, shortUntil, unmarkedId);
   let count = 0;
