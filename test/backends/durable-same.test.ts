@@ -393,8 +393,8 @@ async function run(seed: number, tight: boolean): Promise<void> {
 
 describe('a backend with a data directory', () => {
   // In 3101 a mark is set while a snapshot is written, and expires while the process is away. In 4031 a command ends
-  // after a snapshot has written it, at the time at which the snapshot began. In 635848310 records are reduced to marks
-  // while a snapshot is written, after the marks and before the number of each user's marks.
+  // after a snapshot has written it, at the time at which the snapshot began. In 635848310 commands are admitted with
+  // ids of the relay while marks that are over take up the room.
   for (const seed of [3101, 4031, 635848310, ...Array.from({ length: RUNS }, (_, i) => BEFORE + 1 + i)]) {
     const tight = seed % 2 === 0;
     it(`shows the same as memory alone after kills and snapshots (seed ${seed})`, { timeout: 120_000 }, () =>

@@ -8,7 +8,7 @@ import { wasDispatched, type CommandMark } from '../../core/commands/command.ts'
 import { isRelayId, keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
-import type { ShareRefusal } from '../../core/shares/shares.ts';
+import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';
 import { DueIndex, SparseQueue, createSortedMap, type SortedMap } from './collections.ts';
 import { ClientQueue, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';
@@ -153,7 +153,7 @@ export class Ledger {
   reserveMark(entry: Entry, chosenId: boolean): void {
     const { holdings } = entry.client.user;
     if (entry.marked) return;
-    if (!chosenId && (this.#drops?.replaying || holdings.refusal('marks', 1) !== null)) return;
+    if (!chosenId && (this.#drops?.replaying || !this.#hasRoomForMark(holdings))) return;
     entry.marked = true;
     holdings.take('marks', 1);
   }
@@ -267,6 +267,13 @@ export class Ledger {
     const made: Scope = { scopeId, holders: new SparseQueue(({ scope }) => scope === null), members: new Map() };
     this.#scopes.set(scopeId, made);
     return made;
+  }
+
+  /** Whether there is room once what is over has given its room back. */
+  #hasRoomForMark(holdings: Holdings): boolean {
+    if (holdings.refusal('marks', 1) === null) return true;
+    this.#expire();
+    return holdings.refusal('marks', 1) === null;
   }
 
   #expire(): void {
