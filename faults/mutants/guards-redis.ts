@@ -47,7 +47,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/redis-transactions.test.ts' },
   },
   {
-    name: 'lease-renewed-meanwhile',
+    name: 'lease-not-compared-again',
     says: 'a command is admitted for a client without a link, although the node of its link has renewed its lease',
     file: 'backends/redis/program/transaction.lua',
     find: "differs(held, 'dead') else differs(over, 'alive') end",

@@ -153,7 +153,7 @@ function textsIn(meta: Readonly<Record<string, unknown>>): Readonly<Record<strin
   );
 }
 
-/** What an agent is told of a fault of the relay, during which an action may have been called. */
+/** The advice after an internal error of the relay. The relay may have called the action before the error. */
 const INTERNAL = ['If this was a call, the action MAY HAVE RUN.', 'Look at the effect before you repeat the call.'];
 
 function goneTool(name: string): ToolResult {

@@ -235,14 +235,22 @@ function readsOf(page: Page, text: string): { readonly begun: number; readonly o
   return reads;
 }
 
+/**
+ * Opens the console at a URL and goes to a page of it. Resolves once the stream of the page is up and the page has sent
+ * its query again, which it does when the stream opens. What happened before that counts as read.
+ */
+async function openLive(url: string, path: string, query: string): Promise<Page> {
+  const { page } = await openConsole(browser, url, { token: bench.relay.admin });
+  const reads = readsOf(page, query);
+  await goTo(page, path);
+  await page.getByText('Live', { exact: true }).waitFor();
+  await expect.poll(() => ({ again: reads.begun > 1, open: reads.open })).toEqual({ again: true, open: 0 });
+  return page;
+}
+
 it('new calls wait behind a bar, and a stream that breaks comes back without a lost row', async () => {
   await using proxy = await startTcpProxy(bench.relay.url);
-  const { page } = await openConsole(browser, `${proxy.url}/console/clients`, { token: bench.relay.admin });
-  const reads = readsOf(page, 'query Calls(');
-  await goTo(page, 'calls');
-  await page.getByText('Live', { exact: true }).waitFor();
-  // The page reads its list again when the stream opens. Calls before that reading do not count as new.
-  await expect.poll(() => ({ again: reads.begun > 1, open: reads.open })).toEqual({ again: true, open: 0 });
+  const page = await openLive(`${proxy.url}/console/clients`, 'calls', 'query Calls(');
   const rows = page.locator('tbody tr');
   await rows.first().waitFor();
   const before = await rows.count();
@@ -258,11 +266,7 @@ it('new calls wait behind a bar, and a stream that breaks comes back without a l
 });
 
 it('a call that is admitted while the list is read again is not lost', async () => {
-  const { page } = await openConsole(browser, address('clients'), { token: bench.relay.admin });
-  const reads = readsOf(page, 'query Calls(');
-  await goTo(page, 'calls');
-  await page.getByText('Live', { exact: true }).waitFor();
-  await expect.poll(() => ({ again: reads.begun > 1, open: reads.open })).toEqual({ again: true, open: 0 });
+  const page = await openLive(address('clients'), 'calls', 'query Calls(');
   const rows = page.locator('tbody tr');
   const before = await rows.count();
   await call('before the request');
@@ -301,12 +305,7 @@ it('a page that cannot load the library of streams reads its list again and agai
 });
 
 it('sends a request again that a pause interrupted, so that the change before it is shown', async () => {
-  const { page } = await openConsole(browser, address('users'), { token: bench.relay.admin });
-  const reads = readsOf(page, 'query UserPage(');
-  await goTo(page, 'users/alice');
-  await page.getByText('Live', { exact: true }).waitFor();
-  // The page reads the user again when the stream opens.
-  await expect.poll(() => ({ again: reads.begun > 1, open: reads.open })).toEqual({ again: true, open: 0 });
+  const page = await openLive(address('users'), 'users/alice', 'query UserPage(');
   const isUserPage = (request: Request): boolean => String(request.postData()).includes('query UserPage(');
   let held = 0;
   // The first request after the change gets no answer.

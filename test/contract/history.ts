@@ -262,6 +262,18 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect(rows.map(({ row }) => row.suffix)).toEqual(kept.sort());
     });
 
+    it('measures it also among streams that are written at once', async () => {
+      const own = await make(MODEL_BOUNDS);
+      const write = (suffix: string): Promise<unknown> =>
+        Promise.resolve(own.backend.history.retain(newMessage({ userId: 'alice', suffix })));
+      for (const suffix of ['often', 'once']) await write(suffix);
+      await Promise.all(['often', 'once', 'often'].map(write));
+      for (const suffix of ['new-1', 'new-2']) await write(suffix);
+      const { rows } = await own.backend.history.streams('alice', null, ALL);
+      expect(rows.map(({ row }) => row.suffix)).toEqual(['new-1', 'new-2', 'often']);
+      await own.close();
+    });
+
     it('behaves like a plain list of messages, for any sequence of writes', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(historyActs, { maxLength: 40 }), async (acts) => {

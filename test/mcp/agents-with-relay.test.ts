@@ -185,12 +185,18 @@ describe('with clients that report contexts', () => {
   });
 });
 
-it('numbers of params and results keep their digits, in both protocols', async () => {
-  await using relay = await startRealRelay({ mcp: 'on' });
+/** Connects a client whose action `big` keeps the texts of its params, and answers with a number of twenty digits. */
+async function connectBig(relay: RealRelay) {
   const texts: string[] = [];
-  await using _desk = await connectClient(relay, (runtime) =>
+  const desk = await connectClient(relay, (runtime) =>
     runtime.handle('big', {}, (_, { paramsText }) => (texts.push(paramsText), rawJson('[98765432109876543210]'))),
   );
+  return { texts, [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose]() };
+}
+
+it('numbers of params and results keep their digits, in both protocols', async () => {
+  await using relay = await startRealRelay({ mcp: 'on' });
+  await using desk = await connectBig(relay);
   const { url, token } = await at(relay);
   const text = '{ "n":12345678901234567890 }';
   const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big","arguments":${text}}}`;
@@ -198,15 +204,12 @@ it('numbers of params and results keep their digits, in both protocols', async (
   expect(answer.text).toContain('[98765432109876543210]');
   const batch = await postText({ url, token }, `[${call.replace('"n"', '"m"')}]`);
   expect(batch.text).toContain('[98765432109876543210]');
-  expect(texts).toEqual([text, text.replace('"n"', '"m"')]);
+  expect(desk.texts).toEqual([text, text.replace('"n"', '"m"')]);
 });
 
 it('`callboard mcp` passes numbers on with their digits, and answers a line that is no message', async () => {
   await using relay = await startRealRelay({ mcp: 'on' });
-  const texts: string[] = [];
-  await using _desk = await connectClient(relay, (runtime) =>
-    runtime.handle('big', {}, (_, { paramsText }) => (texts.push(paramsText), rawJson('[98765432109876543210]'))),
-  );
+  await using desk = await connectBig(relay);
   const { url, token } = await at(relay);
   const env = { PATH: process.env['PATH'] ?? '', CALLBOARD_URL: url, CALLBOARD_TOKEN: token };
   const pump = spawn(process.execPath, [BIN, 'mcp'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
@@ -216,5 +219,5 @@ it('`callboard mcp` passes numbers on with their digits, and answers a line that
   expect(lines).toHaveLength(2);
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ id: null, error: { code: -32_700 } });
   expect(lines[1]).toContain('[98765432109876543210]');
-  expect(texts).toEqual(['{"n":12345678901234567890}']);
+  expect(desk.texts).toEqual(['{"n":12345678901234567890}']);
 });

@@ -158,6 +158,17 @@ describe('an answer', () => {
     return { ran: commandsOf(tab) - before, result };
   }
 
+  /** Completes a call over a connection of its own, which is reset after the answer. */
+  async function completeAndReset(at: Awaited<ReturnType<typeof start>>): Promise<void> {
+    const agent = new HttpAgent({ keepAlive: true, maxSockets: 1 });
+    const sockets: Socket[] = [];
+    agent.on('free', (socket: Socket) => sockets.push(socket));
+    expect((await complete(at, { agent })).ran).toBe(1);
+    expect(sockets).toHaveLength(1);
+    sockets[0]?.resetAndDestroy();
+    agent.destroy();
+  }
+
   it('counts as delivered after ten seconds, and the next identical call runs again', async () => {
     await using at = await start();
     expect((await complete(at)).ran).toBe(1);
@@ -180,30 +191,19 @@ describe('an answer', () => {
 
   it('is not delivered if its connection is reset, however long ago that was', async () => {
     await using at = await start();
-    const agent = new HttpAgent({ keepAlive: true, maxSockets: 1 });
-    const sockets: Socket[] = [];
-    agent.on('free', (socket: Socket) => sockets.push(socket));
-    expect((await complete(at, { agent })).ran).toBe(1);
-    const [socket] = sockets;
-    socket?.resetAndDestroy();
+    await completeAndReset(at);
     await advance(at.relay, 2 * AGENT_ARRIVED_MS);
     expect((await complete(at)).ran).toBe(0);
-    agent.destroy();
   });
 
   it('is not delivered by cancel_command, which does not tell the result', async () => {
     await using at = await start();
-    const agent = new HttpAgent({ keepAlive: true, maxSockets: 1 });
-    const sockets: Socket[] = [];
-    agent.on('free', (socket: Socket) => sockets.push(socket));
-    expect((await complete(at, { agent })).ran).toBe(1);
-    sockets[0]?.resetAndDestroy();
+    await completeAndReset(at);
     const { nodes } = (await at.relay.data('{ commands { nodes { commandId } } }'))['commands'];
     const cancelled = await at.call({ command_id: nodes[0].commandId }, {}, 'cancel_command');
     expect(cancelled.result.structuredContent).toMatchObject({ state: 'too_late', outcome: 'completed' });
     await advance(at.relay, 2 * AGENT_ARRIVED_MS);
     expect((await complete(at)).ran).toBe(0);
-    agent.destroy();
   });
 
   it('is noted in the record of its command, unless the caller chose the id', async () => {

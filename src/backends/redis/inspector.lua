@@ -1,4 +1,4 @@
--- The names that the listings of commands need.
+-- The names and counts that the listings and the summary of commands need.
 
 -- act: names
 -- Lists names of live and ended commands: at least the next `a[7]` names after a given one, and perhaps some later
@@ -85,4 +85,21 @@ acts['inspector-newest'] = function(a)
     hour = hour - lib.newest_hour
   end
   return found
+end
+
+-- act: summary
+-- Counts the commands that the reservations of scopes do not show. The counts are added up here, because there is one
+-- for each second of the idempotency window.
+-- Returns {now, ended commands with a record, commands past their connect deadline but not past their deadline}.
+-- class: allow_oom
+acts['inspector-summary'] = function()
+  local counts, second, ended, due = call('HGETALL', key('endedcount')), math.floor(now / 1000), 0, 0
+  for i = 1, #counts, 2 do
+    if tonumber(counts[i]) > second then ended = ended + tonumber(counts[i + 1]) end
+  end
+  -- A name begins with the deadline of its command.
+  for _, name in ipairs(call('ZRANGEBYSCORE', key('connectdue'), '-inf', text(now))) do
+    if tonumber(string.sub(name, 1, 13)) > now then due = due + 1 end
+  end
+  return { text(now), text(ended), text(due) }
 end

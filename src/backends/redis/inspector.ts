@@ -42,7 +42,7 @@ export function createRedisInspector(
 ): DeliveryInspector {
   const { store } = parts;
   return {
-    summary: () => readSummary(parts),
+    summary: () => readSummary(store),
     scopes: (page) => scopes(store, page),
     getScopes: (scopeIds) => getScopes(store, scopeIds),
     async reservedScopes() {
@@ -408,11 +408,8 @@ type Counts = {
   readonly reserved: readonly (Reserved & { readonly partition: number })[];
 };
 
-type SummaryParts = Pick<RedisParts, 'store' | 'clock'>;
-
-async function readSummary(parts: SummaryParts): Promise<DeliverySummary> {
-  const { store } = parts;
-  const counts = await Promise.all(partitionsOf(store).map((partition) => countsOf(parts, partition)));
+async function readSummary(store: Store): Promise<DeliverySummary> {
+  const counts = await Promise.all(partitionsOf(store).map((partition) => countsOf(store, partition)));
   const now = Math.max(...counts.map((one) => one.now));
   const sample = await sampleOf(
     store,
@@ -430,17 +427,8 @@ async function readSummary(parts: SummaryParts): Promise<DeliverySummary> {
   };
 }
 
-async function countsOf({ store, clock }: SummaryParts, partition: number): Promise<Counts> {
-  const now = clock.now();
-  const [counts, unqueued] = await store.read([
-    ['HGETALL', store.key(partition, 'endedcount')],
-    ['ZRANGEBYSCORE', store.key(partition, 'connectdue'), '-inf', now],
-  ]);
-  // Records are counted by the second in which they are forgotten.
-  const kept = [...numbersOf(counts)].filter(([second]) => Number(second) > Math.floor(now / 1000));
-  const ended = sum(kept.map(([, count]) => count));
-  // A name begins with the deadline of its command. What is past its deadline is counted with the reservations.
-  const due = listOf(unqueued).filter((name) => Number(String(name).slice(0, 13)) > now).length;
+async function countsOf(store: Store, partition: number): Promise<Counts> {
+  const [now = 0, ended = 0, due = 0] = listOf(await store.act(partition, 'inspector-summary', [])).map(Number);
   const reserved = await readReserved(store, partition, now);
   return {
     now,
