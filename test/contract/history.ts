@@ -1,8 +1,10 @@
 /** Defines the contract tests of the port HistoryStore, which retains messages. Every backend must pass them. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { Message, HistoryStore, MessageFilter, MessagePage } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
+import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import type { Position, Scan } from '../../src/core/page.ts';
 import { historyActs, HistoryModel, MODEL_BOUNDS, newMessage } from './kit/history-model.ts';
 import type { Bench, MakeHistoryBench } from './kit/bench.ts';
@@ -271,6 +273,29 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       for (const suffix of ['new-1', 'new-2']) await write(suffix);
       const { rows } = await own.backend.history.streams('alice', null, ALL);
       expect(rows.map(({ row }) => row.suffix)).toEqual(['new-1', 'new-2', 'often']);
+      await own.close();
+    });
+
+    it('keeps the order of a new stream whose first messages are written without waiting', async () => {
+      const kept: MaybePromise<Message>[] = [];
+      for (let i = 0; i < 30; i++) {
+        kept.push(history.retain(newMessage({ id: `m${i}`, suffix: 'new' })));
+        if (i % 3 === 0) await nextTurn();
+      }
+      const rows = await Promise.all(kept);
+      expect(rows.map(({ seq }) => seq)).toEqual(rows.map(({ seq }) => seq).toSorted((a, b) => a - b));
+    });
+
+    it('keeps as many streams as allowed when more are written at once', async () => {
+      const own = await make(MODEL_BOUNDS);
+      const suffixes = ['s1', 's2', 's3', 's4', 's5', 's1'];
+      const write = (suffix: string): MaybePromise<Message> =>
+        own.backend.history.retain(newMessage({ userId: 'alice', suffix }));
+      await Promise.all(suffixes.map(write));
+      const { rows, gaps } = await own.backend.history.streams('alice', null, ALL);
+      expect(rows).toHaveLength(MODEL_BOUNDS.streamsPerUser);
+      for (const { row } of rows) expect([1, 2]).toContain(row.messageCount);
+      expect(gaps).toMatchObject([{ reason: 'evicted' }]);
       await own.close();
     });
 

@@ -107,6 +107,8 @@ export type TransactionParts = {
   readonly retentionMs: number;
   readonly bounds: ReturnType<typeof boundsOfPartition>;
   readonly remembered: Remembered;
+  /** Whether a call that opens the stream of this hash is under way. */
+  readonly isOpening: (sth: string) => boolean;
   /** The calling node and its epoch; '' if the process has none. */
   readonly caller: { readonly nodeId: string; readonly epoch: number };
 };
@@ -129,6 +131,15 @@ export class Unread extends Error {
   constructor(commands: readonly ReadCommand[]) {
     super('Not read yet.');
     this.commands = commands;
+  }
+}
+
+/** Thrown if the stream of a row is being opened. The act waits for that, so that the rows of a stream keep their order. */
+export class Opening extends Error {
+  readonly sth: string;
+  constructor(sth: string) {
+    super('The stream is being opened.');
+    this.sth = sth;
   }
 }
 
@@ -279,6 +290,7 @@ export class ActWords {
   private streamOf({ userId, suffix, commandId }: NewMessage, uh: string): StreamOf {
     const { hash, retentionMs, remembered } = this.parts;
     const sth = hash(userId, suffix);
+    if (this.parts.isOpening(sth)) throw new Opening(sth);
     this.appendsTo = { uh, sth };
     const heads = this.tick.hash(this.tick.key('streamheads', uh));
     const length = Math.max(1, Math.min(HOUR_MS * 12, Math.floor(retentionMs / 8)));

@@ -18,7 +18,7 @@ import { listOf, unavailable, type ReadCommand, type Reply } from '../types.ts';
 import type { Entry } from './entry.ts';
 import { placesOf } from './record.ts';
 import { Tick, type TickSettings } from './tick.ts';
-import { readName, Unread, type Given, type Remembered, type TransactionParts } from './act-words.ts';
+import { Opening, readName, Unread, type Given, type Remembered, type TransactionParts } from './act-words.ts';
 import { RedisTransaction } from './transaction.ts';
 
 /** The most acts of a call, and the most characters that they bring. */
@@ -121,7 +121,13 @@ type Asked = {
   readonly done: (outcome: Outcome | Unread) => void;
   readonly failed: (error: unknown) => void;
 };
+/** An act, and what it has written to a call. */
+type Sent = { readonly one: Asked; readonly tx: RedisTransaction };
 type Way = keyof ReturnType<typeof transactionPrograms>;
+
+function opensStreams(way: Way): boolean {
+  return way === 'opening' || way === 'fullOpening';
+}
 
 export function createTransactions(parts: TransactionsParts): Transactions {
   const { store, clock, windowMs, retentionMs, sha256 } = parts;
@@ -136,6 +142,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     waiting: new Map(),
     seen: new Map(),
   };
+  /** The streams that calls under way open: how many calls, and the later acts that append to the stream. */
+  const opened = new Map<string, { calls: number; readonly waiting: Asked[] }>();
   let since = 0;
   let ahead = 0;
   /** The users whose losses were logged, so that the log names a user about once a minute. */
@@ -159,7 +167,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     opens,
   });
   const newTick = (partition: number, way: Way = 'usual'): Tick => {
-    const tick = new Tick(settingsOf(partition, way === 'opening' || way === 'fullOpening'), clock.now() + ahead);
+    const tick = new Tick(settingsOf(partition, opensStreams(way)), clock.now() + ahead);
     if (tick.now - since >= REMEMBERED_MS || tick.now < since) {
       forget();
       ahead = 0;
@@ -167,9 +175,9 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     }
     return tick;
   };
-  const shared = (partition: number): TransactionParts => {
+  const shared = (partition: number, isOpening: TransactionParts['isOpening']): TransactionParts => {
     const caller = store.callerOf(partition) ?? { nodeId: '', epoch: 0 };
-    return { hash: store.hash, sha256, windowMs, retentionMs, bounds, remembered, caller };
+    return { hash: store.hash, sha256, windowMs, retentionMs, bounds, remembered, isOpening, caller };
   };
   /** Removes what an append leaves beyond the limits of its stream, or of the bytes of all users. Can be repeated. */
   const trim = (partition: number, tick: Tick, notes: readonly string[]): Promise<unknown> | null => {
@@ -207,26 +215,56 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     }
   };
 
-  /** Makes the words of a call. Acts that need what was not read are taken out of it. */
+  /**
+   * Makes the words of a call. Acts that need what was not read are taken out of it, and acts that append to a stream
+   * that is being opened.
+   */
   const decide = (partition: number, asked: readonly Asked[], way: Way) => {
+    const of = shared(partition, (sth) => !opensStreams(way) && opened.has(sth));
     for (let left = asked; ;) {
       const tick = newTick(partition, way);
-      const of = shared(partition);
-      const acts: { readonly one: Asked; readonly tx: RedisTransaction }[] = [];
-      const out = left.find((one) => {
+      const acts: Sent[] = [];
+      const out = new Set<Asked>();
+      for (const one of left)
         try {
           acts.push({ one, tx: one.run(tick, of) });
-          return false;
         } catch (error) {
-          // What it has added to the tick cannot be taken back, so the tick is made again without it.
-          unlearn(tick);
+          if (error instanceof Opening) {
+            opened.get(error.sth)?.waiting.push(one);
+            out.add(one);
+            continue;
+          }
+          // An error that follows another one may come from what that act has added to the tick.
+          if (out.size > 0) break;
+          out.add(one);
           if (error instanceof Unread) one.done(error);
           else one.failed(error);
-          return true;
+          break;
         }
-      });
-      if (!out) return { tick, acts };
-      left = left.filter((one) => one !== out);
+      if (out.size === 0) return { tick, acts };
+      // What these acts have added to the tick cannot be taken back, so the tick is made again without them.
+      unlearn(tick);
+      left = left.filter((one) => !out.has(one));
+    }
+  };
+  /** Opens the streams of these acts, and then sends the acts that wait for one of them. */
+  const open = async (partition: number, acts: readonly Sent[], way: Way): Promise<void> => {
+    const streams = new Set(acts.map(({ tx }) => tx.appendsTo?.sth ?? ''));
+    for (const sth of streams) {
+      const opening = opened.get(sth) ?? { calls: 0, waiting: [] };
+      opening.calls++;
+      opened.set(sth, opening);
+    }
+    const asked = acts.map(({ one }) => one);
+    try {
+      await send(partition, asked, way);
+    } finally {
+      for (const sth of streams) {
+        const opening = opened.get(sth);
+        if (!opening || --opening.calls > 0) continue;
+        opened.delete(sth);
+        ask(partition, opening.waiting, 'first');
+      }
     }
   };
   const send = async (partition: number, given: readonly Asked[], way: Way): Promise<void> => {
@@ -274,7 +312,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
             count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
           });
       }
-      for (const part of openings(closed)) void send(partition, part, way === 'full' ? 'fullOpening' : 'opening');
+      for (const part of openings(closed)) void open(partition, part, way === 'full' ? 'fullOpening' : 'opening');
       return;
     }
   };
@@ -283,11 +321,12 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     queues.clear();
     for (const [partition, asked] of all) for (const part of partsOf(asked)) void send(partition, part, 'usual');
   };
-  const ask = (partition: number, asked: Asked): void => {
+  const ask = (partition: number, asked: readonly Asked[], at: 'first' | 'last' = 'last'): void => {
+    if (asked.length === 0) return;
     const queue = queues.get(partition) ?? [];
     if (queues.size === 0) setImmediate(flush);
-    queues.set(partition, queue);
-    queue.push(asked);
+    queues.set(partition, at === 'first' ? [...asked, ...queue] : queue);
+    if (at === 'last') queue.push(...asked);
   };
 
   /** Decides an act by what is known and read, and sends it. */
@@ -296,26 +335,28 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     const client = clientKeyText(act.key);
     const times = Math.max(1, given.known?.queue?.commands.length ?? given.size ?? 1);
     const { promise, resolve, reject } = Promise.withResolvers<Done<T> | Failure | Unread>();
-    ask(store.partitionOfUser(act.key.userId), {
-      client,
-      moves: act.moves ?? false,
-      grows: act.grows,
-      chars: times * act.chars,
-      rowChars: times * (act.rowChars ?? 0),
-      run(tick, of) {
-        const tx = new RedisTransaction(tick, of, given);
-        made.answer = act.run(new CommandRules(tx), tx);
-        tx.close();
-        return (made.tx = tx);
+    ask(store.partitionOfUser(act.key.userId), [
+      {
+        client,
+        moves: act.moves ?? false,
+        grows: act.grows,
+        chars: times * act.chars,
+        rowChars: times * (act.rowChars ?? 0),
+        run(tick, of) {
+          const tx = new RedisTransaction(tick, of, given);
+          made.answer = act.run(new CommandRules(tx), tx);
+          tx.close();
+          return (made.tx = tx);
+        },
+        done(outcome) {
+          if (outcome instanceof Unread) return resolve(outcome);
+          if (outcome.count !== null) remembered.waiting.set(client, outcome.count);
+          const { failure, at, place, trimmed } = outcome;
+          resolve(failure ?? { answer: made.answer as T, entries: made.tx?.entries ?? [], at, place, trimmed });
+        },
+        failed: (error) => reject(unavailable(error)),
       },
-      done(outcome) {
-        if (outcome instanceof Unread) return resolve(outcome);
-        if (outcome.count !== null) remembered.waiting.set(client, outcome.count);
-        const { failure, at, place, trimmed } = outcome;
-        resolve(failure ?? { answer: made.answer as T, entries: made.tx?.entries ?? [], at, place, trimmed });
-      },
-      failed: (error) => reject(unavailable(error)),
-    });
+    ]);
     return promise;
   };
 
@@ -335,7 +376,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       try {
         // Nothing of this tick is sent, so what it registers is not remembered.
         const nothing = { ...remembered, renewed: new Map<string, number>() };
-        const tx = new RedisTransaction(tick, { ...shared(partition), remembered: nothing }, given);
+        const tx = new RedisTransaction(tick, { ...shared(partition, () => false), remembered: nothing }, given);
         const answer = act.run(new CommandRules(tx), tx);
         tx.close();
         if (tx.changes > 0) return { ...given, size: tx.entries.length };
@@ -450,19 +491,17 @@ function pairsIn(flat: readonly Reply[]): ReadonlyMap<number, string> {
  * Divides acts whose streams are not open into calls, in each of which a user has one stream: a stream that is opened
  * may take the place of another one of its user.
  */
-function* openings(
-  acts: readonly { readonly one: Asked; readonly tx: RedisTransaction }[],
-): Generator<readonly Asked[]> {
-  let part: Asked[] = [];
+function* openings(acts: readonly Sent[]): Generator<readonly Sent[]> {
+  let part: Sent[] = [];
   const streams = new Map<string, string>();
-  for (const { one, tx } of acts) {
-    const { uh = '', sth = '' } = tx.appendsTo ?? {};
+  for (const act of acts) {
+    const { uh = '', sth = '' } = act.tx.appendsTo ?? {};
     if ((streams.get(uh) ?? sth) !== sth) {
       yield part;
       part = [];
       streams.clear();
     }
-    part.push(one);
+    part.push(act);
     streams.set(uh, sth);
   }
   if (part.length > 0) yield part;
