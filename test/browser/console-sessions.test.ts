@@ -291,6 +291,34 @@ it('a call that is admitted while the list is read again is not lost', async () 
   await page.context().close();
 });
 
+it('a list whose filter changes while its answer is awaited shows no change of the old filter', async () => {
+  const page = await openLive(address('clients'), 'calls?follow=on', 'query Calls(');
+  const rows = page.locator('tbody tr');
+  await rows.first().waitFor();
+  const before = await rows.count();
+  const isHeld = Promise.withResolvers<void>();
+  // The next request without the new filter gets no answer.
+  await page.route('**/graphql', async (route) => {
+    const body = String(route.request().postData());
+    if (body.includes('query Calls(') && !body.includes('"nobody"')) isHeld.resolve();
+    else await route.continue();
+  });
+  // The stream of the new filter does not open, because the list would then be read once more.
+  await page.route('**/graphql/stream', async (route) => {
+    if (!String(route.request().postData()).includes('"nobody"')) await route.continue();
+  });
+  // The list is read again when its stream opens again.
+  await page.keyboard.press('.');
+  await page.getByText('Paused', { exact: true }).waitFor();
+  await page.keyboard.press('.');
+  await isHeld.promise;
+  await call('of the old filter');
+  await expect.poll(() => rows.count()).toBe(before + 1);
+  await goTo(page, 'calls?follow=on&user=nobody');
+  await page.getByText('No call matches').waitFor();
+  await page.context().close();
+});
+
 it('a page that cannot load the library of streams reads its list again and again', async () => {
   const { page } = await openConsole(browser, address('nowhere'), { token: bench.relay.admin });
   await page.route('**/assets/stream-*.js', (route) => route.abort());

@@ -30,6 +30,8 @@ export type Query<Data> = {
   /** The time at which the latest answer arrived, in epoch milliseconds; null before the first one. */
   readonly asOf: number | null;
   readonly loading: boolean;
+  /** The number of requests that were sent so far. The answers of all but the latest one are dropped. */
+  readonly sent: number;
   readonly again: () => void;
   /**
    * Repeats the request after an event that has changed the answer. Calls that follow each other closely cause only one
@@ -55,7 +57,7 @@ const RETRY_MS = 4_000;
 /** The shortest pause between an answer and the request that an event causes, in milliseconds. */
 const EVENT_GAP_MS = 1_000;
 
-const EMPTY = { data: null, error: null, asOf: null, loading: true };
+const EMPTY = { data: null, error: null, asOf: null, loading: true, sent: 0 };
 type State<Data> = Omit<Query<Data>, 'again' | 'changed'>;
 
 /**
@@ -86,8 +88,8 @@ export function useQuery<Data, Variables>(
       isPaused,
       latest,
       send: (signal) => request(document, variables, signal),
-      onSend: () => setState((was) => ({ ...was, loading: true })),
-      onData: (data, asOf) => setState({ data, error: null, asOf, loading: false, key }),
+      onSend: () => setState((was) => ({ ...was, loading: true, sent: was.sent + 1 })),
+      onData: (data, asOf) => setState(({ sent }) => ({ data, error: null, asOf, loading: false, sent, key })),
       onError: (error) =>
         setState((was) => ({ ...was, error, loading: false, ...(was.key !== key && { data: null, key }) })),
     });
@@ -235,7 +237,8 @@ export function useLive<Data, Variables extends object>(
     missedEvents.value = 0;
   }, [key, document]);
 
-  useEffect(() => {
+  // A layout effect ends the stream of earlier variables before one of its events reaches the handlers of the new ones.
+  useLayoutEffect(() => {
     if (skip || session === null || !isVisible || isPaused) return undefined;
     const stop = new AbortController();
     let staleTimer: ReturnType<typeof setTimeout> | undefined;

@@ -66,7 +66,7 @@ export function CallsPage() {
   const list = query.data?.commands;
   const follow = values['follow'] === 'on';
   const canCancel = selectsWaiting(filter) && Object.values(filter).some((value) => value != null);
-  const { rows, fresh, push } = useLiveRows(list?.nodes, { keyOf, loading: query.loading, follow });
+  const { rows, fresh, push } = useLiveRows(list?.nodes, { keyOf, query, follow });
   useLive(CallEventsDocument, {
     variables: { filter: feedOf(filter) },
     onData: ({ commandEvents: { stage, record, missed } }) => {

@@ -99,7 +99,7 @@ function ClientList() {
   const filter = filterOf(values);
   const query = useQuery(ClientsDocument, { ...filter, userId, ...pageOf(values) });
   const list = query.data?.connections;
-  const { rows, fresh, push } = useLiveRows<ListedRow>(list?.nodes, { keyOf, loading: query.loading });
+  const { rows, fresh, push } = useLiveRows<ListedRow>(list?.nodes, { keyOf, query });
   const isPlain = isUnfiltered(values) && !values['view'];
   // What nodes last reported is some seconds old, so it is used only if the list has further pages.
   const isWhole = isPlain && !values['after'] && list?.pageInfo.hasNextPage === false;

@@ -350,8 +350,8 @@ type LiveRows<Row> = {
 
 type LiveOptions<Row> = {
   readonly keyOf: (row: Row) => string;
-  /** Whether an answer that will replace the rows is awaited. */
-  readonly loading: boolean;
+  /** The query that reads the rows. */
+  readonly query: Pick<Query<unknown>, 'loading' | 'sent'>;
   /** Whether new rows are shown at once, the latest first. At most PAGE_SIZE rows are then shown. */
   readonly follow?: boolean;
 };
@@ -382,7 +382,7 @@ const NO_ROWS: readonly never[] = [];
  */
 export function useLiveRows<Row>(
   read: readonly Row[] = NO_ROWS,
-  { keyOf, loading, follow = false }: LiveOptions<Row>,
+  { keyOf, query: { loading, sent }, follow = false }: LiveOptions<Row>,
 ): LiveRows<Row> {
   const [shown, setShown] = useState<Changes<Row>>(() => nothing());
   const gathered = useRef(gathering<Row>());
@@ -413,7 +413,7 @@ export function useLiveRows<Row>(
     whileLoading.current.clear();
     show();
   }, [read]);
-  useLayoutEffect(() => whileLoading.current.clear(), [loading]);
+  useLayoutEffect(() => whileLoading.current.clear(), [sent]);
   useEffect(() => () => void (timer.current !== null && clearTimeout(timer.current)), []);
   const push = (row: Row, isNew: boolean): void => {
     const key = keyOf(row);
