@@ -336,7 +336,10 @@ function NoMatch({ what, filters }: { readonly what: string; readonly filters: r
 
 /** The time for which changes are collected before they are shown together, in milliseconds. */
 const GATHER_MS = 250;
-/** The maximum number of new rows that are counted. A page that stays open for hours must not keep all of them. */
+/**
+ * The maximum number of new rows that are counted, and of changes that are kept while an answer is awaited. A page that
+ * stays open for hours must not keep all of them.
+ */
 const FRESH_MAX = 1_000;
 
 type LiveRows<Row> = {
@@ -397,8 +400,7 @@ export function useLiveRows<Row>(
     else if (isNew || latest.has(key)) {
       latest.set(key, row);
       if (keys.size < FRESH_MAX) keys.add(key);
-      const [oldest] = latest.keys();
-      if (latest.size > PAGE_SIZE && oldest !== undefined) latest.delete(oldest);
+      boundSize(latest, PAGE_SIZE);
     } else return false;
     return true;
   };
@@ -417,7 +419,10 @@ export function useLiveRows<Row>(
   useEffect(() => () => void (timer.current !== null && clearTimeout(timer.current)), []);
   const push = (row: Row, isNew: boolean): void => {
     const key = keyOf(row);
-    if (loading) whileLoading.current.set(key, { row, isNew: isNew || !!whileLoading.current.get(key)?.isNew });
+    if (loading) {
+      whileLoading.current.set(key, { row, isNew: isNew || !!whileLoading.current.get(key)?.isNew });
+      boundSize(whileLoading.current, FRESH_MAX);
+    }
     if (!gather(row, isNew)) return;
     timer.current ??= setTimeout(() => {
       timer.current = null;
@@ -427,6 +432,12 @@ export function useLiveRows<Row>(
   const rows = read.map((row) => shown.changed.get(keyOf(row)) ?? row);
   if (!follow) return { rows, fresh: shown.fresh, push };
   return { rows: [...[...shown.latest.values()].reverse(), ...rows].slice(0, PAGE_SIZE), fresh: 0, push };
+}
+
+/** Deletes the oldest entry of a map that has more than `max` entries. */
+function boundSize<Key>(map: Map<Key, unknown>, max: number): void {
+  const [oldest] = map.keys();
+  if (map.size > max && oldest !== undefined) map.delete(oldest);
 }
 
 function nothing<Row>(): Changes<Row> {
