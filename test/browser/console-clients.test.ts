@@ -19,6 +19,8 @@ import { axeViolations, expectClean, goTo, openConsole, type ConsolePage } from 
 vi.setConfig({ testTimeout: 60_000 });
 
 const SCHEMA = { type: 'object', properties: { copies: { type: 'integer' } } };
+/** The number of elements of a page that stays quick. A page with 40 rows has about 1,000. */
+const ELEMENTS_MAX = 1_300;
 /** The time after which the relay has forgotten a lost link, in milliseconds. */
 const FORGOTTEN_MS = 61_000;
 
@@ -147,6 +149,45 @@ describe('the views of clients', () => {
     const links = main().getByRole('table', { name: /^Links of this client/ });
     await links.getByText('It is up').waitFor();
     expect(await links.getByText('A newer link replaced it').count()).toBe(2);
+    await expectAccessible();
+  });
+});
+
+describe('a long ranking of clients', () => {
+  const count = 70;
+  const rows = () => main().locator('tbody tr');
+  const keys = () => rows().evaluateAll((shown) => shown.map((one) => one.getAttribute('data-key')));
+
+  beforeAll(async () => {
+    for (let at = 0; at < count; at++) await relay.client({ user: 'crowd', client_id: `till-${at}` });
+  });
+
+  it('has pages with as many rows as other lists, and shows each client on one of them', async () => {
+    await goTo(page, 'clients?view=silence');
+    const about = main().locator('.pager');
+    await about.getByText(/^1 to 40 of \d+ clients, lost links first\.$/).waitFor();
+    expect(await page.evaluate(() => document.querySelectorAll('*').length)).toBeLessThan(ELEMENTS_MAX);
+    const first = await keys();
+    expect(first).toHaveLength(40);
+    await about.getByRole('link', { name: /^Next \d+$/ }).click();
+    await about.getByText(/^41 to (\d+) of \1 clients/).waitFor();
+    const both = [...first, ...(await keys())];
+    expect(new Set(both).size).toBe(both.length);
+    expect(both.filter((key) => key?.startsWith('crowd/'))).toHaveLength(count);
+    expect(await about.getByRole('link', { name: /^Next/ }).count()).toBe(0);
+    await about.getByRole('link', { name: 'First page' }).click();
+    await expect.poll(keys).toEqual(first);
+  });
+
+  it('shows its last page if it has become shorter than the URL says', async () => {
+    await goTo(page, 'clients?view=silence&after=4000');
+    await main()
+      .getByText(/^41 to (\d+) of \1 clients/)
+      .waitFor();
+    await goTo(page, 'clients?view=silence&after=nonsense');
+    await main()
+      .getByText(/^1 to 40 of/)
+      .waitFor();
     await expectAccessible();
   });
 });

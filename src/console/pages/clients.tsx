@@ -18,7 +18,7 @@ import { clientHref, pagePath } from '../base.ts';
 import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, linkCount, silentNodes } from '../shell/facts.tsx';
 import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
 import { ClientLink, Count, Empty, ErrorNotice, Loading, Nil, PageHead, Views } from '../ui/page.tsx';
-import { List, NewBar, Pager, Table, pageOf, useLiveRows, type Column } from '../ui/table.tsx';
+import { List, NewBar, PAGE_SIZE, Pager, Table, pageOf, useLiveRows, type Column } from '../ui/table.tsx';
 import { Ago, ConnectionMark, StateMark } from '../ui/values.tsx';
 import { CAUSE, plural, sentenceCase, whole } from '../ui/words.ts';
 import { CLIENT_COLUMNS, NoClients } from './columns.tsx';
@@ -55,7 +55,7 @@ function ClientViews({ all }: ClientViewsProps) {
   const silent = silentNodes.value.reduce((sum, { links }) => sum + links, 0);
   const counts: Readonly<Record<string, string | undefined>> = {
     '': all === undefined ? undefined : whole(all),
-    backlog: backlog === undefined ? undefined : backlog === 100 ? '100 or more' : whole(backlog),
+    backlog: backlog === undefined ? undefined : backlog === RANKED_MAX ? `${RANKED_MAX} or more` : whole(backlog),
     [SILENT]: whole(silent),
   };
   return (
@@ -184,7 +184,10 @@ function fits(row: ClientRowFragment, filter: ClientFilter): boolean {
   );
 }
 
-// Shows the clients that lead by a measure.
+// Shows the clients that lead by a measure. The relay answers all of them together; the page shows a part of them.
+
+/** The maximum number of clients that the relay ranks. */
+const RANKED_MAX = 100;
 
 type Row = TopClientsQuery['topClients']['items'][number];
 
@@ -273,6 +276,11 @@ const VIEWS: readonly { readonly name: string; readonly view: string }[] = [
 function TopClients({ ranking: { by, title, about, order, none, columns } }: { readonly ranking: Ranking }) {
   const query = useQuery(TopClientsDocument, { by });
   const list = query.data?.topClients;
+  const items = list?.items ?? [];
+  const { values, hrefWith } = useUrlState();
+  const start = startOf(values['after'], items.length);
+  const shown = items.slice(start, start + PAGE_SIZE);
+  const end = start + shown.length;
   const [fresh, setFresh] = useState(0);
   useLayoutEffect(() => setFresh(0), [list]);
   useLive(ClientChangesDocument, {
@@ -298,20 +306,35 @@ function TopClients({ ranking: { by, title, about, order, none, columns } }: { r
         <Table
           caption={title}
           columns={columns}
-          rows={list.items}
+          rows={shown}
           keyOf={keyOf}
           hrefOf={clientHref}
           isRecorded={({ connection }) => isSilent(connection?.nodeId ?? null)}
           none={none}
         />
       )}
-      {list && list.items.length > 0 && (
-        <Pager first={null} next={null} size={list.items.length}>
-          {plural(list.items.length, 'client')}, {order}.
+      {items.length > 0 && (
+        <Pager
+          first={start > 0 ? hrefWith({ after: null }) : null}
+          next={end < items.length ? hrefWith({ after: String(end) }) : null}
+          size={Math.min(PAGE_SIZE, items.length - end)}
+        >
+          {shown.length < items.length && `${start + 1} to ${end} of `}
+          {plural(items.length, 'client')}, {order}.
         </Pager>
       )}
     </>
   );
+}
+
+/**
+ * Returns the index of the first ranked client that the page shows. `after`: the number of clients on earlier pages, as
+ * the URL has it. If the ranking became shorter than that, its last page is shown.
+ */
+function startOf(after: string | undefined, count: number): number {
+  const lastPage = Math.floor(Math.max(0, count - 1) / PAGE_SIZE);
+  const page = Math.floor(Number(after ?? 0) / PAGE_SIZE);
+  return page > 0 ? Math.min(page, lastPage) * PAGE_SIZE : 0;
 }
 
 function statusOf({ connection }: Row) {
