@@ -29,9 +29,11 @@ import './styles/pages.css';
 const root = document.querySelector('#root');
 if (!root) throw new Error('The page has no element #root.');
 showHiddenCharacters();
+// The page is first rendered in a task of its own. The task that runs this script also ends the loading of the document,
+// and the browser then lays out whatever is there, so that rendering within it would block the tab twice as long.
 void redeemTicketOfUrl()
   .then(takeTokenOfOtherTab)
-  .then(() => render(<App />, root));
+  .then(() => setTimeout(() => render(<App />, root)));
 
 function App() {
   useLayoutEffect(listenForKeys, []);

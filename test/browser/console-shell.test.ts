@@ -53,6 +53,21 @@ async function watchClipboard(): Promise<() => Promise<string>> {
   return () => page.evaluate(() => String(Reflect.get(window, 'copied')));
 }
 
+it('renders its first page after the task that ends the loading of the document', async () => {
+  const context = await browser.newContext({ reducedMotion: 'reduce' });
+  await context.addInitScript((token) => {
+    sessionStorage.setItem('callboard:token', token);
+    addEventListener('DOMContentLoaded', () => {
+      Reflect.set(window, 'shownWhenLoaded', document.querySelectorAll('#root *').length);
+    });
+  }, bench.relay.admin);
+  const tab = await context.newPage();
+  await tab.goto(address(''));
+  await tab.locator('#main h1').waitFor();
+  expect(await tab.evaluate(() => Reflect.get(window, 'shownWhenLoaded'))).toBe(0);
+  await context.close();
+});
+
 describe('a second tab', () => {
   const form = (tab: Page) => tab.getByLabel('Token');
 
