@@ -55,6 +55,14 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/redis-transactions.test.ts' },
   },
   {
+    name: 'opening-not-awaited',
+    says: 'messages of a stream that is being opened overtake those that open it',
+    file: 'backends/redis/commands/act-words.ts',
+    find: 'if (this.parts.isOpening(sth)) throw',
+    replace: 'if (this.parts.isOpening(sth) && this.tick.settings.opens) throw',
+    judge: { test: 'test/backends/redis-history.test.ts' },
+  },
+  {
     name: 'careful-backwards',
     says: 'the acts of a call pass in the opposite of their order',
     file: 'backends/redis/program/transaction.lua',
@@ -161,9 +169,9 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'due-counted-twice',
     says: 'a command that is past its connect deadline and its deadline counts as two',
-    file: 'backends/redis/inspector.ts',
-    find: '.filter((name) => Number(String(name).slice(0, 13)) > now)',
-    replace: '',
+    file: 'backends/redis/inspector.lua',
+    find: 'if tonumber(string.sub(name, 1, 13)) > now then due = due + 1 end',
+    replace: 'due = due + 1',
     judge: { test: 'test/contract/redis-inspector.test.ts' },
   },
   {

@@ -99,6 +99,14 @@ export const DURABLE_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/durable-directory.test.ts' },
   },
   {
+    name: 'snapshot-before-records',
+    says: 'a snapshot gets its name before the records of its time are on the disk',
+    file: 'backends/journal/snapshot.ts',
+    find: '    await recorded();\n',
+    replace: '',
+    judge: { test: 'test/backends/durable-directory.test.ts' },
+  },
+  {
     name: 'snapshot-before-rotation',
     says: 'acts during a snapshot are in the journal that it replaces',
     file: 'backends/journal/open.ts',

@@ -382,6 +382,24 @@ describe('a start', () => {
     expect(await known(await openDurable({ root: copyOf(data) }), 'c1', 'c2')).toEqual([true, true]);
   });
 
+  it('reads no snapshot that is newer than the journal on the disk', async () => {
+    const disk = new Disk();
+    const data = await openDurable({ openFile: disk.open });
+    await admitted(data, 'c1');
+    disk.held = true;
+    const written = data.backend.snapshot();
+    await admitted(data, 'c2');
+    const snapshots = (): string[] => readdirSync(data.directory.root).filter((name) => name.startsWith('snapshot'));
+    while (disk.finishSyncs('snapshot-00000002.new') === 0) await turns();
+    await turns();
+    expect(snapshots()).toEqual(['snapshot-00000002.new']);
+    let isWritten = false;
+    void written.then(() => (isWritten = true));
+    for (; !isWritten; await turns()) disk.finishSyncs();
+    expect(snapshots()).toEqual(['snapshot-00000002']);
+    expect(await known(await openDurable({ root: copyOf(data) }), 'c1', 'c2')).toEqual([true, true]);
+  });
+
   it('reads a snapshot and nothing before it, and keeps few files', async () => {
     const data = await openDurable();
     await admitted(data, 'c1');

@@ -276,15 +276,23 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       await own.close();
     });
 
-    it('keeps the order of a new stream whose first messages are written without waiting', async () => {
-      const kept: MaybePromise<Message>[] = [];
-      for (let i = 0; i < 30; i++) {
-        kept.push(history.retain(newMessage({ id: `m${i}`, suffix: 'new' })));
-        if (i % 3 === 0) await nextTurn();
-      }
-      const rows = await Promise.all(kept);
-      expect(rows.map(({ seq }) => seq)).toEqual(rows.map(({ seq }) => seq).toSorted((a, b) => a - b));
-    });
+    it.each([1, 2, 5])(
+      'keeps the order of new streams of which a message is written every %i turns of the event loop',
+      async (pause) => {
+        const suffixes = ['new-1', 'new-2', 'new-3'];
+        const kept: { readonly suffix: string; readonly message: MaybePromise<Message> }[] = [];
+        for (let i = 0; i < 60; i++) {
+          const suffix = suffixes[i % 3]!;
+          kept.push({ suffix, message: history.retain(newMessage({ id: `m${i}`, suffix })) });
+          for (let turn = 0; turn < pause; turn++) await nextTurn();
+        }
+        for (const suffix of suffixes) {
+          const own = kept.filter((one) => one.suffix === suffix).map(({ message }) => message);
+          const numbers = (await Promise.all(own)).map(({ seq }) => seq);
+          expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+        }
+      },
+    );
 
     it('keeps as many streams as allowed when more are written at once', async () => {
       const own = await make(MODEL_BOUNDS);

@@ -55,6 +55,8 @@ export class Journal {
   /** The attempt to write the reserve that is in progress. */
   #refilling: Promise<void> | null = null;
   #closing = false;
+  /** What waits for the disk, whatever DATA_SYNC is. */
+  #awaitingDisk: Waiting[] = [];
   /** Called when no sync is in progress any more. */
   #onIdle: (() => void) | null = null;
   /** Whether records can be written. A journal that has failed lets nothing leave the process; a closed one, all. */
@@ -122,6 +124,18 @@ export class Journal {
     this.#file.syncNow();
     this.#synced = this.#written;
     this.#release();
+  }
+
+  /**
+   * Resolves once everything that was decided so far is on the disk, whatever DATA_SYNC is. Does not resolve if the
+   * journal fails, which ends the process.
+   */
+  synced(): Promise<void> {
+    this.flush();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#awaitingDisk.push({ after: this.#written, run: resolve });
+    this.#startSync();
+    return promise;
   }
 
   /** Closes the current file and begins the next one. `head`: the text of its first record. Returns its number. */
@@ -254,7 +268,8 @@ export class Journal {
       if (error) return void this.#fail(error);
       for (const file of older) file.close();
       this.#synced = upTo;
-      if (this.#unsynced.length > 0) this.#startSync();
+      runReached(this.#awaitingDisk, upTo);
+      if (this.#unsynced.length > 0 || this.#awaitingDisk.length > 0) this.#startSync();
       else if (this.#synced < this.#written) this.#planSync();
       this.#release();
       if (!this.#syncing) this.#onIdle?.();
@@ -264,11 +279,15 @@ export class Journal {
   /** Runs what waits for records that are there now. */
   #release(): void {
     const reached = this.#options.sync === 'always' ? this.#synced : this.#written;
-    let count = 0;
-    while ((this.#waiting[count]?.after ?? Infinity) <= reached) count++;
-    const ready = this.#waiting.splice(0, count);
-    for (const { run } of ready) run();
+    runReached(this.#waiting, reached);
   }
+}
+
+/** Removes what waits for this number or a lower one, and runs it. */
+function runReached(waiting: Waiting[], reached: number): void {
+  let count = 0;
+  while ((waiting[count]?.after ?? Infinity) <= reached) count++;
+  for (const { run } of waiting.splice(0, count)) run();
 }
 
 /** Syncs one file after the other, and calls `done` with the first error. */

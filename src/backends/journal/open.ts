@@ -473,7 +473,7 @@ class Snapshots {
       const path = directory.snapshot(number);
       const times = { now: () => clock.now(), monotonic: () => clock.monotonic() };
       const report = await writeSnapshot(
-        { tables, path, head, openFile, loop, tickets, ...times },
+        { tables, path, head, openFile, loop, tickets, ...times, recorded: () => journal.synced() },
         () => this.#closing,
       );
       if (!report) return;

@@ -30,6 +30,8 @@ export type SnapshotParts = {
   readonly loop: EventLoop;
   readonly now: () => number;
   readonly monotonic: () => number;
+  /** Resolves once everything that was decided so far is in the journal on the disk. */
+  readonly recorded: () => Promise<void>;
 };
 
 /** What a snapshot took. Times are milliseconds. */
@@ -40,7 +42,7 @@ export type SnapshotReport = { readonly bytes: number; readonly slices: number; 
  * have been rotated in the same turn. `stopped`: once true, the snapshot is given up; then resolves with null.
  */
 export async function writeSnapshot(parts: SnapshotParts, stopped: () => boolean): Promise<SnapshotReport | null> {
-  const { path, head, openFile, loop, monotonic } = parts;
+  const { path, head, openFile, loop, monotonic, recorded } = parts;
   const records = new ActWriter(() => {});
   // The walk begins now, so that what is added from now on is in the journal only.
   const steps = walk(parts, records);
@@ -59,6 +61,8 @@ export async function writeSnapshot(parts: SnapshotParts, stopped: () => boolean
       longestMs = Math.max(longestMs, monotonic() - began);
     }
     await synced(file);
+    // The snapshot has consequences of records of its time, and would be wrong without them after a power loss.
+    await recorded();
   } catch (error) {
     rmSync(`${path}.new`, { force: true });
     throw error;

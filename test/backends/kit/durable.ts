@@ -69,7 +69,7 @@ export class Disk {
   syncFault: Error | null = null;
   /** The names of the files that were synced while the caller waited. */
   readonly syncedNow: string[] = [];
-  readonly #syncs: (() => void)[] = [];
+  #syncs: { readonly name: string; readonly finish: () => void }[] = [];
 
   readonly open: OpenFile = (path): BatchFile => {
     const file = openBatchFile(path);
@@ -92,13 +92,17 @@ export class Disk {
           this.log.push('synced');
           done(this.syncFault);
         };
-        if (this.held) this.#syncs.push(finish);
+        if (this.held) this.#syncs.push({ name: basename(path), finish });
         else finish();
       },
     };
   };
 
-  finishSyncs(): void {
-    for (const finish of this.#syncs.splice(0)) finish();
+  /** Finishes the syncs that wait, of all files or of one file. Returns how many there were. */
+  finishSyncs(of?: string): number {
+    const finished = this.#syncs.filter(({ name }) => of === undefined || name === of);
+    this.#syncs = this.#syncs.filter((one) => !finished.includes(one));
+    for (const { finish } of finished) finish();
+    return finished.length;
   }
 }
