@@ -4,12 +4,11 @@
  */
 import { endOf, type Invocation } from '../core/calls/call.ts';
 import { isTerminal, type Command, type CommandMark } from '../core/commands/command.ts';
-import { CallboardError, type Code } from '../core/errors.ts';
+import { CallboardError } from '../core/errors.ts';
 import { isRecord, type JsonText } from '../core/json.ts';
 import { AGENT_RESULT_CHARS, AGENT_UNARRIVED_MS } from '../core/limits.ts';
 import type { Log } from '../core/ports.ts';
 import type { EarlierCall } from '../core/calls/repeats.ts';
-import { statusOf } from '../protocol/codes.ts';
 import { clientText, passing, type ArgumentNames, type Tool } from './tools.ts';
 
 /**
@@ -198,9 +197,10 @@ export type FailedRequest = {
 export function failedResult(error: unknown, { log, about, call, names }: FailedRequest): ToolResult {
   const isInternal = !(error instanceof CallboardError) || error.code === 'internal';
   if (isInternal) log.error({ err: error, ...about }, 'a request of an agent failed');
-  const code: Code = isInternal ? 'internal' : error.code;
+  const code = isInternal ? 'internal' : error.code;
   const message = isInternal ? 'The relay failed.' : namingArguments(error, names);
-  const advice = statusOf(code) >= 500 ? 'Repeat the request later.' : 'Correct the request, or repeat it later.';
+  const isOfRelay = isInternal || error.status >= 500;
+  const advice = isOfRelay ? 'Repeat the request later.' : 'Correct the request, or repeat it later.';
   if (call === 'none') return failure([`${code}: ${message}`, advice]);
   if (call === 'begun' && (code === 'internal' || code === 'store_unavailable'))
     return failure([
