@@ -80,7 +80,8 @@ async function startTrial(): Promise<Trial> {
   const env = { PATH: process.env['PATH'] ?? '', XDG_STATE_HOME: join(folder, 'state') };
   const argv = [...NODE, 'serve', '--json', '--port', '0'];
   const child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  process.on('exit', () => child.kill());
+  // Before the folder is removed, which holds the data of the relay.
+  process.prependListener('exit', () => child.kill('SIGKILL'));
   for await (const line of createInterface({ input: child.stdout })) {
     const { url = '', user_token: token = '' } = JSON.parse(line) as Record<string, string>;
     return { url, token };
