@@ -128,8 +128,8 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
     name: 'keys-with-reserved-prefix',
     says: 'an idempotency key may be the id of a call that the relay recognises by itself',
     file: 'mcp/server.ts',
-    find: ' || idempotencyKey.startsWith(REPEATABLE_PREFIX))',
-    replace: ')',
+    find: 'return key.startsWith(REPEATABLE_PREFIX) ?',
+    replace: "return key === '' ?",
     judge: WAITING,
   },
   {
@@ -154,6 +154,14 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
     find: 'others.length === 0 && !more)',
     replace: 'others.length === 0)',
     judge: { test: 'test/mcp/many-clients.test.ts' },
+  },
+  {
+    name: 'unavailable-store-ran-nothing',
+    says: 'a call whose admission the store did not answer is said to have run nothing',
+    file: 'mcp/results.ts',
+    find: "(code === 'internal' || code === 'store_unavailable')",
+    replace: "code === 'internal'",
+    judge: { test: 'test/mcp/failures.test.ts' },
   },
   {
     name: 'unknown-arguments-dropped',

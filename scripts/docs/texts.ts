@@ -133,6 +133,7 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     AGENT_RESULT_CHARS: 'characters of a result; beyond, it is cut',
     AGENT_FOUND_ACTIONS: 'actions that `find_actions` shows',
     AGENT_DESCRIBED_CLIENTS: 'clients that `describe_action` shows',
+    AGENT_SHOWN_CLIENTS: 'clients that the refusal `ambiguous_client` names',
     AGENT_SHOWN_CONTEXTS: 'contexts of one client that `list_clients` shows',
   },
   'GraphQL documents': {

@@ -403,8 +403,8 @@ export const SCANNED_TOGETHER = 10_000;
 /** The records that each page of commands may scan, whatever its document has scanned, so that its cursor moves on. */
 export const SCANNED_AT_LEAST = 64;
 /**
- * The most commands of a user or client for which a page of the newest ones reads these alone. Among the commands of all
- * users, a page may end before it comes to them. One call reads so many names, and one so many records.
+ * Up to this many commands, a page of the newest ones of a user or client reads only their commands. With more, it reads
+ * those of all users, and may end before it comes to one of theirs. One call reads the names, and one the records.
  */
 export const OWN_COMMANDS = 255;
 
@@ -444,9 +444,12 @@ export const AGENT_SCHEMA_CHARS = 16 * 1024;
 export const AGENT_SCHEMAS_CHARS = 1024 * 1024;
 /** The largest result of a call that is sent whole. */
 export const AGENT_RESULT_CHARS = 256 * 1024;
-/** The most actions that find_actions shows, clients of one action that describe_action does, and contexts of a client. */
+/** The most actions that find_actions shows. */
 export const AGENT_FOUND_ACTIONS = 100;
+/** The most clients of one action that describe_action shows, and that the refusal `ambiguous_client` names. */
 export const AGENT_DESCRIBED_CLIENTS = 20;
+export const AGENT_SHOWN_CLIENTS = 20;
+/** The most contexts of a client that list_clients shows. */
 export const AGENT_SHOWN_CONTEXTS = 50;
 
 // --- sites, sessions and grants --------------------------------------------------------------------------------------

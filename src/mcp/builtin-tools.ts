@@ -2,7 +2,6 @@
 import { isLive } from '../core/connections/connection.ts';
 import { contextStatus, type ExecutionContext } from '../core/contexts/context.ts';
 import type { Core } from '../core/core.ts';
-import { CallboardError } from '../core/errors.ts';
 import { isId, isName, type CommandKey } from '../core/ids.ts';
 import { parsedJson, type JsonText } from '../core/json.ts';
 import {
@@ -18,6 +17,7 @@ import {
 import {
   SEE_CLIENTS,
   hasEnded,
+  noneOf,
   offersOf,
   type AgentCall,
   type AgentRequest,
@@ -297,8 +297,7 @@ async function describeAction({ core }: BuiltinParts, { request }: BuiltinCall, 
       offered.name === action && core.actions.mayInvoke(requester, { userId, clientType, action }),
   );
   if (offers.length === 0) {
-    const whose = clients.more ? `None of the first ${AGENT_CLIENTS} clients` : 'No connected client';
-    return refusal('not_connected', `${whose} offers this action to you.`, 'find_actions shows the others.');
+    return refusal('not_connected', `${noneOf(clients)} offers this action to you.`, 'find_actions shows the others.');
   }
   return success({
     action,
@@ -426,28 +425,3 @@ const CANCEL_SAYS: Readonly<Record<'cancelled' | 'requested' | 'too_late', strin
   requested: 'Its client was asked to stop it. await_command tells how it ends.',
   too_late: 'It had ended before.',
 };
-
-/** The request during which core threw an error. `invokes`: whether it was to invoke an action. */
-type Failed = { readonly invokes: boolean; readonly names: ArgumentNames };
-
-/** Returns the result for an error that core threw about a request; null for any other error. */
-export function thrownResult(error: unknown, { invokes, names }: Failed): ToolResult | null {
-  if (!(error instanceof CallboardError) || error.code === 'internal') return null;
-  const message = namingArguments(error, names);
-  const says = `${error.code}: ${message}`;
-  if (!invokes) return failure([says, 'Correct the request, or repeat it later.']);
-  if (error.code === 'store_unavailable')
-    return failure([
-      says,
-      'It is not known whether the call was admitted.',
-      'Repeat the identical call later: if it was admitted, the repeated call gets its answer and does not run again.',
-    ]);
-  return refusal(error.code, message, 'Correct the call, or repeat it later.');
-}
-
-/** Returns the message of an error, in which wrong arguments have the names that the tool has for them. */
-function namingArguments({ message, details: { errors } }: CallboardError, names: ArgumentNames): string {
-  if (!errors) return message;
-  const named: Readonly<Record<string, string | null>> = { ...names, client_id: names.client };
-  return errors.map(({ parameter, detail }) => `${named[parameter] ?? parameter}: ${detail}`).join('; ');
-}

@@ -9,12 +9,19 @@ import { isLive, type Connection } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
 import { isId, type CommandKey } from '../core/ids.ts';
 import type { JsonText } from '../core/json.ts';
-import { AGENT_CLIENTS, AGENT_HUNG_UP_MS, AGENT_PROGRESS_MS, AGENT_WAIT_MS, PAGE_MAX } from '../core/limits.ts';
+import {
+  AGENT_CLIENTS,
+  AGENT_HUNG_UP_MS,
+  AGENT_PROGRESS_MS,
+  AGENT_SHOWN_CLIENTS,
+  AGENT_WAIT_MS,
+  PAGE_MAX,
+} from '../core/limits.ts';
 import type { Cancel, Log } from '../core/ports.ts';
 import type { CallerLabel, UserPrincipal } from '../core/auth/principal.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 import { noteCommand, spanNoter, type RequestNotes } from '../web/request.ts';
-import { answerOf, refusal, refusedCall, refusedRepeat, type ToolResult } from './results.ts';
+import { answerOf, failedResult, refusal, refusedCall, refusedRepeat, type ToolResult } from './results.ts';
 import { clientText, passing, type ArgumentNames, type Offer } from './tools.ts';
 
 /** One request of an agent. */
@@ -79,7 +86,11 @@ export function createCalls(core: Core, log: Log) {
       const { clientId, harmless } = chosen;
       const decision = await decide(core, request, { ...call, clientId, harmless });
       if ('content' in decision) return decision;
-      return invokeAs(core, request, { call, clientId, decision, abandon });
+      try {
+        return await invokeAs(core, request, { call, clientId, decision, abandon });
+      } catch (error) {
+        return failedResult(error, { log, about: { action: call.action }, call: 'begun', names: call.names });
+      }
     },
     /** Waits for a command, for at most `withinMs`. Null: the requester has no such command. */
     async await(request: AgentRequest, key: CommandKey, withinMs: number): Promise<Invocation | null> {
@@ -146,12 +157,13 @@ async function chooseClient(core: Core, request: AgentRequest, call: AgentCall):
     ({ actions, clientType }) =>
       actions.some(({ name }) => name === action) && core.actions.mayInvoke(requester, { userId, clientType, action }),
   );
-  const candidates = contextId === null || offering.length < 2 ? offering : await having(core, offering, contextId);
-  const [first, ...others] = candidates;
+  const reporting = contextId === null || offering.length < 2 ? null : await having(core, offering, contextId);
+  const [first, ...others] = reporting ?? offering;
   // A client that was not looked at may offer the action too.
   if (first && others.length === 0 && !more) return { clientId: first.clientId, harmless: isHarmless(first, action) };
   if (offering.length === 0 && !more) return { refused: noClient(action) };
-  return { refused: ambiguous(call, { clients: first ? candidates : offering, more }) };
+  const report = reporting && reporting.length > 0;
+  return { refused: ambiguous(call, { clients: report ? reporting : offering, more, report }) };
 }
 
 export const SEE_CLIENTS = 'list_clients shows the clients and their contexts.';
@@ -168,6 +180,11 @@ function isHarmless(connection: Connection | null, action: string): boolean {
   return effects?.idempotent === true || effects?.readOnly === true;
 }
 
+/** The beginning of a sentence which says that none of these clients offers something. */
+export function noneOf({ more }: LiveClients): string {
+  return more ? `None of the first ${AGENT_CLIENTS} clients` : 'No connected client';
+}
+
 function noClient(action: string): ToolResult {
   return refusal(
     'not_connected',
@@ -176,18 +193,22 @@ function noClient(action: string): ToolResult {
   );
 }
 
-const SHOWN_CLIENTS = 20;
+/** Clients that offer an action. `report`: whether they report the context that the call names; null: not looked up. */
+type Candidates = LiveClients & { readonly report: boolean | null };
 
-function ambiguous({ action, names }: AgentCall, { clients, more }: LiveClients): ToolResult {
-  const shown = clients.slice(0, SHOWN_CLIENTS).map(({ clientId, clientType }) => `"${clientId}" (${clientType})`);
-  const others = clients.length > SHOWN_CLIENTS ? ` and ${clients.length - SHOWN_CLIENTS} more` : '';
-  const list = shown.length === 0 ? '' : `: ${shown.join(', ')}${others}`;
-  const says = `${clients.length} clients offer the action "${action}"${list}.`;
-  return refusal(
-    'ambiguous_client',
-    more ? `Of the first ${AGENT_CLIENTS} clients, ${says} The user has more, which were not searched.` : says,
-    `To choose a client, ${passing(names, 'client')}. ${SEE_CLIENTS}`,
-  );
+function ambiguous({ action, names }: AgentCall, { clients, more, report }: Candidates): ToolResult {
+  const shown = clients
+    .slice(0, AGENT_SHOWN_CLIENTS)
+    .map(({ clientId, clientType }) => `"${clientId}" (${clientType})`);
+  const others = clients.length > shown.length ? ` and ${clients.length - shown.length} more` : '';
+  const list = shown.length === 0 ? '' : ` (${shown.join(', ')}${others})`;
+  const that = report === true ? `"${action}" and report this context` : `"${action}"`;
+  const says = [
+    `Clients that offer the action ${that}: ${clients.length}${list}.`,
+    ...(report === false ? ['None of them reports this context.'] : []),
+    ...(more ? [`Only the first ${AGENT_CLIENTS} clients of the user were searched.`] : []),
+  ];
+  return refusal('ambiguous_client', says.join(' '), `To choose a client, ${passing(names, 'client')}. ${SEE_CLIENTS}`);
 }
 
 // Recognises repeated calls.

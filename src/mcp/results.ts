@@ -4,8 +4,10 @@
  */
 import { endOf, type Invocation } from '../core/calls/call.ts';
 import { isTerminal, type Command, type CommandMark } from '../core/commands/command.ts';
+import { CallboardError } from '../core/errors.ts';
 import { isRecord, type JsonText } from '../core/json.ts';
-import { AGENT_RESULT_CHARS } from '../core/limits.ts';
+import { AGENT_RESULT_CHARS, AGENT_UNARRIVED_MS } from '../core/limits.ts';
+import type { Log } from '../core/ports.ts';
 import type { EarlierCall } from '../core/calls/repeats.ts';
 import { clientText, passing, type ArgumentNames, type Tool } from './tools.ts';
 
@@ -176,6 +178,44 @@ export function refusedRepeat(
     'This call did not run. The earlier one MAY HAVE RUN.',
     `Check by other means whether it took effect. To run it once more all the same, ${passing(names, 'repeat_of')}: "${commandId}". get_command has the evidence.`,
   ]);
+}
+
+// Requests during which something failed.
+
+/** A request during which something threw. */
+export type FailedRequest = {
+  readonly log: Log;
+  /** What the log says of the request. */
+  readonly about: Readonly<Record<string, string>>;
+  /** Whether an action was called. Once a call has begun, its action may run. */
+  readonly call: 'none' | 'not_begun' | 'begun';
+  /** The names that the arguments have in the tool that was called. */
+  readonly names: ArgumentNames;
+};
+
+/** Returns the result of a request that failed. Logs errors that core does not throw on purpose. */
+export function failedResult(error: unknown, { log, about, call, names }: FailedRequest): ToolResult {
+  const isInternal = !(error instanceof CallboardError) || error.code === 'internal';
+  if (isInternal) log.error({ err: error, ...about }, 'a request of an agent failed');
+  const code = isInternal ? 'internal' : error.code;
+  const message = isInternal ? 'The relay failed.' : namingArguments(error, names);
+  const isOfRelay = isInternal || error.status >= 500;
+  const advice = isOfRelay ? 'Repeat the request later.' : 'Correct the request, or repeat it later.';
+  if (call === 'none') return failure([`${code}: ${message}`, advice]);
+  if (call === 'begun' && (code === 'internal' || code === 'store_unavailable'))
+    return failure([
+      `${code}: ${message}`,
+      'It MAY HAVE RUN: it is not known whether the call was admitted.',
+      `Repeat the identical call within ${AGENT_UNARRIVED_MS / 60_000} minutes: if it was admitted, the repeated call gets its answer and does not run again.`,
+    ]);
+  return refusal(code, message, advice);
+}
+
+/** Returns the message of an error, in which wrong arguments have the names that the tool has for them. */
+function namingArguments({ message, details: { errors } }: CallboardError, names: ArgumentNames): string {
+  if (!errors) return message;
+  const named: Readonly<Record<string, string | null>> = { ...names, client_id: names.client };
+  return errors.map(({ parameter, detail }) => `${named[parameter] ?? parameter}: ${detail}`).join('; ');
 }
 
 /** What is recorded of a command, for get_command. */

@@ -12,15 +12,25 @@ import { isRecord, parsedJson, trustJson, type JsonText } from '../core/json.ts'
 import type { Log } from '../core/ports.ts';
 import { traceContextOf } from '../core/trace-context.ts';
 import type { RequestNotes } from '../web/request.ts';
-import { BUILTIN_NAMES, BUILTIN_TOOLS, actionCall, runBuiltin, thrownResult } from './builtin-tools.ts';
-import { createCalls, liveClients, offersOf, type AgentHost, type AgentRequest, type LiveClients } from './calls.ts';
-import { failure, refusal, refusedArguments, type ToolResult } from './results.ts';
+import { BUILTIN_NAMES, BUILTIN_TOOLS, actionCall, runBuiltin } from './builtin-tools.ts';
+import {
+  createCalls,
+  liveClients,
+  noneOf,
+  offersOf,
+  type AgentHost,
+  type AgentRequest,
+  type LiveClients,
+} from './calls.ts';
+import { failedResult, refusal, refusedArguments, type ToolResult } from './results.ts';
 import { Catalog, IN_PARAMS, splitArguments, unknownArguments, type ActionTool } from './tools.ts';
 
 /** How long hosts may keep a list of tools, in milliseconds. */
 const LIST_TTL_MS = 60_000;
 /** The member of `_meta` by which a host tells repeated calls apart. */
 export const KEY_META = 'callboard/idempotencyKey';
+/** The member of `_meta` of a list of tools: whether there are clients whose actions were not looked at. */
+export const MORE_META = 'callboard/more_clients';
 /** The most users whose tools are remembered, and for how long after their last request. */
 const USERS = 1_000;
 const USER_MS = 3_600_000;
@@ -64,30 +74,34 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
     );
   };
 
-  const call = async (name: string, args: JsonText | null, request: AgentRequest): Promise<ToolResult> => {
+  const run = async (name: string, args: JsonText | null, request: AgentRequest): Promise<ToolResult> => {
+    const wrongKey = wrongKeyOf(request);
+    if (wrongKey !== null) return refusal('invalid_argument', `${KEY_META}: ${wrongKey}`, 'Use another key, or none.');
     const tools = async (): Promise<readonly ActionTool[]> => toolsOf(request.requester, await request.clients());
-    const invokes = name === 'call_action' || !BUILTIN_NAMES.has(name);
-    let { names } = IN_PARAMS;
+    const builtin = await runBuiltin({ core, calls }, { name, args, request, tools });
+    if (builtin) return builtin;
+    const found = (await tools()).find(({ tool }) => tool.name === name);
+    if (!found) return goneTool(name, await request.clients());
+    const { action, tool, placing } = found;
+    const unknown = placing.within === 'params' ? unknownArguments(args, tool.inputSchema) : [];
+    if (unknown.length > 0) return refusedArguments(tool, unknown);
+    const split = splitArguments(args, placing);
+    if (!split) return refusal('invalid_argument', 'The arguments are no object.', 'Correct them.');
+    return calls.invoke(request, actionCall(action, split, placing.names));
+  };
+
+  const call = async (name: string, args: JsonText | null, request: AgentRequest): Promise<ToolResult> => {
     try {
-      const { idempotencyKey } = request;
-      if (idempotencyKey !== null && (!isId(idempotencyKey) || idempotencyKey.startsWith(REPEATABLE_PREFIX)))
-        return refusal('invalid_argument', `${KEY_META}: this is no id of a command.`, 'Use another key.');
-      const builtin = await runBuiltin({ core, calls }, { name, args, request, tools });
-      if (builtin) return builtin;
-      const found = (await tools()).find(({ tool }) => tool.name === name);
-      if (!found) return goneTool(name);
-      const { action, tool, placing } = found;
-      names = placing.names;
-      const unknown = placing.within === 'params' ? unknownArguments(args, tool.inputSchema) : [];
-      if (unknown.length > 0) return refusedArguments(tool, unknown);
-      const split = splitArguments(args, placing);
-      if (!split) return refusal('invalid_argument', 'The arguments are no object.', 'Correct them.');
-      return await calls.invoke(request, actionCall(action, split, names));
+      return await run(name, args, request);
     } catch (error) {
-      const told = thrownResult(error, { invokes, names });
-      if (told) return told;
-      log.error({ err: error, tool: name }, 'a request of an agent failed');
-      return failure(['internal: The relay failed.', ...INTERNAL]);
+      // A call that has begun has its own result for errors: see `calls.invoke`.
+      const invokes = name === 'call_action' || !BUILTIN_NAMES.has(name);
+      return failedResult(error, {
+        log,
+        about: { tool: name },
+        call: invokes ? 'not_begun' : 'none',
+        names: IN_PARAMS.names,
+      });
     }
   };
 
@@ -100,11 +114,12 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
         { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
       );
       server.setRequestHandler('tools/list', async () => {
-        const tools = [
-          ...BUILTIN_TOOLS,
-          ...toolsOf(requester, await liveClients(core, requester)).map(({ tool }) => tool),
-        ];
-        return { tools: tools as unknown as Sdk.Tool[], ttlMs: LIST_TTL_MS, cacheScope: 'private' };
+        const clients = await liveClients(core, requester);
+        const tools = [...BUILTIN_TOOLS, ...toolsOf(requester, clients).map(({ tool }) => tool)];
+        return {
+          ...{ tools: tools as unknown as Sdk.Tool[], ttlMs: LIST_TTL_MS, cacheScope: 'private' as const },
+          ...(clients.more && { _meta: { [MORE_META]: true } }),
+        };
       });
       server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
         const { id, envelope } = mcpReq;
@@ -153,14 +168,20 @@ function textsIn(meta: Readonly<Record<string, unknown>>): Readonly<Record<strin
   );
 }
 
-/** The advice after an internal error of the relay. The relay may have called the action before the error. */
-const INTERNAL = ['If this was a call, the action MAY HAVE RUN.', 'Look at the effect before you repeat the call.'];
+/** Says why the key of a call cannot be the id of its command; null if it can, or the call has none. */
+function wrongKeyOf({ idempotencyKey: key }: AgentRequest): string | null {
+  if (key === null) return null;
+  if (!isId(key)) return 'The key is not a valid id of a command.';
+  return key.startsWith(REPEATABLE_PREFIX) ? `Ids that begin with "${REPEATABLE_PREFIX}" are reserved.` : null;
+}
 
-function goneTool(name: string): ToolResult {
+function goneTool(name: string, clients: LiveClients): ToolResult {
   return refusal(
     'not_connected',
-    `No connected client offers the tool "${name.slice(0, 100)}" to you.`,
-    'Read the list of tools again, or use find_actions and call_action.',
+    `${noneOf(clients)} offers the tool "${name.slice(0, 100)}" to you.`,
+    clients.more
+      ? 'To call an action of a client that was not searched, use call_action and pass client.'
+      : 'Read the list of tools again, or use find_actions and call_action.',
   );
 }
 

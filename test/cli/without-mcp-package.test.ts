@@ -1,4 +1,4 @@
-/** Tests a relay where the package of the MCP server is not installed. */
+/** Tests a relay where the package of the MCP server is not installed, or cannot be loaded at first. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -17,9 +17,22 @@ const resolve = Module._resolveFilename;
 Module._resolveFilename = (name, ...rest) => { if (isAbsent(name)) throw absent(name); return resolve(name, ...rest); };
 `)}`;
 
-function start(env: Readonly<Record<string, string>>) {
+/** A module that makes the first import of the package of the MCP server fail. */
+const FAILS_ONCE = `data:text/javascript,${encodeURIComponent(`
+import { registerHooks } from 'node:module';
+let failed = false;
+registerHooks({
+  resolve(name, context, next) {
+    if (failed || name !== '@modelcontextprotocol/server' || context.conditions.includes('require')) return next(name, context);
+    failed = true;
+    throw new Error('the disk failed');
+  },
+});
+`)}`;
+
+function start(env: Readonly<Record<string, string>>, preloaded = WITHOUT_PACKAGE) {
   const { PATH = '', XDG_STATE_HOME = '' } = process.env;
-  const argv = ['--import', WITHOUT_PACKAGE, BIN, 'serve', '--port', '0', '--json'];
+  const argv = ['--import', preloaded, BIN, 'serve', '--port', '0', '--json'];
   return spawn(process.execPath, argv, { env: { PATH, XDG_STATE_HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
@@ -40,4 +53,27 @@ it('a trial starts without it, and serves no agents', async () => {
   const ended = once(relay, 'exit');
   relay.kill('SIGTERM');
   await ended;
+}, 60_000);
+
+it('a package that could not be loaded is loaded with the next request', async () => {
+  const relay = start({ CALLBOARD_LOG_LEVEL: 'info' }, FAILS_ONCE);
+  let logged = '';
+  relay.stderr.on('data', (chunk: Buffer) => (logged += chunk.toString()));
+  const [line] = (await once(relay.stdout, 'data')) as [Buffer];
+  const { url, user_token: token } = JSON.parse(line.toString()) as Record<string, string>;
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  };
+  const body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+  const ask = () => fetch(`${url}/mcp`, { method: 'POST', headers, body });
+  const failed = await ask();
+  expect([failed.status, await failed.json()]).toMatchObject([500, { code: 'internal' }]);
+  const served = await ask();
+  expect([served.status, await served.text()]).toEqual([200, expect.stringContaining('list_clients')]);
+  const ended = once(relay, 'close');
+  relay.kill('SIGTERM');
+  await ended;
+  expect(logged).toContain('the disk failed');
 }, 60_000);

@@ -2,7 +2,7 @@
  * `npm run interop:agents`: installs the conformance package of MCP and the command line of its inspector in a temporary
  * folder, and runs them against a trial in a process of its own, whose client has the actions that scenarios call.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request as httpRequest, type Server } from 'node:http';
@@ -51,7 +51,9 @@ function notOffered(reason: string, scenarios: readonly string[]): Readonly<Reco
 
 const folder = mkdtempSync(join(tmpdir(), 'callboard-agents-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
+/** The end of a program: its exit code, or 1 if a signal ended it; and what it printed. */
 type Program = { readonly exit: number; readonly out: string };
 
 /** Runs a program to its end. What it prints is shown if `shown`. */
@@ -61,7 +63,7 @@ async function run(argv: readonly string[], { env = {}, shown = false } = {}): P
   const child = spawn(program, args, { cwd: folder, env: { ...process.env, ...env }, stdio: [...stdio] });
   if (shown) child.stdout?.pipe(process.stdout, { end: false });
   const [out, [exit]] = await Promise.all([text(child.stdout!), once(child, 'exit')]);
-  return { exit: Number(exit), out };
+  return { exit: (exit as number | null) ?? 1, out };
 }
 
 async function install(): Promise<void> {
@@ -72,15 +74,17 @@ async function install(): Promise<void> {
   writeFileSync(join(folder, 'node_modules/package.json'), JSON.stringify({ name: 'inspector', version: '1.0.3' }));
 }
 
-type Trial = { readonly url: string; readonly token: string; readonly child: ChildProcess };
+type Trial = { readonly url: string; readonly token: string };
 
 async function startTrial(): Promise<Trial> {
   const env = { PATH: process.env['PATH'] ?? '', XDG_STATE_HOME: join(folder, 'state') };
   const argv = [...NODE, 'serve', '--json', '--port', '0'];
   const child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  // Before the folder is removed, which holds the data of the relay.
+  process.prependListener('exit', () => child.kill('SIGKILL'));
   for await (const line of createInterface({ input: child.stdout })) {
     const { url = '', user_token: token = '' } = JSON.parse(line) as Record<string, string>;
-    return { url, token, child };
+    return { url, token };
   }
   throw new Error('the relay ended without a word');
 }
@@ -168,5 +172,4 @@ const green = [await conformance(`http://127.0.0.1:${port}/mcp`), await inspect(
 proxy.close();
 proxy.closeAllConnections();
 await client.close();
-trial.child.kill();
-process.exitCode = green ? 0 : 1;
+process.exit(green ? 0 : 1);

@@ -5,10 +5,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { main } from '../../src/cli/main.ts';
 import { signToken } from '../../src/http/tokens.ts';
-import type { ToolResult } from '../../src/mcp/results.ts';
 import type { Tool } from '../../src/mcp/tools.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
-import { callTool, connectClient, overHttp, post, textOf, type RawAnswer } from './kit/agents.ts';
+import { callTool, connectClient, overHttp, post, recordOf, textOf, type RawAnswer } from './kit/agents.ts';
 
 type Answer = RawAnswer;
 const at = (relay: RealRelay, token: string | null) => ({ url: relay.url, token });
@@ -240,13 +239,6 @@ describe('authorization', () => {
   });
 });
 
-/** Returns the record of the command that a result is about. */
-function recordOf(relay: RealRelay, { _meta: meta }: ToolResult) {
-  const { client, command_id: commandId } = meta?.['callboard/command'] as { client: string; command_id: string };
-  const requester = { kind: 'admin', name: 'test', expiresAt: null } as const;
-  return relay.callboard.core.delivery.status(requester, { userId: 'alice', clientId: client, commandId });
-}
-
 describe('the record of a call', () => {
   it('names the program of the agent, in both generations', async () => {
     await using relay = await startRealRelay({ mcp: 'on' });
@@ -257,7 +249,7 @@ describe('the record of a call', () => {
       ['SDK 2 at 2026-07-28', 'new-host'],
     ] as const) {
       await using agent = await overHttp(generation, { url: relay.url, token });
-      const command = await recordOf(relay, await agent.call('open', { by: host }));
+      const command = await recordOf(relay.callboard.core, await agent.call('open', { by: host }));
       expect(command?.caller).toMatchObject({ kind: 'user', name: 'alice', label: { kind: 'mcp', name: host } });
     }
   });
@@ -268,7 +260,7 @@ describe('the record of a call', () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const token = await relay.token('alice', 'invoke');
     const { result } = await callTool(at(relay, token), 'open', {}, { meta: { traceparent } });
-    const command = await recordOf(relay, result);
+    const command = await recordOf(relay.callboard.core, result);
     expect(command).toMatchObject({ traceId: '0af7651916cd43dd8448eb211c80319c', parentSpanId: 'b7ad6b7169203331' });
   });
 });

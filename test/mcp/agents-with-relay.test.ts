@@ -2,19 +2,14 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import * as sdk from '@modelcontextprotocol/server';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { describe, expect, it, vi } from 'vitest';
 import { rawJson, type Runtime } from '../../src/clients/runtime/index.ts';
-import { silentLog } from '../../src/core/ports.ts';
-import { createAgentServers } from '../../src/mcp/server.ts';
 import { BUILTIN_TOOLS } from '../../src/mcp/builtin-tools.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
-import { user } from '../kit/core.ts';
 import {
   GENERATIONS,
-  connectAgent,
   connectClient,
+  inMemory,
   overHttp,
   overStdio,
   postText,
@@ -41,19 +36,9 @@ function lamp(runtime: Runtime): void {
   runtime.handle('lamp.nothing', {}, () => undefined);
 }
 
-/** Connects to a server of the relay's core in this process, without HTTP. */
-function inMemory(generation: Generation, relay: RealRelay): Promise<Agent> {
-  const { core } = relay.callboard;
-  const servers = createAgentServers({ core, log: silentLog, version: '1' });
-  const session = { requester: user('alice', 'invoke', 'mcp'), host: null, headers: {}, tells: () => {} };
-  const [near, far] = sdk.InMemoryTransport.createLinkedPair();
-  serveStdio(() => servers.create(sdk, session), { transport: far });
-  return connectAgent(generation, { modern: () => near, old: () => near as never });
-}
-
 const at = async (relay: RealRelay) => ({ url: relay.url, token: await relay.token('alice', 'invoke') });
 const WAYS: Readonly<Record<string, (generation: Generation, relay: RealRelay) => Promise<Agent>>> = {
-  'in memory': inMemory,
+  'in memory': (generation, relay) => inMemory(generation, relay.callboard),
   'over HTTP': async (generation, relay) => overHttp(generation, await at(relay)),
   'over callboard mcp': async (generation, relay) => overStdio(generation, await at(relay), BIN),
 };
@@ -145,7 +130,7 @@ describe('with several clients that offer an action', () => {
     await using _kitchen = await connectClient(relay, define('kitchen'), { clientId: 'kitchen' });
     await using agent = await overHttp('SDK 2 at 2026-07-28', await at(relay));
     expect(textOf(await agent.call('where'))).toMatch(
-      /^ambiguous_client: .*"desk" \(browser\), "kitchen" \(browser\)\.\nNothing ran\./,
+      /^ambiguous_client: Clients that offer the action "where": 2 \("desk" \(browser\), "kitchen" \(browser\)\)\.\nNothing ran\./,
     );
     expect(ran).toEqual([]);
     expect(textOf(await agent.call('where', { client: 'kitchen' }))).toBe('"kitchen"');
@@ -180,7 +165,15 @@ describe('with clients that report contexts', () => {
     await expect.poll(contexts).toEqual(['tab-1', 'tab-3']);
     const gone = textOf(await agent.call('look', { context_id: 'tab-2', client: 'desk', n: 1 }));
     expect(gone).toMatch(/^context_gone: [^]*Nothing ran\./);
-    expect(textOf(await agent.call('look', { context_id: 'tab-9' }))).toMatch(/^ambiguous_client: /);
+    const both = '2 ("desk" (browser), "kitchen" (browser))';
+    expect(textOf(await agent.call('look', { context_id: 'tab-9' }))).toContain(
+      `ambiguous_client: Clients that offer the action "look": ${both}. None of them reports this context.\n`,
+    );
+    kitchen.reportContexts(tabs('tab-1', 'tab-3'));
+    await expect.poll(contexts).toEqual(['tab-1', 'tab-1', 'tab-3']);
+    expect(textOf(await agent.call('look', { context_id: 'tab-1' }))).toContain(
+      `ambiguous_client: Clients that offer the action "look" and report this context: ${both}.\n`,
+    );
     expect(ran).toEqual(['tab-2', 'tab-3']);
   });
 });

@@ -4,10 +4,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { AGENT_ARRIVED_MS, AGENT_HUNG_UP_MS, AGENT_WAIT_MS } from '../../src/core/limits.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from '../relay/kit/test-relay.ts';
-import type { ToolResult } from '../../src/mcp/results.ts';
-import { callTool, textOf, type RawAnswer, type RawMessage } from './kit/agents.ts';
-
-const OPERATOR = { kind: 'admin', name: 'test', expiresAt: null } as const;
+import { callTool, recordOf, textOf, type RawAnswer, type RawMessage } from './kit/agents.ts';
 
 type Args = Readonly<Record<string, unknown>>;
 
@@ -208,19 +205,14 @@ describe('an answer', () => {
 
   it('is noted in the record of its command, unless the caller chose the id', async () => {
     await using at = await start();
-    const records = async (...results: readonly ToolResult[]) =>
-      Promise.all(
-        results.map(async ({ _meta: meta }) => {
-          const { command_id: commandId } = meta?.['callboard/command'] as { command_id: string };
-          return at.relay.callboard.core.delivery.status(OPERATOR, { userId: 'alice', clientId: 'tab', commandId });
-        }),
-      );
+    const { core } = at.relay.callboard;
     const keyed = await complete(at, { meta: { 'callboard/idempotencyKey': 'order-1' } });
     const plain = await complete(at);
     await advance(at.relay, AGENT_ARRIVED_MS);
-    await until(async () => (await records(plain.result))[0]?.answeredAt !== undefined);
-    expect((await records(keyed.result))[0]).toMatchObject({ commandId: 'order-1', outcome: 'completed' });
-    expect((await records(keyed.result))[0]).not.toHaveProperty('answeredAt');
+    await until(async () => (await recordOf(core, plain.result))?.answeredAt !== undefined);
+    const record = await recordOf(core, keyed.result);
+    expect(record).toMatchObject({ commandId: 'order-1', outcome: 'completed' });
+    expect(record).not.toHaveProperty('answeredAt');
   });
 
   it('has no effect on a call with a key of its own, which names its command', async () => {
@@ -233,7 +225,9 @@ describe('an answer', () => {
       'findCommands'
     ].nodes;
     expect(command.commandId).toBe('order-1');
-    expect(textOf((await withKey('not an id')).result)).toMatch(/^invalid_argument/);
+    expect(textOf((await withKey('not an id')).result)).toMatch(
+      /^invalid_argument: callboard\/idempotencyKey: The key is not a valid id of a command\.\nNothing ran\./,
+    );
   });
 });
 
@@ -242,7 +236,9 @@ describe('an id that begins with `mcp-`', () => {
     await using at = await start();
     const { relay, tab, call } = at;
     const keyed = await call({ n: 1 }, { meta: { 'callboard/idempotencyKey': 'mcp-1' } });
-    expect(textOf(keyed.result)).toMatch(/^invalid_argument: callboard\/idempotencyKey: [^]*Nothing ran\./);
+    expect(textOf(keyed.result)).toMatch(
+      /^invalid_argument: callboard\/idempotencyKey: Ids that begin with "mcp-" are reserved\.\nNothing ran\./,
+    );
     const posted = await relay.post('/connections/alice/tab/actions/open', { command_id: 'mcp-1' });
     expect([posted.status, posted.text]).toEqual([400, expect.stringContaining('are reserved')]);
     const input = '{ userId: "alice", clientId: "tab", action: "open", commandId: "mcp-1" }';

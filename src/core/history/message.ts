@@ -185,8 +185,8 @@ export interface HistoryStore {
   /** The maximum time that a message is retained, in milliseconds. The objects that it refers to expire with it. */
   readonly retentionMs: number;
   /**
-   * Retains a message. Atomic: the message is retained whole or not at all, and ordered within its stream. Messages of
-   * different streams that are retained at once have no order among each other. The backend sets `at` and `seq`.
+   * Retains a message. Atomic: the message is retained whole or not at all, and ordered within its stream. The backend
+   * sets `at` and `seq`.
    */
   retain(message: NewMessage): MaybePromise<Message>;
   /**

@@ -459,7 +459,7 @@ function commandsCost({ filter, order, first }: CommandsArguments, { requester }
 builder.queryField('commands', (t) =>
   t.field({
     type: DeliveryRecordConnection,
-    description: `Commands with a record. Administrators see those of all users, users those for their own clients. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page. In the order NEWEST, the commands of a user or client with more than ${OWN_COMMANDS} are searched among those of all users, so a page may be short.`,
+    description: `Commands with a record. Administrators see those of all users, users those for their own clients. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page. In the order NEWEST, a page for one user, or for one client of a user, reads only their commands if there are at most ${OWN_COMMANDS}. If there are more, it searches the newest commands of all users for theirs, so it may be short.`,
     complexity: commandsCost,
     args: { ...commandsArguments },
     resolve: (_, { filter, order, ...page }, { core, requester, reading }) =>

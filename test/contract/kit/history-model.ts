@@ -17,7 +17,7 @@ import type { Position, Scan } from '../../../src/core/page.ts';
 import type { Bench, HistoryBounds } from './bench.ts';
 
 type Retain = { userId: string; suffix: string; messageKind: MessageKind; commandId: string | null };
-/** One random act. The messages of one `retain` are sent in one tick, except where their order would not be defined. */
+/** One random act. The messages of one `retain` are sent in one tick. */
 type Act = { kind: 'retain'; messages: readonly Retain[] } | { kind: 'advance'; ms: number };
 
 const retained: fc.Arbitrary<Retain> = fc.oneof(
@@ -139,27 +139,12 @@ export class HistoryModel {
       const own = suffix === LINK_STREAM ? { link: linkDetails(this.#count) } : { payload: toJson('é') };
       return newMessage({ id: `m${++this.#count}`, userId, suffix, kind: messageKind, commandId, ...own });
     });
-    const { history } = this.#bench.backend;
-    const kept: Message[] = [];
-    if (this.#opensAmongOthers(messages)) for (const message of given) kept.push(await history.retain(message));
-    else kept.push(...(await Promise.all(given.map((message) => history.retain(message)))));
+    const kept = await Promise.all(given.map((message) => this.#bench.backend.history.retain(message)));
     for (const [i, message] of kept.entries()) {
       const payloadBytes = message.link ? 0 : 4;
       expect(message).toEqual({ ...given[i], at: this.#bench.now(), seq: message.seq, payloadBytes });
       this.#note(message);
     }
-  }
-
-  /**
-   * Whether a message begins a stream while another stream of its user is written. A backend may write the other stream
-   * first, so that another stream would be the least recently written one.
-   */
-  #opensAmongOthers(messages: readonly Retain[]): boolean {
-    return messages.some(
-      ({ userId, suffix }) =>
-        !this.#suffixes(userId).includes(suffix) &&
-        messages.some((other) => other.userId === userId && other.suffix !== suffix),
-    );
   }
 
   #note(kept: Message): void {

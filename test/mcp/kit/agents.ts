@@ -1,5 +1,7 @@
 /** Starts relays with the MCP endpoint, and agents that use it: clients of both generations of the SDK. */
 import { request as httpRequest, type Agent as HttpAgent } from 'node:http';
+import * as sdk from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { Client } from '@modelcontextprotocol/client';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -7,9 +9,14 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OldStdioTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as OldHttpTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
+import type { Command } from '../../../src/core/commands/command.ts';
+import type { Core } from '../../../src/core/core.ts';
+import { silentLog, type Log } from '../../../src/core/ports.ts';
 import type { ToolResult } from '../../../src/mcp/results.ts';
+import { createAgentServers } from '../../../src/mcp/server.ts';
 import type { Tool } from '../../../src/mcp/tools.ts';
 import type { RealRelay } from '../../clients/kit/real-relay.ts';
+import { admin, user } from '../../kit/core.ts';
 
 export const MODERN = '2026-07-28';
 
@@ -22,6 +29,8 @@ export type CallOptions = {
 /** An agent, whichever SDK and whichever way it uses. */
 export type Agent = AsyncDisposable & {
   list(): Promise<readonly Tool[]>;
+  /** Lists the tools, and returns the `_meta` of the answer. */
+  listMeta(): Promise<Readonly<Record<string, unknown>>>;
   call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult>;
 };
 
@@ -53,6 +62,9 @@ function agentOf(client: Client | OldClient): Agent {
       const { tools } = await client.listTools();
       return tools as unknown as readonly Tool[];
     },
+    async listMeta() {
+      return (await client.listTools())._meta ?? {};
+    },
     async call(name, args = {}, { onProgress, signal, meta } = {}) {
       const options = { ...(onProgress && { onprogress: onProgress }), ...(signal && { signal }) };
       const params = { name, arguments: args, ...(meta && { _meta: meta }) };
@@ -64,6 +76,18 @@ function agentOf(client: Client | OldClient): Agent {
     },
     [Symbol.asyncDispose]: () => client.close(),
   };
+}
+
+/** Connects an agent of alice to a server of this core in this process, without HTTP. */
+export function inMemory(
+  generation: Generation,
+  { core, log = silentLog }: { readonly core: Core; readonly log?: Log },
+): Promise<Agent> {
+  const servers = createAgentServers({ core, log, version: '1' });
+  const session = { requester: user('alice', 'invoke', 'mcp'), host: null, headers: {}, tells: () => {} };
+  const [near, far] = sdk.InMemoryTransport.createLinkedPair();
+  serveStdio(() => servers.create(sdk, session), { transport: far });
+  return connectAgent(generation, { modern: () => near, old: () => near as never });
 }
 
 export type Endpoint = { readonly url: string; readonly token: string };
@@ -206,6 +230,12 @@ export function callTool(
   more: Omit<RawMessage, 'method' | 'params'> = {},
 ): Promise<RawAnswer> {
   return post(at, { ...more, method: 'tools/call', params: { name, arguments: args } });
+}
+
+/** Returns the record of alice's command that a result is about. */
+export function recordOf(core: Core, { _meta: meta }: ToolResult): Promise<Command | null> {
+  const { client, command_id: commandId } = meta?.['callboard/command'] as { client: string; command_id: string };
+  return core.delivery.status(admin, { userId: 'alice', clientId: client, commandId });
 }
 
 /** Returns the texts of a result, joined. */

@@ -338,8 +338,6 @@ export class Tick {
       marks: [],
       acts: '',
     };
-    // The streams of a call are written in the order of their last rows, which says which one is the oldest of its user.
-    this.#streams.delete(sth);
     this.#streams.set(sth, held);
     held.rows.push(row.text);
     held.ids.push(row.commandId);

@@ -128,9 +128,9 @@ if now < (meta[1] or 0) + 0 or now < real - a[7] or now > real + a[8] then retur
 
 local bad, tight = nil, a[12] == '1'
 local function differs(index, code, value)
-  bad = bad or {}
   for i = 1, #index do
     local act = byte(index, i)
+    bad = bad or {}
     bad[act] = bad[act] or { code, value or false }
   end
 end
@@ -460,8 +460,9 @@ for _ = 1, take() do
         placed[#placed + 1] = place
       end
     end
-    turn = (turns[hs] or (seen[hs].t or 0) + 0) + count
-    turns[hs] = turn
+    -- Which stream was written last is known by the acts. Rows of this stream that did not pass do not count.
+    turn = (seen[hs].t or 0) + byte(acts, kept[count])
+    turns[hs] = math.max(turns[hs] or 0, turn)
     if renewal > 0 then
       renewed = atText
       call('PEXPIRE', a[from], a[from + 1])
