@@ -6,7 +6,6 @@ import { createRedisHistory } from '../../src/backends/redis/history.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
 import type { Message, NewMessage, IngestedMessage, MessagePage } from '../../src/core/history/message.ts';
 import { fromJson, toJson } from '../../src/core/json.ts';
-import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import { PAGE_READ_BYTES, STREAMS_PER_USER } from '../../src/core/limits.ts';
 import type { Position, Scan } from '../../src/core/page.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
@@ -55,33 +54,28 @@ describe('history over Redis', () => {
     expect(there).toEqual(here);
   });
 
-  it('keeps the order of a stream while it is opened', async () => {
-    const gates = [1, 2, 3].map(() => Promise.withResolvers<void>());
-    let [calls, before]: [number, Promise<unknown>] = [0, Promise.resolve()];
+  it('sends nothing more of a user until a call that may open a stream is answered, and keeps the order', async () => {
+    const held = Promise.withResolvers<void>();
+    let calls = 0;
     const transact: Store['transact'] = async (...call) => {
       const reply = bench.store.transact(...call);
-      // The replies of Redis arrive in the order of the calls.
-      const released = Promise.all([before, gates[calls++]?.promise]);
-      before = released;
-      await released;
+      if (++calls === 1) await held.promise;
       return reply;
     };
     const history = createRedisHistory({ ...bench.parts, store: { ...bench.store, transact } });
-    const kept: MaybePromise<Message>[] = [];
-    const write = async (id: string, sent: number): Promise<void> => {
+    const kept = [history.retain(newMessage({ id: 'm1' }))];
+    await expect.poll(() => calls).toBe(1);
+    for (const id of ['m2', 'm3']) {
       kept.push(history.retain(newMessage({ id })));
-      await expect.poll(() => calls).toBe(sent);
-    };
-    await write('opens the stream', 1);
-    await write('asked before the stream was known to be closed', 2);
-    gates[0]!.resolve();
-    // The third call opens the stream.
-    await expect.poll(() => calls).toBe(3);
-    await write('asked before the second was answered', 3);
-    for (let turn = 0; turn < 10; turn++) await nextTurn();
-    for (const gate of gates) gate.resolve();
+      for (let turn = 0; turn < 10; turn++) await nextTurn();
+    }
+    await history.retain(newMessage({ id: 'other', userId: 'bob' }));
+    const before = calls;
+    held.resolve();
     const numbers = (await Promise.all(kept)).map(({ seq }) => seq);
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+    // One call opens the stream, and one has the two messages that waited.
+    expect(calls - before).toBe(2);
   });
 
   it('stores at most a thirty-second more messages than it shows', async () => {

@@ -9,6 +9,7 @@ import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, read } from 
 import { redisBench, type RedisBench, type RedisBenchOptions } from '../contract/kit/redis-bench.ts';
 import { REPORT } from './kit/test-node.ts';
 
+const HOUR = 3600_000;
 const KEY = keyFor('c1');
 const WAIT = { rpcId: 'more', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
 
@@ -52,17 +53,24 @@ describe('transactions over Redis', () => {
   it('register what a command needs, although an earlier call that registered it was not applied', async () => {
     const bench = await open();
     const held = Promise.withResolvers<void>();
-    let calls = 0;
+    let [holdsNext, isHeld] = [false, false];
     const transact: Store['transact'] = async (...call) => {
-      if (++calls > 1) return bench.store.transact(...call);
+      if (!holdsNext) return bench.store.transact(...call);
+      [holdsNext, isHeld] = [false, true];
       // As if the relay's time had been too far behind.
       await held.promise;
       return ['CLOCK', String(bench.clock.now())];
     };
     const commands = createRedisCommands({ ...bench.parts, store: { ...bench.store, transact } });
-    const first = commands.admit(admission('c1', { chosenId: true }));
-    await expect.poll(() => calls).toBe(1);
-    expect(await commands.admit(admission('c2', { chosenId: true }))).toMatchObject({ kind: 'admitted' });
+    // The stream is open, but the spans of the next hour are not.
+    await bench.advance(HOUR - 100);
+    expect(await commands.admit(admission('c0', { connectWithinMs: 5_000 }))).toMatchObject({ kind: 'admitted' });
+    await bench.advance(200);
+    holdsNext = true;
+    const first = commands.admit(admission('c1', { chosenId: true, connectWithinMs: 5_000 }));
+    await expect.poll(() => isHeld).toBe(true);
+    const second = admission('c2', { chosenId: true, connectWithinMs: 5_000 });
+    expect(await commands.admit(second)).toMatchObject({ kind: 'admitted' });
     expect(await bench.audit()).toEqual([]);
     held.resolve();
     expect(await first).toMatchObject({ kind: 'admitted' });

@@ -107,8 +107,8 @@ export type TransactionParts = {
   readonly retentionMs: number;
   readonly bounds: ReturnType<typeof boundsOfPartition>;
   readonly remembered: Remembered;
-  /** Whether a call that opens the stream of this hash is under way. */
-  readonly isOpening: (sth: string) => boolean;
+  /** Whether a call under way may open a stream of the user of this hash. */
+  readonly isOpening: (uh: string) => boolean;
   /** The calling node and its epoch; '' if the process has none. */
   readonly caller: { readonly nodeId: string; readonly epoch: number };
 };
@@ -134,12 +134,12 @@ export class Unread extends Error {
   }
 }
 
-/** Thrown if the stream of a row is being opened. The act waits for that, so that the rows of a stream keep their order. */
+/** Thrown if a stream of a row's user is being opened. The act waits for that, so that the rows of a stream keep their order. */
 export class Opening extends Error {
-  readonly sth: string;
-  constructor(sth: string) {
-    super('The stream is being opened.');
-    this.sth = sth;
+  readonly uh: string;
+  constructor(uh: string) {
+    super('A stream of the user is being opened.');
+    this.uh = uh;
   }
 }
 
@@ -290,7 +290,7 @@ export class ActWords {
   private streamOf({ userId, suffix, commandId }: NewMessage, uh: string): StreamOf {
     const { hash, retentionMs, remembered } = this.parts;
     const sth = hash(userId, suffix);
-    if (this.parts.isOpening(sth)) throw new Opening(sth);
+    if (this.parts.isOpening(uh)) throw new Opening(uh);
     this.appendsTo = { uh, sth };
     const heads = this.tick.hash(this.tick.key('streamheads', uh));
     const length = Math.max(1, Math.min(HOUR_MS * 12, Math.floor(retentionMs / 8)));

@@ -123,6 +123,14 @@ type Asked = {
 };
 /** An act, and what it has written to a call. */
 type Sent = { readonly one: Asked; readonly tx: RedisTransaction };
+type Call = {
+  readonly partition: number;
+  readonly tick: Tick;
+  readonly acts: readonly Sent[];
+  readonly way: Way;
+  /** How often the acts were sent before. */
+  readonly tries: number;
+};
 type Way = keyof ReturnType<typeof transactionPrograms>;
 
 function opensStreams(way: Way): boolean {
@@ -142,8 +150,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     waiting: new Map(),
     seen: new Map(),
   };
-  /** The streams that calls under way open: how many calls, and the later acts that append to the stream. */
-  const opened = new Map<string, { calls: number; readonly waiting: Asked[] }>();
+  /** The users of streams that calls under way may open: how many calls, and the acts that wait for these. */
+  const opening = new Map<string, { calls: number; readonly waiting: Asked[] }>();
   let since = 0;
   let ahead = 0;
   /** The users whose losses were logged, so that the log names a user about once a minute. */
@@ -216,11 +224,11 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
 
   /**
-   * Makes the words of a call. Acts that need what was not read are taken out of it, and acts that append to a stream
-   * that is being opened.
+   * Makes the words of a call. Acts that need what was not read are taken out of it, and acts of users for whom a call
+   * under way may open a stream.
    */
   const decide = (partition: number, asked: readonly Asked[], way: Way) => {
-    const of = shared(partition, (sth) => !opensStreams(way) && opened.has(sth));
+    const of = shared(partition, (uh) => way === 'usual' && opening.has(uh));
     for (let left = asked; ;) {
       const tick = newTick(partition, way);
       const acts: Sent[] = [];
@@ -230,7 +238,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
           acts.push({ one, tx: one.run(tick, of) });
         } catch (error) {
           if (error instanceof Opening) {
-            opened.get(error.sth)?.waiting.push(one);
+            opening.get(error.uh)?.waiting.push(one);
             out.add(one);
             continue;
           }
@@ -247,25 +255,25 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       left = left.filter((one) => !out.has(one));
     }
   };
-  /** Opens the streams of these acts, and then sends the acts that wait for one of them. */
-  const open = async (partition: number, acts: readonly Sent[], way: Way): Promise<void> => {
-    const streams = new Set(acts.map(({ tx }) => tx.appendsTo?.sth ?? ''));
-    for (const sth of streams) {
-      const opening = opened.get(sth) ?? { calls: 0, waiting: [] };
-      opening.calls++;
-      opened.set(sth, opening);
+  /**
+   * Lets later acts of users wait, if the call may have to open streams of theirs: what is appended meanwhile would
+   * overtake what opens the stream. Returns a function that sends these acts.
+   */
+  const holdBack = (partition: number, tick: Tick): (() => void) => {
+    const users = new Set(tick.renewed.map((sth) => tick.streamOf(sth)?.uh ?? ''));
+    for (const uh of users) {
+      const held = opening.get(uh) ?? { calls: 0, waiting: [] };
+      held.calls++;
+      opening.set(uh, held);
     }
-    const asked = acts.map(({ one }) => one);
-    try {
-      await send(partition, asked, way);
-    } finally {
-      for (const sth of streams) {
-        const opening = opened.get(sth);
-        if (!opening || --opening.calls > 0) continue;
-        opened.delete(sth);
-        ask(partition, opening.waiting, 'first');
+    return () => {
+      for (const uh of users) {
+        const held = opening.get(uh);
+        if (!held || --held.calls > 0) continue;
+        opening.delete(uh);
+        ask(partition, held.waiting, 'first');
       }
-    }
+    };
   };
   const send = async (partition: number, given: readonly Asked[], way: Way): Promise<void> => {
     let asked = given;
@@ -273,48 +281,62 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const { tick, acts } = decide(partition, asked, way);
       asked = acts.map(({ one }) => one);
       if (asked.length === 0) return;
-      let reply: readonly Reply[];
+      const release = holdBack(partition, tick);
       try {
-        reply = await store.transact(partition, programs[way], (frame) => tick.words(frame));
-      } catch (error) {
-        forget();
-        if (way.startsWith('full') || unavailable(error).code !== 'store_full')
-          return asked.forEach(({ failed }) => failed(error));
-        // Redis refused the call before it ran anything: what frees memory is sent again, what needs it is refused.
-        for (const one of asked) if (one.grows) one.failed(error);
-        const frees = asked.filter(({ grows }) => !grows);
-        return send(partition, frees, 'full');
+        if (await sendOnce({ partition, tick, acts, way, tries })) return;
+      } finally {
+        release();
       }
-      const [verdict, notes, placed, counts, ...failures] = reply;
-      if (verdict === 'CLOCK') {
-        ahead = Number(notes) - clock.now();
-        unlearn(tick);
-        if (tries < CLOCK_TRIES) continue;
-        return asked.forEach(({ failed }) => failed(new Error('The clocks of the relay and of Redis differ.')));
-      }
-      if (failures.length > 0) unlearn(tick);
-      // Without an act that passed, Redis has registered nothing.
-      if (failures.length < acts.length) {
-        for (const key of tick.opened) remembered.opened.add(key);
-        for (const [scope, at] of tick.searched) remembered.searched.set(scope, at);
-      }
-      const trimmed = trim(partition, tick, listOf(notes).map(String));
-      const why = new Map(failures.map((row) => failureIn(listOf(row))));
-      const places = pairsIn(listOf(placed));
-      const closed: typeof acts = [];
-      for (const act of acts) {
-        const { one, tx } = act;
-        const failure = why.get(tx.act) ?? null;
-        if (failure?.reason === 'closed' && way !== 'opening') closed.push(act);
-        else
-          one.done({
-            ...{ failure, at: tick.now, place: places.get(tx.act) ?? '', trimmed },
-            count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
-          });
-      }
-      for (const part of openings(closed)) void open(partition, part, way === 'full' ? 'fullOpening' : 'opening');
-      return;
     }
+  };
+  /** Sends a call, and answers its acts. Returns false if it must be sent again, with the time of Redis. */
+  const sendOnce = async ({ partition, tick, acts, way, tries }: Call): Promise<boolean> => {
+    const asked = acts.map(({ one }) => one);
+    let reply: readonly Reply[];
+    try {
+      reply = await store.transact(partition, programs[way], (frame) => tick.words(frame));
+    } catch (error) {
+      forget();
+      if (way.startsWith('full') || unavailable(error).code !== 'store_full') {
+        for (const { failed } of asked) failed(error);
+        return true;
+      }
+      // Redis refused the call before it ran anything: what frees memory is sent again, what needs it is refused.
+      for (const one of asked) if (one.grows) one.failed(error);
+      const frees = asked.filter(({ grows }) => !grows);
+      await send(partition, frees, 'full');
+      return true;
+    }
+    const [verdict, notes, placed, counts, ...failures] = reply;
+    if (verdict === 'CLOCK') {
+      ahead = Number(notes) - clock.now();
+      unlearn(tick);
+      if (tries < CLOCK_TRIES) return false;
+      for (const { failed } of asked) failed(new Error('The clocks of the relay and of Redis differ.'));
+      return true;
+    }
+    if (failures.length > 0) unlearn(tick);
+    // Without an act that passed, Redis has registered nothing.
+    if (failures.length < acts.length) {
+      for (const key of tick.opened) remembered.opened.add(key);
+      for (const [scope, at] of tick.searched) remembered.searched.set(scope, at);
+    }
+    const trimmed = trim(partition, tick, listOf(notes).map(String));
+    const why = new Map(failures.map((row) => failureIn(listOf(row))));
+    const places = pairsIn(listOf(placed));
+    const closed: Sent[] = [];
+    for (const act of acts) {
+      const { one, tx } = act;
+      const failure = why.get(tx.act) ?? null;
+      if (failure?.reason === 'closed' && way !== 'opening') closed.push(act);
+      else
+        one.done({
+          ...{ failure, at: tick.now, place: places.get(tx.act) ?? '', trimmed },
+          count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
+        });
+    }
+    for (const part of openings(closed)) void send(partition, part, way === 'full' ? 'fullOpening' : 'opening');
+    return true;
   };
   const flush = (): void => {
     const all = [...queues];
@@ -491,17 +513,17 @@ function pairsIn(flat: readonly Reply[]): ReadonlyMap<number, string> {
  * Divides acts whose streams are not open into calls, in each of which a user has one stream: a stream that is opened
  * may take the place of another one of its user.
  */
-function* openings(acts: readonly Sent[]): Generator<readonly Sent[]> {
-  let part: Sent[] = [];
+function* openings(acts: readonly Sent[]): Generator<readonly Asked[]> {
+  let part: Asked[] = [];
   const streams = new Map<string, string>();
-  for (const act of acts) {
-    const { uh = '', sth = '' } = act.tx.appendsTo ?? {};
+  for (const { one, tx } of acts) {
+    const { uh = '', sth = '' } = tx.appendsTo ?? {};
     if ((streams.get(uh) ?? sth) !== sth) {
       yield part;
       part = [];
       streams.clear();
     }
-    part.push(act);
+    part.push(one);
     streams.set(uh, sth);
   }
   if (part.length > 0) yield part;
