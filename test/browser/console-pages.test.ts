@@ -106,7 +106,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
     'No client reconnected in the last hour',
     'TopClients BacklogCount ClientChanges',
   ],
-  ['clients?view=silence', 'Clients that were silent longest', 'kiosk-1', 'TopClients BacklogCount ClientChanges'],
+  ['clients?view=silence', 'Clients that were silent longest', 'till-', 'TopClients BacklogCount ClientChanges'],
   ['clients/alice/nobody', 'nobody', 'no call and no link of it', 'ClientPage ClientCalls ClientLinks ClientChanges'],
   ['actions', 'Actions', 'notes.add', 'ActionSample'],
   ['actions/notes.add', 'notes.add', 'The client checks them', 'ActionSample ActionCalls ActionDetails'],

@@ -168,8 +168,8 @@ end
 -- the row is removed because of its age: then the span is removed soon.
 -- needs: lib-history-blocks, lib-history-spans
 
--- The most rows of which one call removes the places, give or take the rows of one read. Each takes 10 to 20 us, and
--- Redis answers no other request while a call runs.
+-- The most rows of which one call removes the places, give or take the rows of one read. Redis answers no other request
+-- while a call runs.
 lib.history_places_most = 512
 lib.history_places_left = lib.history_places_most
 
@@ -183,7 +183,7 @@ lib.history_remove_places = function(row, to)
     if lib.history_places_left <= 0 then return end
     local blocks = call('XRANGE', key('stream', row.sth), from, to, 'COUNT', lib.history_ahead)
     local rows = lib.history_indexed_rows(row, blocks)
-    for _, indexed in ipairs(rows) do lib.history_remove_place(row, indexed) end
+    lib.history_remove_indexed(row, rows)
     lib.history_places_left = lib.history_places_left - #rows
     if #blocks < lib.history_ahead then return end
     from = '(' .. blocks[#blocks][1]
@@ -209,18 +209,47 @@ lib.history_indexed_rows = function(row, blocks)
   return found
 end
 
--- Removes the place of one of these rows.
-lib.history_remove_place = function(row, indexed)
-  local name, commandId, at, seq = indexed.name, indexed.commandId, indexed.at, indexed.seq
-  local places = call('HGET', name, commandId) or ''
+-- Removes the places of these rows. Each HASH is read once, and written by at most one HDEL and one HSET.
+lib.history_remove_indexed = function(row, rows)
+  local hashes = {}
+  for _, indexed in ipairs(rows) do
+    local hash = hashes[indexed.name] or { ids = {}, places = {}, changed = {} }
+    hashes[indexed.name] = hash
+    if not hash.places[indexed.commandId] then
+      hash.places[indexed.commandId] = ''
+      hash.ids[#hash.ids + 1] = indexed.commandId
+    end
+  end
+  for name, hash in pairs(hashes) do
+    for i, places in ipairs(call('HMGET', name, unpack(hash.ids))) do hash.places[hash.ids[i]] = places or '' end
+  end
+  for _, indexed in ipairs(rows) do lib.history_remove_place(row, indexed, hashes[indexed.name]) end
+  for name, hash in pairs(hashes) do
+    local gone, left = { 'HDEL', name }, { 'HSET', name }
+    for commandId in pairs(hash.changed) do
+      if hash.places[commandId] == '' then gone[#gone + 1] = commandId
+      else
+        left[#left + 1] = commandId
+        left[#left + 1] = hash.places[commandId]
+      end
+    end
+    if #gone > 2 then call(unpack(gone)) end
+    if #left > 2 then call(unpack(left)) end
+  end
+end
+
+-- Removes the place of one of these rows from what was read of its HASH, or from the further places of its command.
+lib.history_remove_place = function(row, indexed, hash)
+  local commandId, at, seq = indexed.commandId, indexed.at, indexed.seq
+  local places = hash.places[commandId]
   local first, last = string.find(places, text(at) .. '\0' .. row.suffix .. '\0' .. text(seq) .. '\0', 1, true)
-  if not first then
-    local more = key('cmdmore', row.uh, redis.sha1hex(commandId))
-    call('ZREM', more, string.format('%016.0f', at) .. '\0' .. row.suffix .. '\0' .. string.format('%016.0f', seq))
+  if first then
+    hash.places[commandId] = string.sub(places, 1, first - 1) .. string.sub(places, last + 1)
+    hash.changed[commandId] = true
     return
   end
-  local left = string.sub(places, 1, first - 1) .. string.sub(places, last + 1)
-  if left ~= '' then call('HSET', name, commandId, left) else call('HDEL', name, commandId) end
+  local more = key('cmdmore', row.uh, redis.sha1hex(commandId))
+  call('ZREM', more, string.format('%016.0f', at) .. '\0' .. row.suffix .. '\0' .. string.format('%016.0f', seq))
 end
 
 -- library: lib-history-spans
