@@ -58,7 +58,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
     name: 'removed-blocks-counted',
     says: 'the bytes of blocks that are removed from a stream stay counted',
     file: 'backends/redis/history-rows.lua',
-    find: 'info.bytes - keep.bytes',
+    find: 'info.bytes - #oldest.entry[2][2]',
     replace: 'info.bytes',
     judge: { test: 'test/backends/redis-history-bytes.test.ts' },
   },

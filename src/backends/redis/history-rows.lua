@@ -8,9 +8,9 @@
 -- payload and optional members, error (JSON), spill (JSON), payload. history-rows.ts reads and writes the same format.
 -- needs: lib-history-bytes, lib-history-commands
 
--- How many ids of blocks one read ahead gets, and how many such reads one call makes at most.
-lib.history_ahead = 16
-lib.history_ahead_most = 32
+-- How many blocks one read gets, and how many such reads one call makes at most.
+lib.history_read_blocks = 16
+lib.history_reads = 32
 
 -- A pattern that matches each row of a block, and captures the command's id.
 lib.history_command_of_row = string.rep('%Z*%z', 4) .. '(%Z*)%z' .. string.rep('%Z*%z', 6)
@@ -44,44 +44,30 @@ end
 -- stream and removes their rows from the index of commands. The last block of the stream is never one of them. Returns
 -- the id of the oldest block that stays if the caller must remove the blocks before it, else false.
 lib.history_trim = function(row, info, bound)
-  local oldest = bound.any and lib.history_find_beyond(row, info, bound)
-  if oldest then lib.history_remove_places(row, '(' .. oldest) end
-  return oldest
-end
-
--- Finds and subtracts these blocks for history_trim. Returns the same.
-lib.history_find_beyond = function(row, info, bound)
-  local heads, field = key('streamheads', row.uh), 'c' .. row.sth
-  local known, keep, trimmed = call('HGET', heads, field) or '', nil, false
-  for _ = 1, lib.history_ahead_most do
-    for at, seq, bytes in string.gmatch(known, '(%d+)%-(%d+):(%d+)') do
-      local block = { at = tonumber(at), seq = tonumber(seq), bytes = tonumber(bytes), id = at .. '-' .. seq }
-      if keep and block.seq > keep.seq and block.seq >= info.next then
-        if not bound.beyond(keep.at, block.seq) then
-          info.next = block.seq
-          return trimmed and keep.id
-        end
-        trimmed, info.bytes, info.next = true, info.bytes - keep.bytes, block.seq + 1
-        info.droppedAt = keep.at
+  local stream, from, oldest, trimmed = key('stream', row.sth), '-', nil, false
+  for _ = 1, bound.any and lib.history_reads or 0 do
+    local blocks, gone = call('XRANGE', stream, from, '+', 'COUNT', lib.history_read_blocks), {}
+    for _, entry in ipairs(blocks) do
+      local at, seq = string.match(entry[1], '^(%d+)-(%d+)$')
+      local block = { entry = entry, at = tonumber(at), seq = tonumber(seq) }
+      local stays = oldest and not bound.beyond(oldest.at, block.seq)
+      if oldest then info.next = block.seq end
+      if stays then
+        lib.history_remove_rows(row, gone)
+        return trimmed and oldest.entry[1]
       end
-      keep = block
+      if oldest then
+        trimmed, info.bytes, info.droppedAt = true, info.bytes - #oldest.entry[2][2], oldest.at
+        gone[#gone + 1] = oldest.entry
+      end
+      oldest = block
     end
-    local ahead, count = lib.history_look_ahead(row, keep and keep.id or '-')
-    if count == 0 or (keep and count == 1) then return trimmed and keep.id end
-    known = ahead
-    call('HSET', heads, field, known)
+    lib.history_remove_rows(row, gone)
+    if #blocks < lib.history_read_blocks then break end
+    from = '(' .. blocks[#blocks][1]
   end
-  return trimmed and keep and keep.id
-end
-
--- Reads the next blocks, starting with the block at `from`, the oldest first. Returns one text with `<id>:<bytes>` for
--- each, separated by blanks, and the number of blocks.
-lib.history_look_ahead = function(row, from)
-  local found = {}
-  for i, entry in ipairs(call('XRANGE', key('stream', row.sth), from, '+', 'COUNT', lib.history_ahead)) do
-    found[i] = entry[1] .. ':' .. text(#entry[2][2])
-  end
-  return table.concat(found, ' '), #found
+  if trimmed then info.next = oldest.seq + 1 end
+  return trimmed and oldest.entry[1]
 end
 
 -- library: lib-history-bytes
@@ -151,7 +137,7 @@ end
 -- Forgets a stream before its rows are too old. `shown`: its head, if it was still shown. In this case the time of its
 -- newest row is added to `evicted`.
 lib.history_drop = function(row, shown)
-  lib.history_remove_places(row, '+')
+  lib.history_remove_places(row)
   lib.history_forget(lib.history_member(row))
   if shown then lib.history_evicted(row, shown.at) end
 end
@@ -173,32 +159,38 @@ end
 lib.history_places_most = 512
 lib.history_places_left = lib.history_places_most
 
--- Removes the places of the rows in a stream's oldest blocks, which the caller is about to remove. `to`: the last of
--- these blocks, as the end of an XRANGE. `row`: its user, suffix and hashes, and its `retentionMs` if blocks may be
--- removed because of their age. A call removes the places of about `history_places_most` rows. Those that are left name
--- no message, so readers skip them, and they go with their span.
-lib.history_remove_places = function(row, to)
-  local from = row.retentionMs and text(math.max(0, now - row.retentionMs + 1)) or '-'
-  for _ = 1, lib.history_ahead_most do
+-- Removes the places of all rows of a stream, which the caller is about to remove. A call removes the places of about
+-- `history_places_most` rows. Those that are left name no message, so readers skip them, and they go with their span.
+lib.history_remove_places = function(row)
+  local from = '-'
+  for _ = 1, lib.history_reads do
     if lib.history_places_left <= 0 then return end
-    local blocks = call('XRANGE', key('stream', row.sth), from, to, 'COUNT', lib.history_ahead)
-    local rows = lib.history_indexed_rows(row, blocks)
-    lib.history_remove_indexed(row, rows)
-    lib.history_places_left = lib.history_places_left - #rows
-    if #blocks < lib.history_ahead then return end
+    local blocks = call('XRANGE', key('stream', row.sth), from, '+', 'COUNT', lib.history_read_blocks)
+    lib.history_remove_rows(row, blocks)
+    if #blocks < lib.history_read_blocks then return end
     from = '(' .. blocks[#blocks][1]
   end
 end
 
+-- Removes the places of the rows in these blocks, up to about `history_places_most` in a call.
+lib.history_remove_rows = function(row, blocks)
+  if lib.history_places_left <= 0 then return end
+  local rows = lib.history_indexed_rows(row, blocks)
+  lib.history_places_left = lib.history_places_left - #rows
+  if #rows > 0 then lib.history_remove_indexed(row, rows) end
+end
+
 -- Returns the rows of these blocks that the index has: of each the command, time, seq and the HASH of its span. Leaves
--- out spans that are over. They are only removed: if this call removes one, a later write would create it again.
+-- out rows that are too old, if `row` has `retentionMs`, and spans that are over. They are only removed: if this call
+-- removes one, a later write would create it again.
 lib.history_indexed_rows = function(row, blocks)
-  local found, spans = {}, lib.history_spans(row.uh)
+  local found, spans = {}, #blocks > 0 and lib.history_spans(row.uh) or {}
+  local least = row.retentionMs and now - row.retentionMs + 1 or 0
   for _, entry in ipairs(blocks) do
     local at, seq = string.match(entry[1], '^(%d+)-(%d+)$')
     at, seq = tonumber(at), tonumber(seq)
     local span = lib.history_span_of(spans, at)
-    local name = span and span.over > now and lib.history_span_key(row.uh, span.start)
+    local name = span and span.over > now and at >= least and lib.history_span_key(row.uh, span.start)
     for commandId in string.gmatch(entry[2][2], lib.history_command_of_row) do
       if name and commandId ~= '' then
         found[#found + 1] = { commandId = commandId, at = at, seq = seq, name = name }

@@ -4,9 +4,9 @@
 -- Appends rows to history, and forgets streams. Each user and suffix has one STREAM. Its rows are numbered by `seq`,
 -- without gaps, and written in blocks (lib-history-blocks). Readers skip rows that are too old, and later writes remove
 -- them. A stream is forgotten as soon as its newest row is too old. The HASH `streamheads` of a user has for each of
--- its streams: `<hash>` the head (last seq, its time, and more: see history_head) and `c<hash>` its oldest
--- blocks. It also has `t`: the number of the user's last write, `f`: the highest seq of a stream that was forgotten,
--- `s`: the spans of `cmdrows` (lib-history-spans).
+-- its streams: `<hash>` the head (last seq, its time, and more: see history_head). It also has `t`: the number of the
+-- user's last write, `f`: the highest seq of a stream that was forgotten, `s`: the spans of `cmdrows`
+-- (lib-history-spans).
 -- needs: lib-history-blocks, lib-history-bytes, lib-history-spans, lib-shares
 
 lib.history_grace = 3600000
@@ -118,7 +118,7 @@ lib.history_forget = function(member)
   if head then
     lib.history_count({ userId = userId, suffix = suffix, uh = uh }, -head.bytes)
     call('HSET', heads, 'f', text(math.max(head.seq, tonumber(call('HGET', heads, 'f') or 0))))
-    call('HDEL', heads, sth, 'c' .. sth)
+    call('HDEL', heads, sth)
   end
   call('ZREM', key('streamgone'), member)
   call('ZREM', key('streamage', uh), suffix .. '\0' .. sth)
