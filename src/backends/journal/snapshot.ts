@@ -5,6 +5,7 @@
  */
 import { renameSync, rmSync } from 'node:fs';
 import type { EventLoop } from '../../core/ports.ts';
+import { isTerminal } from '../../core/commands/command.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { MemoryTables } from '../memory/backend.ts';
 import type { AgeQueue, Row, Stream } from '../memory/history-row.ts';
@@ -13,7 +14,7 @@ import type { BatchFile, OpenFile } from './files.ts';
 import { ActWriter, NEW_COMMAND, RESULT, addRow, differenceOf, json, packTrace, quote } from './records.ts';
 
 /** How long a slice may take, in milliseconds. Writing a batch follows the slice. */
-const SLICE_MS = 2;
+const SLICE_MS = 1;
 /** The length of a batch, in characters. */
 const BATCH_CHARS = 256 * 1024;
 /** How many entities are written before the time is read again. */
@@ -86,7 +87,7 @@ function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
   for (const [hash, until] of tickets) records.add('ticket', hash, until);
   // What is added later is in the journal. A mark of the journal after a newer one would outlive its time.
   for (const order of [ledger, messages.byAge, links.byAge, dedup]) order.rewind();
-  const written: Written = { ledger, withResult: new Set() };
+  const written: Written = { ledger, began: now(), running: new Set() };
   return (function* () {
     yield* commands(parts, records, written);
     yield* rows(messages.byAge, written, records);
@@ -105,26 +106,30 @@ function writeFloors({ history, connections }: MemoryTables, records: ActWriter,
   records.add('floors', messages.seqFloor, links.seqFloor, connections.lastEpoch, lastAt);
 }
 
-/** `withResult`: the commands that the snapshot has with their results. */
-type Written = { readonly ledger: MemoryTables['ledger']; readonly withResult: Set<Entry> };
+/**
+ * `began`: the time at which the snapshot began; `running`: the commands that had not ended when they were written. They
+ * are few: a set of all commands would stop the event loop for milliseconds when it grows.
+ */
+type Written = { readonly ledger: MemoryTables['ledger']; readonly began: number; readonly running: Set<Entry> };
 
-function* commands({ now }: SnapshotParts, records: ActWriter, { ledger, withResult }: Written): Generator<void> {
+function* commands({ now }: SnapshotParts, records: ActWriter, { ledger, running }: Written): Generator<void> {
   let count = 0;
   for (let entry = ledger.next(); entry; entry = ledger.next()) {
-    writeEntry(entry, records, now());
-    if (entry.result !== null) withResult.add(entry);
+    if (!writeEntry(entry, records, now())) running.add(entry);
     if (++count % STEP === 0) yield;
   }
   yield;
 }
 
-function writeEntry(entry: Entry, records: ActWriter, at: number): void {
+/** Returns whether the command has ended. */
+function writeEntry(entry: Entry, records: ActWriter, at: number): boolean {
   const { command, marked, params, result, queuedOn, progress } = entry;
   records.join(at);
   records.about(entry, true);
   const texts = `${records.payload(params)},${records.payload(result)}`;
   const more = `${quote(queuedOn)},${progress ? `[${progress.rows},${progress.at}]` : 'null'}`;
   records.addText(`"entry",${differenceOf(NEW_COMMAND, command, at)},${marked ? 1 : 0},${texts},${more}`);
+  return isTerminal(command);
 }
 
 function* rows(queue: AgeQueue, written: Written, records: ActWriter): Generator<void> {
@@ -141,7 +146,7 @@ function* rows(queue: AgeQueue, written: Written, records: ActWriter): Generator
   }
 }
 
-function writeRow(row: Row, { ledger, withResult }: Written, records: ActWriter): void {
+function writeRow(row: Row, { ledger, began, running }: Written, records: ActWriter): void {
   const { payload, ...message } = row.content;
   const { id, userId, clientId, commandId, suffix, kind, instanceId, spill, error } = message;
   records.join(row.at);
@@ -151,10 +156,10 @@ function writeRow(row: Row, { ledger, withResult }: Written, records: ActWriter)
     const entry = ledger.find(key);
     records.about(entry ?? key, entry !== undefined);
     const own = id === `${commandId}:${kind}` ? {} : { id };
-    // A command may have ended after it was written.
-    const hasResult = kind === 'result' && payload !== null && entry !== undefined && withResult.has(entry);
-    const isResult = hasResult && entry.result === payload;
-    const place = isResult ? RESULT : records.payload(payload);
+    const isResult = kind === 'result' && payload !== null && entry?.result === payload;
+    // A command may have ended after it was written, or have been admitted since, again under this id.
+    const isWritten = isResult && !running.has(entry) && entry.command.admittedAt < began;
+    const place = isWritten ? RESULT : records.payload(payload);
     const about = { kind, instanceId, ...own, kept: { payload, spill }, error, trace: null, seq: row.seq };
     return addRow(records, commandId, about, place);
   }
