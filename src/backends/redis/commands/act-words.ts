@@ -134,7 +134,10 @@ export class Unread extends Error {
   }
 }
 
-/** Thrown if a stream of a row's user is being opened. The act waits for that, so that the rows of a stream keep their order. */
+/**
+ * Thrown if a stream of a row's user may be opened by a call that is not answered yet. The act waits for the answer, so
+ * that the rows of a stream keep their order.
+ */
 export class Opening extends Error {
   readonly uh: string;
   constructor(uh: string) {

@@ -150,7 +150,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     waiting: new Map(),
     seen: new Map(),
   };
-  /** The users of streams that calls under way may open: how many calls, and the acts that wait for these. */
+  /** For each user whose streams unanswered calls may open: how many such calls, and the acts that wait for them. */
   const opening = new Map<string, { calls: number; readonly waiting: Asked[] }>();
   let since = 0;
   let ahead = 0;
@@ -224,8 +224,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
 
   /**
-   * Makes the words of a call. Acts that need what was not read are taken out of it, and acts of users for whom a call
-   * under way may open a stream.
+   * Makes the words of a call. Two kinds of acts are taken out of it: those that need what was not read, and those that
+   * must wait for an earlier call (see `holdBack`).
    */
   const decide = (partition: number, asked: readonly Asked[], way: Way) => {
     const of = shared(partition, (uh) => way === 'usual' && opening.has(uh));
@@ -256,8 +256,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     }
   };
   /**
-   * Lets later acts of users wait, if the call may have to open streams of theirs: what is appended meanwhile would
-   * overtake what opens the stream. Returns a function that sends these acts.
+   * Makes later acts of some users wait until this call is answered: the users whose streams it may have to open. A row
+   * that is appended before that would overtake rows of this call. Returns a function that sends the acts that wait.
    */
   const holdBack = (partition: number, tick: Tick): (() => void) => {
     const users = new Set(tick.renewed.map((sth) => tick.streamOf(sth)?.uh ?? ''));
