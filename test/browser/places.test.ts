@@ -101,7 +101,7 @@ class Tabs {
 
   async #joined(page: Page): Promise<void> {
     // Playwright's own wait would evaluate text in the page, which the page's policy forbids.
-    await expect.poll(() => page.evaluate('window.joined')).toBe(true);
+    await expect.poll(() => page.evaluate('window.joined'), { timeout: 15_000 }).toBe(true);
   }
 }
 
