@@ -15,7 +15,13 @@ function small(terminalRecords: number): Bench {
   const shares = createShares({ ended_records: { guarantee: 1, total: terminalRecords } });
   const { sha256 } = createCrypto('test');
   const backend = createMemoryBackend({ clock, log: silentLog, sha256, shares });
-  return { backend, advance: (ms) => clock.advance(ms), now: () => clock.now(), close: async () => {} };
+  return {
+    backend,
+    advance: (ms) => clock.advance(ms),
+    now: () => clock.now(),
+    setBack: (ms) => clock.stepWall(-ms),
+    close: async () => {},
+  };
 }
 
 it('a listing reports that ended commands were dropped early, for as long as they would otherwise be shown', async () => {

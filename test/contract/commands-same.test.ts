@@ -447,6 +447,7 @@ function memory(): Bench {
     backend,
     advance: (ms) => clock.advance(ms),
     now: () => clock.now(),
+    setBack: (ms) => clock.stepWall(-ms),
     close: async () => void (await backend.close()),
   };
 }

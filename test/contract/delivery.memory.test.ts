@@ -19,6 +19,7 @@ async function memory(): Promise<Bench> {
     backend,
     advance: (ms) => clock.advance(ms),
     now: () => clock.now(),
+    setBack: (ms) => clock.stepWall(-ms),
     async close() {
       await backend.close();
     },

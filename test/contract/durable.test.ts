@@ -26,6 +26,7 @@ async function durable(history: HistoryBounds = {}): Promise<Bench> {
     backend,
     advance: (ms) => clock.advance(ms),
     now: () => clock.now(),
+    setBack: (ms) => clock.stepWall(-ms),
     close: async () => void (await backend.close()),
   };
 }
@@ -58,6 +59,7 @@ commandShares(
       backend,
       advance: (ms) => clock.advance(ms),
       now: () => clock.now(),
+      setBack: (ms) => clock.stepWall(-ms),
       close: async () => void (await backend.close()),
       async used(share) {
         // A read drops what has expired.

@@ -21,6 +21,7 @@ async function memory(history: HistoryBounds = {}): Promise<Bench> {
     backend,
     advance: (ms) => clock.advance(ms),
     now: () => clock.now(),
+    setBack: (ms) => clock.stepWall(-ms),
     async close() {
       await backend.close();
     },

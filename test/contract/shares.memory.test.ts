@@ -19,6 +19,7 @@ async function memory(bounds: ShareBounds, limits: HistoryBounds = {}): Promise<
     backend,
     advance: (ms) => clock.advance(ms),
     now: () => clock.now(),
+    setBack: (ms) => clock.stepWall(-ms),
     async close() {
       await backend.close();
     },

@@ -293,8 +293,17 @@ export function dispatched(before: Command, { instanceId }: BoundTo, now: number
     execution: 'may_have_run',
     attempts: before.attempts + 1,
     boundInstanceId: instanceId,
-    dispatchedAt: now,
+    dispatchedAt: nextTime(before, now),
   };
+}
+
+/**
+ * Returns the time of what happens to a command now: never before its last stage. The nodes that record its stages have
+ * clocks of their own, which differ by milliseconds, and a clock may be set back.
+ */
+export function nextTime(before: Command, now: number): number {
+  const { terminalAt, acknowledgedAt, dispatchedAt, queuedAt, admittedAt } = before;
+  return Math.max(now, terminalAt ?? acknowledgedAt ?? dispatchedAt ?? queuedAt ?? admittedAt);
 }
 
 /** Returns a record with these changes and the next version. */

@@ -14,6 +14,7 @@ import {
   endMessageId,
   isTerminal,
   newCommand,
+  nextTime,
   satisfied,
   see,
   seeAgain,
@@ -243,7 +244,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const { instanceId, kind, kept } = reported;
     if (isTerminal(command) || command.boundInstanceId !== instanceId) return { kind: 'ignored', command };
     if (command.stage === 'dispatched') {
-      this.#move(entry, { stage: 'acknowledged', lastProvenStage: 'acknowledged', acknowledgedAt: this.tx.now });
+      const acknowledgedAt = nextTime(command, this.tx.now);
+      this.#move(entry, { stage: 'acknowledged', lastProvenStage: 'acknowledged', acknowledgedAt });
       this.tx.reply(entry);
     } else if (kind === 'ack') return { kind: 'ignored', command };
     if (kind === 'progress' && kept) this.#progressRow(entry, { instanceId, kept });
@@ -292,7 +294,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
       execution: end.refused ? 'refused_by_client' : 'reported_by_client',
       error,
       reason: error?.code ?? null,
-      sightings: see(before, messageId, this.tx.now),
+      sightings: see(before, messageId, nextTime(before, this.tx.now)),
     };
     return { kind: 'finished', command: this.#conclude(entry, recorded, end.payload) };
   }
@@ -307,10 +309,11 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     if (command.sightings.length < SIGHTINGS_PER_COMMAND)
       this.tx.retain(entry, { id: `${messageId}:late`, kind: 'late_result', instanceId, kept, error });
     const digest = this.tx.sha256(`${kind}\n${end.payload ?? ''}\n${error?.code ?? ''}`);
+    const at = nextTime(command, this.tx.now);
     return this.#move(entry, {
       lateResults: command.lateResults + 1,
-      firstLate: command.firstLate ?? { at: this.tx.now, instanceId, kind, digest },
-      sightings: see(command, messageId, this.tx.now),
+      firstLate: command.firstLate ?? { at, instanceId, kind, digest },
+      sightings: see(command, messageId, at),
     });
   }
 
@@ -321,7 +324,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
       ...before,
       version: before.version + 1,
       stage: 'terminal',
-      terminalAt: this.tx.now,
+      terminalAt: nextTime(before, this.tx.now),
       outcome: end.outcome,
       execution: end.execution,
       error: end.error,
@@ -350,7 +353,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   #answered(entry: E): Command {
     const { command } = entry;
     if (!isTerminal(command) || command.answeredAt !== undefined) return command;
-    return this.#move(entry, { answeredAt: this.tx.now });
+    return this.#move(entry, { answeredAt: nextTime(command, this.tx.now) });
   }
 
   #codeOf(command: Command, settlement: Exclude<Settlement, { kind: 'cancel' | 'answered' }>): Code | null {
@@ -387,7 +390,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
       const error = reason === null ? null : { code: 'cancelled', message: reason };
       this.tx.retain(entry, { kind: 'cancel', instanceId: before.boundInstanceId, error });
     }
-    const cancelRequestedAt = before.cancelRequestedAt ?? this.tx.now;
+    const cancelRequestedAt = before.cancelRequestedAt ?? nextTime(before, this.tx.now);
     if (!wasDispatched(before)) {
       const command = this.#conclude(entry, {
         outcome: 'cancelled',
@@ -463,7 +466,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
       expectedInstanceId: instanceId,
       nodeId,
       recoveredFromNodeId: recoveredFrom(command, entry.queuedOn, nodeId),
-      queuedAt: queuedAt ?? this.tx.now,
+      queuedAt: queuedAt ?? nextTime(command, this.tx.now),
     } as const;
     this.tx.queue(entry, changed(command, change));
     this.tx.offer(entry, nodeId);

@@ -44,6 +44,25 @@ export function ends(bench: () => Bench): void {
       expect(await kinds(bench(), 'c1')).toEqual(['command', 'result']);
     });
 
+    it('gives no stage a time before the stage that it follows, whatever the clock of the node says', async () => {
+      await bind();
+      const { queuedAt } = await dispatched(bench(), 'c1');
+      await admit('c2');
+      bench().setBack(5);
+      const second = await bench().backend.commands.dispatch(keyFor('c2'), BOUND);
+      bench().setBack(5);
+      await bench().backend.commands.report(keyFor('c2'), { instanceId: 'i1', kind: 'ack', payload: null, kept: null });
+      bench().setBack(5);
+      await bench().backend.commands.finish(keyFor('c2'), ending());
+      await bench().backend.commands.finish(keyFor('c1'), ending());
+      const [c1, c2] = [await read(bench(), 'c1'), await read(bench(), 'c2')];
+      expect(c1).toMatchObject({ dispatchedAt: queuedAt, terminalAt: queuedAt });
+      const { admittedAt } = c2;
+      expect(second).toMatchObject({ command: { dispatchedAt: admittedAt } });
+      expect(c2).toMatchObject({ dispatchedAt: admittedAt, acknowledgedAt: admittedAt, terminalAt: admittedAt });
+      expect(c2.sightings).toMatchObject([{ firstSeenAt: admittedAt, lastSeenAt: admittedAt }]);
+    });
+
     it('distinguishes a failure from a refusal by the client, and accepts its report that it stopped', async () => {
       await bind();
       for (const id of ['c1', 'c2', 'c3']) await dispatched(bench(), id);

@@ -20,6 +20,8 @@ export type Bench = {
   readonly backend: Backend;
   advance(ms: number): Promise<void>;
   now(): number;
+  /** Sets the clock back, as the clocks of two nodes differ. No time elapses. */
+  setBack(ms: number): void;
   close(): Promise<void>;
 };
 export type MakeBench = () => Promise<Bench>;

@@ -129,6 +129,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     parts,
     connect,
     now: () => clock.now(),
+    setBack: (ms) => clock.stepWall(-ms),
     async quiet() {
       // Between its reads and its call, an act waits for the next turn and is not counted.
       for (let idle = 0; idle < 2;) {
