@@ -143,7 +143,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
         'subscriber',
         'target',
       ],
-      ...['types', ...PORTS],
+      ...PORTS,
     ],
   },
   {

@@ -17,7 +17,6 @@ export const SPLINTERS: Readonly<Record<string, string>> = {
 
 /** The names that two files of one ring have, as `<ring> <name>`, each with its reason. */
 export const NAMES_TWICE: Readonly<Record<string, string>> = {
-  'backends/redis parts': ROOM_IN_PARTS,
   'backends/redis store': ROOM_IN_PARTS,
 };
 

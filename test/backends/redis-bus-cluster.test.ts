@@ -2,11 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus.ts';
-import { connectTo, type Purpose } from '../../src/backends/redis/client.ts';
+import { connectTo, type Purpose, type Client } from '../../src/backends/redis/client.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';
-import type { Client } from '../../src/backends/redis/types.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';

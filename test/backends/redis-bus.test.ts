@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus.ts';
-import type { Client } from '../../src/backends/redis/types.ts';
+import type { Client } from '../../src/backends/redis/client.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import type { ClientKey } from '../../src/core/ids.ts';
 import type { Bus, CommandHint, ConnectionEvent } from '../../src/core/backend.ts';

@@ -1,7 +1,7 @@
 /** Tests which keys commands leave in Redis, and when these are removed. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
-import type { Client } from '../../src/backends/redis/types.ts';
+import type { Client } from '../../src/backends/redis/client.ts';
 import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis.ts';
 import { legacyFault, readLegacyDepths } from '../../src/backends/redis/rights.ts';
-import type { Client, ReadCommand, Reply } from '../../src/backends/redis/types.ts';
+import type { Client, ReadCommand, Reply } from '../../src/backends/redis/client.ts';
 
 let client: Client;
 let key: string;

@@ -1,6 +1,6 @@
 /** Tests two nodes over one Redis: what they post to each other's mailboxes. */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Client } from '../../src/backends/redis/types.ts';
+import type { Client } from '../../src/backends/redis/client.ts';
 import { ANY_WAIT, type NodeRow } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
 import { CALLER, admission, ALICE, ending, keyFor } from '../contract/kit/bench.ts';

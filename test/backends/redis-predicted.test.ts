@@ -1,6 +1,6 @@
 /** Tests the records of live commands that a relay keeps, to decide the next act on them without a read. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { createHeldCommands, heldCommand } from '../../src/backends/redis/commands/entry.ts';
+import { createHeldCommands, heldCommand } from '../../src/backends/redis/commands/record.ts';
 import { toJson } from '../../src/core/json.ts';
 import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

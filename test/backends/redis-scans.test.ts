@@ -6,7 +6,7 @@ import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../s
 import { SCANNED_AT_LEAST, SCANNED_TOGETHER } from '../../src/core/limits.ts';
 import { DocumentReading } from '../../src/core/reading.ts';
 import { NAMES } from '../../src/backends/redis/inspector.ts';
-import { READ_BATCH } from '../../src/backends/redis/commands/get.ts';
+import { READ_BATCH } from '../../src/backends/redis/commands/store.ts';
 import { MAX_ROWS } from '../../src/backends/redis/store.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
 import { toJson } from '../../src/core/json.ts';

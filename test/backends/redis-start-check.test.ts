@@ -8,7 +8,7 @@ import { proveDirectory, enterNamespace, SCHEMA, surveyRedis } from '../../src/b
 import { rootOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';
-import type { Client } from '../../src/backends/redis/types.ts';
+import type { Client } from '../../src/backends/redis/client.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 
 let server: RedisServer;

@@ -1,8 +1,7 @@
 /** Runs the contracts over a Redis Cluster of three masters. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectTo } from '../../src/backends/redis/client.ts';
+import { connectTo, type Client } from '../../src/backends/redis/client.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
-import type { Client } from '../../src/backends/redis/types.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
 import { auditedBench, type RedisBench, type RedisBenchOptions } from './kit/redis-bench.ts';

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/backends/redis/rights.ts';
 import { createRedisSpill } from '../../src/backends/redis/spill.ts';
-import type { Client } from '../../src/backends/redis/types.ts';
+import type { Client } from '../../src/backends/redis/client.ts';
 import { openCallboard } from '../../src/callboard.ts';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime } from '../../src/clients/runtime/index.ts';

@@ -5,9 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { connectTo } from '../../src/backends/redis/client.ts';
+import { connectTo, type Client } from '../../src/backends/redis/client.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
-import type { Client } from '../../src/backends/redis/types.ts';
 import { type Log, silentLog } from '../../src/core/ports.ts';
 import { freePort } from './free-port.ts';
 

@@ -20,6 +20,8 @@ import {
   createMemoryCommands,
   createMemoryNodes,
   createMemoryWaiters,
+  WaiterIndex,
+  createWaitReads,
   type Acts,
 } from './commands.ts';
 import { createMemoryConnections, type MemoryConnections } from './connections.ts';
@@ -33,7 +35,6 @@ import { Ledger } from './ledger.ts';
 import type { RecordDrops } from './ledger-ended.ts';
 import { createListeners } from '../../core/live.ts';
 import { createMemorySites, type SiteTables } from './sites.ts';
-import { WaiterIndex, createWaitReads } from './waiters.ts';
 
 export type MemoryOptions = {
   readonly clock: Clock;

@@ -1,8 +1,14 @@
 /**
  * Core's stores of commands, waiters and nodes in memory: a transaction that applies each change of core's rules at
- * once, and the mailboxes and reports of nodes.
+ * once, the callers that wait with the listings of them, and the mailboxes and reports of nodes.
  */
-import type { Command, CommandMark, NewWaiter } from '../../core/commands/command.ts';
+import {
+  matchesCaller,
+  satisfied,
+  type Command,
+  type CommandMark,
+  type NewWaiter,
+} from '../../core/commands/command.ts';
 import { CommandRules } from '../../core/commands/rules.ts';
 import type {
   AdmitQuestion,
@@ -14,6 +20,9 @@ import type {
   NodeReport,
   NodeStore,
   WaiterStore,
+  CountedScan,
+  PendingWait,
+  WaiterFilter,
 } from '../../core/commands/stores.ts';
 import type {
   ClientView,
@@ -28,16 +37,17 @@ import type {
 import { CallboardError } from '../../core/errors.ts';
 import { keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
-import { NODE_SILENT_MS, RATE_CALLERS } from '../../core/limits.ts';
-import { scanSorted } from '../../core/page.ts';
+import { NODE_SILENT_MS, RATE_CALLERS, COUNT_SCAN } from '../../core/limits.ts';
+import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
 import { RateTable, TokenBucket, type CallerRate } from '../../core/rates.ts';
 import { paramsAreSmall, paramsBytesAtMost, type Holdings, type ShareRefusal } from '../../core/shares/shares.ts';
 import { DECLINED } from '../../core/trace-context.ts';
 import type { MemoryDedup } from './dedup.ts';
 import { NO_TRACE, type CommandRows, type TraceIds } from './history-row.ts';
-import { ClientQueue, Entry, type Ledger, type UserLedger } from './ledger.ts';
-import type { WaiterIndex } from './waiters.ts';
+import { ClientQueue, Entry, WaiterRow, type Ledger, type UserLedger } from './ledger.ts';
+import { SparseQueue } from './collections.ts';
+import { isOver } from './ledger-entry.ts';
 
 /** The dependencies of all acts on commands. */
 export type Acts = {
@@ -416,4 +426,101 @@ export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Le
       return scanSorted(rows, page, ({ nodeId }) => [nodeId]);
     },
   };
+}
+
+// The callers that wait for commands, and the listings of them.
+
+type Rows = SparseQueue<WaiterRow>;
+
+/**
+ * The waiters that are not resolved, in the order of registration. This index has the queue of all waiters; the ledger's
+ * objects have a queue for each user and each client.
+ */
+export class WaiterIndex {
+  readonly all: Rows = new SparseQueue(isOver);
+  #seq = 0;
+
+  add(entry: Entry, request: NewWaiter, createdAt: number): void {
+    const { client } = entry;
+    const row = new WaiterRow(entry, request, { seq: ++this.#seq, createdAt });
+    entry.waiters = [...entry.waiters, row];
+    for (const rows of [this.all, client.user.waiters, client.waiters]) rows.push(row);
+  }
+
+  remove(row: WaiterRow): void {
+    const { client } = row.entry;
+    if (row.gone) return;
+    row.gone = true;
+    for (const rows of [this.all, client.user.waiters, client.waiters]) rows.noteDeleted();
+    row.entry.removeWaiter(row);
+  }
+
+  /** Removes and returns the waiters whose condition the command's record now meets. */
+  take({ waiters, command }: Entry): readonly WaiterRow[] {
+    const met = waiters.filter(({ request }) => satisfied(request.waitFor, command));
+    for (const row of met) this.remove(row);
+    return met;
+  }
+}
+
+/** Creates the reading part of core's WaiterStore over the ledger. */
+export function createWaitReads(
+  clock: Clock,
+  ledger: Ledger,
+  index: WaiterIndex,
+): Omit<WaiterStore, 'attach' | 'remove'> {
+  const ofUser = (userId: string): Rows => ledger.peekUser(userId)?.waiters ?? NO_WAITERS;
+  const ofClient = (key: ClientKey): Rows => ledger.peekClient(key)?.waiters ?? NO_WAITERS;
+  const candidates = (filter: WaiterFilter): Iterable<WaiterRow> => {
+    if (filter.userId !== null && filter.clientId !== null)
+      return ofClient({ userId: filter.userId, clientId: filter.clientId });
+    return filter.userId === null ? index.all : ofUser(filter.userId);
+  };
+  const matching = (filter: WaiterFilter) => {
+    const bornBefore = filter.minAgeMs === null ? Infinity : clock.now() - filter.minAgeMs;
+    return ({ request, entry, createdAt }: WaiterRow): boolean =>
+      (filter.clientId === null || entry.clientId === filter.clientId) &&
+      (filter.nodeId === null || entry.command.nodeId === filter.nodeId) &&
+      (filter.contextId === null || entry.command.contextId === filter.contextId) &&
+      (filter.callerNodeId === null || request.callerNodeId === filter.callerNodeId) &&
+      matchesCaller(filter, request.caller) &&
+      createdAt <= bornBefore;
+  };
+  const tally = (filter: WaiterFilter, collect: (command: Command) => void): boolean => {
+    const keep = matching(filter);
+    let seen = 0;
+    for (const row of candidates(filter)) {
+      if (seen++ === COUNT_SCAN) return false;
+      if (keep(row)) collect(row.entry.command);
+    }
+    return true;
+  };
+  return {
+    list: (filter, page) => scan(candidates(filter), page, matching(filter)),
+    countByNode(filter) {
+      const counts = new Map<string | null, number>();
+      const complete = tally(filter, ({ nodeId }) => counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1));
+      return { counts, complete };
+    },
+    ofUsers: (userIds, first) => userIds.map((userId) => summary(ofUser(userId), first)),
+    ofClients: (keys, first) => keys.map((key) => summary(ofClient(key), first)),
+    ofCommands: (keys) => keys.map((key) => (ledger.find(key)?.waiters ?? []).map(view)),
+  };
+}
+
+const NO_WAITERS: Rows = new SparseQueue(isOver);
+
+function view({ waiter, entry }: WaiterRow): PendingWait {
+  return { waiter, command: entry.command };
+}
+
+function scan(rows: Iterable<WaiterRow>, page: PageRequest, keep: (row: WaiterRow) => boolean): Scan<PendingWait> {
+  const after = page.after?.[0] ?? '';
+  const rest = Iterator.from(rows).filter(({ seq }) => sortable(seq) > after);
+  const found = scanSorted(rest, page, ({ seq }) => [sortable(seq)], keep);
+  return { ...found, rows: found.rows.map(({ row, position }) => ({ row: view(row), position })) };
+}
+
+function summary(rows: Rows, first: number): CountedScan {
+  return { total: rows.size, scan: scan(rows, { first, after: null }, () => true) };
 }

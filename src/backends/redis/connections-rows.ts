@@ -17,7 +17,7 @@ import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../c
 import type { DocumentReading, Sized } from '../../core/reading.ts';
 import type { KeyKind } from './keys.ts';
 import { inByteOrder, type Store } from './store.ts';
-import { fieldsOf, jsonOr, listOf, numberOr, numbersOf, type Fields, type ReadCommand, type Reply } from './types.ts';
+import { fieldsOf, jsonOr, listOf, numberOr, numbersOf, type Fields, type ReadCommand, type Reply } from './client.ts';
 
 /** The fields of a row that say whether and where the link is up, when it was last seen, and when and why it ended. */
 type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause' | 'closeCode'>;

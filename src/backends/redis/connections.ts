@@ -40,7 +40,7 @@ import type { SeenQueue } from './commands/act-words.ts';
 import { streamHash } from './history-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf, scattered, type Store } from './store.ts';
-import { listOf, numberOr, textOr, type Fields, type Reply, numbersOf } from './types.ts';
+import { listOf, numberOr, textOr, numbersOf, type Fields, type Reply } from './client.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };
 type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;

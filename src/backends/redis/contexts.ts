@@ -38,7 +38,7 @@ import {
 import type { KeyKind } from './keys.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf, type Store } from './store.ts';
-import { fieldsOf, listOf, textOr } from './types.ts';
+import { fieldsOf, listOf, textOr } from './client.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
 

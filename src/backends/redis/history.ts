@@ -13,7 +13,7 @@ import {
   type SampleBounds,
 } from '../../core/history/message.ts';
 import { LINK_MESSAGES } from '../../core/limits.ts';
-import { commandParts } from './commands/parts.ts';
+import { commandParts, type RedisParts } from './parts.ts';
 import type { MarkOfRow } from './commands/act-words.ts';
 import { createMessageReads, lookAt } from './history-pages.ts';
 import { markHash } from './dedup.ts';
@@ -32,9 +32,8 @@ import {
   type StoredMessage,
   type StreamName,
 } from './history-rows.ts';
-import type { RedisParts } from './parts.ts';
 import { partitionsOf } from './store.ts';
-import { listOf, numbersOf, type Reply, type ReadCommand } from './types.ts';
+import { listOf, numbersOf, type Reply, type ReadCommand } from './client.ts';
 import { scanSorted, type PageRequest } from '../../core/page.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { Sampling } from '../../core/history/history.ts';

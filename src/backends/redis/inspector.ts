@@ -30,10 +30,10 @@ import {
   readOfLive,
   type CommandName,
   type RecordTest,
-} from './commands/get.ts';
+} from './commands/store.ts';
 import type { RedisParts } from './parts.ts';
 import { inByteOrder, partitionsOf, type Store } from './store.ts';
-import { listOf, numbersOf, type ReadCommand, type Reply } from './types.ts';
+import { listOf, numbersOf, type ReadCommand, type Reply } from './client.ts';
 
 /** Creates core's DeliveryInspector. Its listings are merged over all partitions, in byte order of the names. */
 export function createRedisInspector(

@@ -8,12 +8,11 @@ import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { NODE_SILENT_MS } from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
-import { heldCommand, type Held } from './commands/entry.ts';
-import { decodeCommand, decodeEnded, requestField, textsOf } from './commands/record.ts';
+import { heldCommand, decodeCommand, decodeEnded, requestField, textsOf, type Held } from './commands/record.ts';
 import { decodeConnection } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf } from './store.ts';
-import { listOf, numbersOf, type Client, type Reply } from './types.ts';
+import { listOf, numbersOf, type Client, type Reply } from './client.ts';
 
 /**
  * A row of a mailbox, before a large result is fetched. `id`: its entry; `place`: its index among the rows of the

@@ -13,7 +13,7 @@ import { CallboardError } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { trustJson } from '../../core/json.ts';
 import { scanSorted, type PageRequest, type Scan } from '../../core/page.ts';
-import { commandParts } from './commands/parts.ts';
+import { commandParts, type RedisParts } from './parts.ts';
 import { moveQueue } from './commands/store.ts';
 import {
   createReaper,
@@ -29,9 +29,8 @@ import {
   type RawRow,
   type Reaper,
 } from './nodes-rows.ts';
-import type { RedisParts } from './parts.ts';
 import { partitionsOf, type Store } from './store.ts';
-import { listOf, type Reply, type Verdict } from './types.ts';
+import { listOf, type Reply, type Verdict } from './client.ts';
 import type { RecordedEnd } from './waiters-local.ts';
 
 type RedisNodes = NodeStore & {

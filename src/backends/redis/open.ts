@@ -10,9 +10,9 @@ import { silentLog, type Clock, type Log } from '../../core/ports.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { createRedisAudit } from './audit.ts';
 import { createRedisBus } from './bus.ts';
-import { connectTo, createStoreClock } from './client.ts';
+import { connectTo, createStoreClock, unavailable, type Client } from './client.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
-import { commandParts } from './commands/parts.ts';
+import { commandParts, type RedisParts } from './parts.ts';
 import { createRedisCommands } from './commands/store.ts';
 import { createRedisConnections, createRedisReconnects } from './connections.ts';
 import { createRedisContexts } from './contexts.ts';
@@ -21,7 +21,6 @@ import { createRedisHistory } from './history.ts';
 import { createRedisInspector } from './inspector.ts';
 import { partitionOf } from './keys.ts';
 import { createRedisNodes } from './nodes.ts';
-import type { RedisParts } from './parts.ts';
 import { loadPrograms } from './program/program.ts';
 import {
   legacyFault,
@@ -37,7 +36,6 @@ import { createRedisSessions, createRedisSites } from './sites.ts';
 import { createRedisSpill } from './spill.ts';
 import { enterNamespace, proveDirectory, surveyRedis, type Durability } from './start-check.ts';
 import { createStore, type Store } from './store.ts';
-import { unavailable, type Client } from './types.ts';
 import { createRedisWaiters } from './waiters.ts';
 
 /** The time, in milliseconds, within which the store must answer to count as ready. */

@@ -1,12 +1,17 @@
-/** The dependencies and limits that all stores of the Redis backend share. */
-import type { Metrics } from '../../core/metrics.ts';
+/**
+ * What all stores of the Redis backend share: their dependencies and limits, and what the stores of commands and
+ * waiters have besides.
+ */
+import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import type { ShareBounds } from '../../core/shares/shares.ts';
-import type { HeldCommands } from './commands/entry.ts';
-import type { Transactions } from './commands/transactions.ts';
-import type { Client } from './types.ts';
+import { createHeldCommands, type HeldCommands } from './commands/record.ts';
+import { createTransactions, type Transactions } from './commands/transactions.ts';
+import type { Client } from './client.ts';
 import type { Store } from './store.ts';
-import type { LocalWaits } from './waiters-local.ts';
+import { createLocalWaits, type LocalWaits } from './waiters-local.ts';
+import type { CommandKey } from '../../core/ids.ts';
+import { LINK_MESSAGES, STREAMS_PER_USER, TERMINAL_MS } from '../../core/limits.ts';
 
 export type RedisParts = {
   readonly store: Store;
@@ -48,3 +53,38 @@ export type RedisParts = {
   /** The waits of this process's callers; by default each store creates its own list. */
   readonly waits?: LocalWaits | undefined;
 };
+
+export type CommandParts = {
+  readonly store: Store;
+  /** How long an ended command's record is kept, milliseconds. */
+  readonly windowMs: number;
+  /** How long results are shown at most, milliseconds. */
+  readonly retentionMs: number;
+  readonly held: HeldCommands;
+  readonly waits: LocalWaits;
+  readonly transactions: Transactions;
+};
+
+/** Completes the dependencies of the stores of commands and waiters. All stores of a process share these parts. */
+export function commandParts(parts: RedisParts): CommandParts {
+  const { store, retentionMs, idempotencyWindowMs: windowMs = TERMINAL_MS, bounds, careful = false } = parts;
+  const { held = createHeldCommands(), waits = createLocalWaits() } = parts;
+  const { streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES, metrics = silentMetrics } = parts;
+  const settings = { ...parts, windowMs, bounds, streamsPerUser, linkMessages, careful, metrics };
+  return {
+    store,
+    windowMs,
+    retentionMs,
+    held,
+    waits,
+    transactions: parts.transactions ?? createTransactions(settings),
+  };
+}
+
+/** Returns the arguments that name a command: the hash of its client, its id, and the hash of its user. */
+export function nameArgs(
+  store: Pick<Store, 'hash'>,
+  { userId, clientId, commandId }: CommandKey,
+): readonly [client: string, commandId: string, user: string] {
+  return [store.hash(userId, clientId), commandId, store.hash(userId)];
+}

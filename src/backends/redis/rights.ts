@@ -6,10 +6,9 @@ import type { Redis } from 'ioredis';
 import type { DeliverySummary } from '../../core/commands/stores.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { silentLog, type Clock, type Log } from '../../core/ports.ts';
-import { connectTo } from './client.ts';
+import { connectTo, unavailable, type Client, type ReadCommand, type Reply } from './client.ts';
 import type { RedisTarget } from './target.ts';
 import { KINDS, keyOf, rootOf, tagsOf, type KeyKind } from './keys.ts';
-import { unavailable, type Client, type ReadCommand, type Reply } from './types.ts';
 
 export type RightsOptions = {
   readonly client: Client;

@@ -25,7 +25,7 @@ import type {
 } from '../../core/sites/site.ts';
 import type { RedisParts } from './parts.ts';
 import { inByteOrder, scattered, type Store } from './store.ts';
-import { fieldsOf, listOf, numberOr, type ReadCommand, type Reply } from './types.ts';
+import { fieldsOf, listOf, numberOr, type ReadCommand, type Reply } from './client.ts';
 
 /** Creates core's SiteStore over Redis. A site is in the partition of its owner, like its sessions. */
 export function createRedisSites({ store }: RedisParts): SiteStore {

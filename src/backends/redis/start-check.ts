@@ -10,7 +10,7 @@ import type { Redis } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
 import { rootOf } from './keys.ts';
 import type { Store } from './store.ts';
-import { unavailable, type Client } from './types.ts';
+import { unavailable, type Client } from './client.ts';
 
 /**
  * What happens to acknowledged writes if the machine of Redis fails. `memory`: all may be lost. `aof_everysec`: at most

@@ -15,7 +15,7 @@ import {
   type Reply,
   type StoreFrame,
   type Verdict,
-} from './types.ts';
+} from './client.ts';
 
 export type StoreOptions = {
   readonly client: Client;

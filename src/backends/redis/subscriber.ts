@@ -3,7 +3,7 @@
  * the subscriptions after interruptions, and does not read messages.
  */
 import type { Log } from '../../core/ports.ts';
-import { unavailable, type Client } from './types.ts';
+import { unavailable, type Client } from './client.ts';
 
 /** The most channels in one SUBSCRIBE command. */
 const TOGETHER = 500;

@@ -5,12 +5,10 @@ import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Sc
 import { type Store, scattered } from './store.ts';
 import { type LocalWait, type LocalWaits } from './waiters-local.ts';
 import { matchesCaller, satisfied, type NewWaiter } from '../../core/commands/command.ts';
-import { decodeLive, readOfLive } from './commands/get.ts';
+import { decodeLive, readOfLive, changeCommand, commandReads, knownCommand } from './commands/store.ts';
 import { clientKeyText, type CommandKey } from '../../core/ids.ts';
-import type { RedisParts } from './parts.ts';
-import { commandParts, type CommandParts } from './commands/parts.ts';
+import { commandParts, type RedisParts, type CommandParts } from './parts.ts';
 import { retained } from './commands/record.ts';
-import { changeCommand, commandReads, knownCommand } from './commands/store.ts';
 
 /** Creates core's WaiterStore over Redis. It lists only the waits of this process; listing them changes nothing. */
 export function createRedisWaiters(redis: RedisParts): WaiterStore {

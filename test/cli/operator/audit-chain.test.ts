@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import type { Client } from '../../../src/backends/redis/types.ts';
+import type { Client } from '../../../src/backends/redis/client.ts';
 import { openCallboard, type Callboard } from '../../../src/callboard.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { signToken } from '../../../src/http/tokens.ts';

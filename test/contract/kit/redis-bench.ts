@@ -8,7 +8,7 @@ import type { RedisParts } from '../../../src/backends/redis/parts.ts';
 import { connectCommands } from '../../kit/redis.ts';
 import { loadPrograms } from '../../../src/backends/redis/program/program.ts';
 import { createStore, type Store, type StoreOptions } from '../../../src/backends/redis/store.ts';
-import type { Client } from '../../../src/backends/redis/types.ts';
+import type { Client } from '../../../src/backends/redis/client.ts';
 import { createLocalWaits } from '../../../src/backends/redis/waiters-local.ts';
 import type { Backend } from '../../../src/core/backend.ts';
 import { type Clock, silentLog } from '../../../src/core/ports.ts';

@@ -11,9 +11,9 @@ import { utf8Length, type JsonText } from '../../../core/json.ts';
 import { DEDUP_TTL_MS } from '../../../core/limits.ts';
 import { lagOf, rowText } from '../history-rows.ts';
 import type { boundsOfPartition } from '../shares.ts';
-import { listOf, type ReadCommand, type Reply } from '../types.ts';
+import { listOf, type ReadCommand, type Reply } from '../client.ts';
 import type { Store } from '../store.ts';
-import type { Entry, Held } from './entry.ts';
+import type { Entry, Held } from './record.ts';
 import type { ReadHash, StreamOf, Tick } from './tick.ts';
 
 const NUL = '\0';

@@ -6,9 +6,9 @@ import { wasDispatched } from '../../../core/commands/command.ts';
 import type { Binding } from '../../../core/commands/stores.ts';
 import type { Move, MovingQueue } from '../../../core/commands/transaction.ts';
 import type { ClientKey } from '../../../core/ids.ts';
-import { listOf, textOr, type ReadCommand, type Reply } from '../types.ts';
+import { listOf, textOr, type ReadCommand, type Reply } from '../client.ts';
 import { ActWords, type QueuePart, type SeenQueue } from './act-words.ts';
-import { Entry, heldCommand, type Held } from './entry.ts';
+import { Entry, heldCommand, type Held } from './record.ts';
 
 /**
  * The most commands that one act moves. Each may add a row to the same block of history, which has at most 64 rows.

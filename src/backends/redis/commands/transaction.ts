@@ -15,12 +15,11 @@ import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import { waitOfBucket, type CallerRate } from '../../../core/rates.ts';
 import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
 import { REPORTER_FIELDS, reporterOf } from '../connections-rows.ts';
-import { listOf, textOr, type ReadCommand } from '../types.ts';
+import { listOf, textOr, type ReadCommand } from '../client.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
 import { GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
-import { Entry } from './entry.ts';
+import { Entry, decodeMark, type StoredMark } from './record.ts';
 import { LinkWords, parseLink } from './link-words.ts';
-import { decodeMark, type StoredMark } from './record.ts';
 import type { ReadHash } from './tick.ts';
 
 const NUL = '\0';
