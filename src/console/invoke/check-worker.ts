@@ -3,8 +3,7 @@
  * its content security policy forbids that. `checker.ts` starts the worker, and ends it when a check takes too long.
  */
 import { Validator, type Schema } from '@cfworker/json-schema';
-import type { FromWorker, ParamsFault, ToWorker } from './checker.ts';
-import { FAULT_CHARS, faultsOf } from './fault-words.ts';
+import { FAULT_CHARS, faultsOf, type FromWorker, type ParamsFault, type ToWorker } from './checker.ts';
 
 let schema: unknown = null;
 

@@ -43,10 +43,9 @@ import {
   Until,
 } from '../ui/values.tsx';
 import { EXECUTION, WAIT_FOR, day, duration, plural } from '../ui/words.ts';
-import { caseAsJson, caseAsMarkdown, traceIdOf } from './case-file.ts';
+import { caseAsJson, caseAsMarkdown, traceIdOf, CallTimeline, type CallDetails } from './timeline.tsx';
 import { ActionName } from './columns.tsx';
 import { MessagesTable, ResultReveal } from './history.tsx';
-import { CallTimeline, type CallDetails } from './timeline.tsx';
 
 type Part = { readonly call: CallDetails };
 

@@ -1,9 +1,13 @@
-/** Shows the list of calls that the relay has a record of, and the list of callers that wait for an answer. */
+/**
+ * Shows the list of calls that the relay has a record of, the list of callers that wait for an answer, and the
+ * admission scopes: how many commands each holds, and how many it may hold.
+ */
 import { useEffect, useRef } from 'preact/hooks';
 import {
   CallEventsDocument,
   CallsDocument,
   WaitsDocument,
+  CapacityDocument,
   type CallRowFragment,
   type CommandEventFilter,
   type DeliveryFilter,
@@ -11,6 +15,7 @@ import {
   type PendingRpcFilter,
   type Stage,
   type WaitRowFragment,
+  type CapacityQuery,
 } from '../../../generated/console.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
 import { callHref } from '../base.ts';
@@ -26,12 +31,12 @@ import {
   type Filter,
   type UrlState,
 } from '../ui/filters.tsx';
-import { AsOf, Empty, Information, PageHead, Views } from '../ui/page.tsx';
-import { List, NewBar, pageOf, useLiveRows } from '../ui/table.tsx';
-import { OUTCOME_ORDER } from '../ui/values.tsx';
-import { givenId, isCommandId, plural, whole } from '../ui/words.ts';
+import { AsOf, Empty, Information, PageHead, Views, Nil, Readouts, Section } from '../ui/page.tsx';
+import { List, NewBar, pageOf, useLiveRows, Table, type Column } from '../ui/table.tsx';
+import { OUTCOME_ORDER, Time } from '../ui/values.tsx';
+import { givenId, isCommandId, plural, whole, nameClass } from '../ui/words.ts';
 import { CancelWaiting, selectsWaiting } from './bulk.tsx';
-import { CALL_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
+import { CALL_COLUMNS, WAIT_COLUMNS, SCOPE_COLUMNS, oldestQueued } from './columns.tsx';
 import { ANY_FAILURE, FAILURE_OUTCOMES, FailureGroups, boundOf, timeBefore, useFailures } from './failures.tsx';
 
 const STAGES: readonly Stage[] = ['ADMITTED', 'QUEUED', 'DISPATCHED', 'ACKNOWLEDGED', 'TERMINAL'];
@@ -337,4 +342,77 @@ function waitFilterOf(values: UrlState['values']): PendingRpcFilter {
     nodeId: values['node'] ?? null,
     minAgeMs: durationMs(values['older']),
   };
+}
+
+// The page of admission scopes.
+
+type ScopeRow = CapacityQuery['delivery']['tenants']['nodes'][number];
+type Summary = CapacityQuery['delivery']['summary'];
+
+const CAPACITY_COLUMNS: readonly Column<ScopeRow>[] = [
+  ...SCOPE_COLUMNS,
+  {
+    head: 'Earliest deadline',
+    class: 'nw c-4',
+    label: 'earliest deadline',
+    cell: ({ oldestDeadline }) => (oldestDeadline === null ? <Nil why="none" /> : <Time at={oldestDeadline} exact />),
+  },
+  { head: 'Held by', class: 'c-5 c-wide', label: 'held by', cell: ({ holders }) => <Holders holders={holders} /> },
+];
+
+export function CapacityPage() {
+  const { values } = useUrlState();
+  const query = useQuery(CapacityDocument, pageOf(values));
+  const list = query.data?.delivery.tenants;
+  return (
+    <>
+      <PageHead title="Capacity" acts={<AsOf queries={[query]} />}>
+        What each admission scope holds now: a user, or a group of users in the policy file, whose live commands count
+        against one limit. It says that commands were admitted, not that anything runs.
+      </PageHead>
+      <List
+        one="scope"
+        many="admission scopes"
+        query={query}
+        list={list}
+        held="What this node holds is shown"
+        notices={query.data && <Readouts figures={figuresOf(query.data.delivery.summary)} />}
+        empty={
+          <Empty title="No scope holds a reservation" mark="all">
+            <p>Every admitted command has ended, so every scope has all its room.</p>
+          </Empty>
+        }
+      >
+        <Section title="Scopes" about="held now, of what each may hold at once">
+          <Table
+            caption="Admission scopes"
+            columns={CAPACITY_COLUMNS}
+            rows={list?.nodes ?? []}
+            keyOf={({ scopeId }) => scopeId}
+            look="small"
+          />
+        </Section>
+      </List>
+    </>
+  );
+}
+
+function figuresOf({ trackedCommands, dueCommands, sampleSize, sampledOldestQueuedAgeMs }: Summary) {
+  return [
+    { name: 'Commands with a record', value: whole(trackedCommands), about: 'running, and ended within the last hour' },
+    { name: 'Overdue', value: whole(dueCommands), about: 'past a deadline, not yet ended', isOver: dueCommands > 0 },
+    oldestQueued({ sampleSize, sampledOldestQueuedAgeMs }),
+  ];
+}
+
+function Holders({ holders }: { readonly holders: ScopeRow['holders'] }) {
+  const [first] = holders;
+  if (!first) return null;
+  const more = holders.length - 1;
+  return (
+    <a href={callHref(first)} class={nameClass(first.userId, first.clientId)}>
+      {first.userId} / {first.clientId}
+      {more > 0 && ` and ${more} more`}
+    </a>
+  );
 }
