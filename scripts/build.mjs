@@ -12,7 +12,7 @@ const run = (program, ...args) => {
 };
 // Runs a script with the Node that runs this file. node_modules/.bin has no Node if packages were installed without
 // their scripts.
-const runScript = (path) => run(process.execPath, at(path));
+const runScript = (path, ...args) => run(process.execPath, at(path), ...args);
 
 rmSync(at('dist'), { recursive: true, force: true });
 run(at('node_modules/.bin/tsc'), '-p', 'tsconfig.build.json');
@@ -41,8 +41,8 @@ cpSync(at('src/backends/redis'), at('dist/backends/redis'), {
 });
 chmodSync(at('dist/bin.js'), 0o755);
 cpSync(at('src/clients/THIRD-PARTY-LICENSES.md'), at('dist/THIRD-PARTY-LICENSES.md'));
-const { inlineValidator } = await import('../src/clients/build.ts');
+const { inlineValidator } = await import('./bundles.ts');
 await inlineValidator();
-runScript('src/clients/build.ts');
-runScript('src/console/build.ts');
+runScript('scripts/bundles.ts', 'clients');
+runScript('scripts/bundles.ts', 'console');
 runScript('scripts/client-package.mjs');

@@ -14,13 +14,7 @@ if (installer && Number(installer[1]) < 24) {
 }
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
-const needed = [
-  'node_modules/vite',
-  'node_modules/typescript',
-  'node_modules/.bin/node',
-  'src/clients/build.ts',
-  'src/console/build.ts',
-].map(at);
+const needed = ['node_modules/vite', 'node_modules/typescript', 'node_modules/.bin/node', 'scripts/bundles.ts'].map(at);
 
 if (needed.every((path) => existsSync(path))) {
   const { status } = spawnSync(at('node_modules/.bin/node'), [at('scripts/build.mjs')], {

@@ -1,6 +1,6 @@
 /** Measures the console in a real browser against a relay under load. */
 import type { Browser } from 'playwright-core';
-import { buildConsole } from '../../src/console/build.ts';
+import { buildConsole } from '../../scripts/bundles.ts';
 import { launchChromium } from '../../test/browser/kit/chromium.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { ADMIN_TOKEN, SECRET, type Relay, startRelay } from '../lib/relay.ts';

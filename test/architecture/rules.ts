@@ -43,13 +43,8 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   { of: 'clients/', may: ['protocol/'] },
   { of: 'http/', may: ['graphql/', 'web/', 'rest/', 'gateway/', 'mcp/', 'core/', 'platform/'] },
   {
-    // The build of the console shares a setting with the build of the client libraries, and the console's pages share
-    // their parser of JSON and their streams.
     of: 'console/',
-    may: [
-      ...['../generated/console.ts', 'protocol/json-scan.ts', 'protocol/visible-text.ts'],
-      ...['clients/live/stream.ts', 'clients/build.ts'],
-    ],
+    may: ['../generated/console.ts', 'protocol/json-scan.ts', 'protocol/visible-text.ts', 'clients/live/stream.ts'],
   },
   { of: 'version.ts', may: [] },
   {

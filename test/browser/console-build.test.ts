@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { buildConsole, firstLoad } from '../../src/console/build.ts';
+import { buildConsole, firstLoad } from '../../scripts/bundles.ts';
 
 /**
  * The maximum size of the files that the page itself names, compressed, in bytes. A browser loads them before it shows

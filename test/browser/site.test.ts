@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
-import { buildClients, type Built } from '../../src/clients/build.ts';
+import { buildClients, type Built } from '../../scripts/bundles.ts';
 import { startBoard, type BoardPage } from '../../demo/board.ts';
 import { startRealRelay } from '../clients/kit/real-relay.ts';
 import { startTcpProxy, type TcpProxy } from '../kit/tcp-proxy.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { buildClients } from '../../src/clients/build.ts';
+import { buildClients } from '../../scripts/bundles.ts';
 import { findBrowser } from '../../demo/demo.ts';
 import { Started, commandOf, descendants, isAlive, startDemo, until, type Demo } from './kit/process.ts';
 import { createOperator, readPrinted, type CaseFile, type Operator, type Printed } from './kit/printed.ts';

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildClients, type Built } from '../../../src/clients/build.ts';
+import { buildClients, type Built } from '../../../scripts/bundles.ts';
 
 export type BuiltClients = AsyncDisposable & { readonly folder: string; readonly files: readonly Built[] };
 

@@ -1,7 +1,7 @@
 /** Builds the console once before the browser tests run. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildConsole } from '../../../src/console/build.ts';
+import { buildConsole } from '../../../scripts/bundles.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const BUILT = join(ROOT, 'dist', 'console');
