@@ -59,7 +59,7 @@ export const AUDIT_GUARDS: readonly GuardMutant[] = [
   {
     name: 'audit-unchecked-exits-with-zero',
     says: '`audit verify` succeeds although it could not check every row',
-    file: 'cli/audit.ts',
+    file: 'cli/data.ts',
     find: "if (missing !== '') throw",
     replace: "if (missing === 'none') throw",
     judge: { test: 'test/relay/audit.test.ts' },

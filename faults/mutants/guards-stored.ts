@@ -101,7 +101,7 @@ export const DURABLE_GUARDS: readonly GuardMutant[] = [
   {
     name: 'snapshot-before-records',
     says: 'a snapshot gets its name before the records of its time are on the disk',
-    file: 'backends/journal/snapshot.ts',
+    file: 'backends/journal/journal.ts',
     find: '    await recorded();\n',
     replace: '',
     judge: { test: 'test/backends/durable-directory.test.ts' },

@@ -9,13 +9,13 @@ type Run = (argv: readonly string[], io: Io) => Promise<void>;
 /** The commands of the relay, each loaded on demand, so that `token` does not load the server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('./serve.ts')).serve,
-  demo: async () => (await import('./demo.ts')).demo,
+  demo: async () => (await import('./serve.ts')).demo,
   console: async () => (await import('./tools.ts')).consoleLink,
   token: async () => (await import('./tools.ts')).token,
   data: async () => (await import('./data.ts')).data,
   'spill-clean': async () => (await import('./tools.ts')).spillClean,
   healthcheck: async () => (await import('./tools.ts')).healthcheck,
-  audit: async () => (await import('./audit.ts')).audit,
+  audit: async () => (await import('./data.ts')).audit,
   schema: async () => (await import('./tools.ts')).schema,
 };
 

@@ -1,6 +1,7 @@
 /**
- * Runs the command `callboard serve`: starts a relay, prints how to use it, reloads changed credential and certificate
- * files, and ends the relay after a stop signal or a crash.
+ * Runs the commands that start a relay. `callboard serve` starts it, prints how to use it, reloads changed credential
+ * and certificate files, and ends the relay after a stop signal or a crash; `callboard demo` starts it with demo
+ * clients and traffic.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,7 +18,7 @@ import { systemClock } from '../platform/system.ts';
 import { UsageError, allowHeapGrowth, splitFlags, type Io } from './io.ts';
 import { explainTaken, signInLine } from './tools.ts';
 import { openTraceExport } from './trace-export.ts';
-import { keepTrial } from './trial-credentials.ts';
+import { keepTrial, pasteable } from './trial-credentials.ts';
 
 /** Runs a relay until the first stop signal, then drains and closes it. */
 export async function serve(argv: readonly string[], io: Io): Promise<void> {
@@ -282,4 +283,43 @@ export function endOnCrash(io: Pick<Io, 'onCrash'>, log: Log): { ends(callboard:
       relay = callboard;
     },
   };
+}
+
+// The command `callboard demo`.
+
+/** The highest pace, in scenes per second. With a higher one, the demo would mainly measure the machine. */
+const PACE_MAX = 50;
+
+/** Runs the demo until the first stop signal. */
+export async function demo(argv: readonly string[], io: Io): Promise<void> {
+  const { own, rest } = splitFlags(argv, { values: ['--pace', '--browser'], switches: ['--fresh'] });
+  const pace = readPace(own.get('--pace'));
+  const browser = own.get('--browser');
+  const given = readConfig({ CALLBOARD_LOG_LEVEL: 'warn', ...io.env }, rest);
+  const { config, keptIn, onDataUnusable } = keepTrial(given, own.has('--fresh'), io);
+  const { runDemo } = await import('../../demo/demo.ts');
+  allowHeapGrowth();
+  const { promise: stopped, resolve } = Promise.withResolvers<void>();
+  io.onStop(resolve);
+  await runDemo({
+    env: io.env,
+    config,
+    callboard: pasteable,
+    signInLine: keptIn === null ? null : signInLine,
+    print: io.print,
+    stopped,
+    ...(onDataUnusable && { onDataUnusable }),
+    onRelay: (callboard, log) => endOnCrash(io, log).ends(callboard),
+    ...(pace !== undefined && { pace }),
+    ...(browser !== undefined && { browser: browser === 'none' ? null : browser }),
+  }).catch(async (error: unknown) => {
+    throw await explainTaken(error, config, 'demo');
+  });
+}
+
+function readPace(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const pace = Number(text);
+  if (pace >= 0.1 && pace <= PACE_MAX) return pace;
+  throw new UsageError(`--pace: expected 0.1 to ${PACE_MAX} calls per second`);
 }

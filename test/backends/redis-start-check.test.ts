@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ownFolder } from '../kit/folder.ts';
 import { connectCommands, type RedisServer, startRedis } from '../kit/redis.ts';
-import { proveDirectory, enterNamespace, SCHEMA, surveyRedis } from '../../src/backends/redis/start-check.ts';
+import { proveDirectory, enterNamespace, SCHEMA, surveyRedis } from '../../src/backends/redis/open.ts';
 import { rootOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';

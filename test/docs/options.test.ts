@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   'link/actions.ts': ['ActionSpec'],
   'runtime/types.ts': ['RuntimeOptions', 'SiteDefinition'],
   'caller/caller.ts': ['InvokeOptions', 'AwaitOptions', 'HttpCallerOptions'],
-  'caller/link-caller.ts': ['LinkCallerOptions'],
+  'caller/index.ts': ['LinkCallerOptions'],
   'host/publisher.ts': ['PublisherOptions', 'NewSiteEvent'],
   'host/control-server.ts': ['ControlServerOptions', 'ControlSitesOptions'],
   'site/index.ts': ['SiteClientOptions', 'SubscribeOptions', 'SiteInvokeOptions'],

@@ -25,11 +25,10 @@ import {
   type FileEnd,
   type OpenFile,
 } from './files.ts';
-import { Journal, type DataSync } from './journal.ts';
+import { Journal, writeSnapshot, type DataSync } from './journal.ts';
 import { RecordingTransaction, createWatcher, recordedPorts, refuseGrowth } from './recording.ts';
 import { ActWriter } from './records.ts';
 import { Replay, type Header } from './replay.ts';
-import { writeSnapshot } from './snapshot.ts';
 
 /** The form of the files. A relay refuses a directory of another form. */
 const FORMAT = 2;

@@ -7,8 +7,7 @@ import { IN_FLIGHT, MAX_FRAME_BYTES } from '../../core/limits.ts';
 import { NAME } from '../../protocol/fields.ts';
 import { FRAMES_PER_MESSAGE, joinFrame, type UpFrame } from '../../protocol/frames.ts';
 import { isRecord } from '../../protocol/json.ts';
-import { isEnd, type CommandEnd } from './peer.ts';
-import { ClaimFailure, NoVerdict, shown, type SentCommand, type Trial } from './trial.ts';
+import { isEnd, ClaimFailure, NoVerdict, shown, type CommandEnd, type SentCommand, type Trial } from './trial.ts';
 
 /** One claim. `check` returns a remark about a claim that holds, or throws ClaimFailure or NoVerdict. */
 export type ConformanceClaim = {

@@ -5,8 +5,7 @@
 import { CLOSE, type CloseReason } from '../../protocol/codes.ts';
 import { SUBPROTOCOL, type UpFrame } from '../../protocol/frames.ts';
 import { expectMany, faultInActions, sameValue, type ConformanceClaim } from './claims-commands.ts';
-import { isEnd, type PeerLink } from './peer.ts';
-import { ClaimFailure, NoVerdict, shown, type SentCommand, type Trial } from './trial.ts';
+import { isEnd, ClaimFailure, NoVerdict, shown, type PeerLink, type SentCommand, type Trial } from './trial.ts';
 
 /** How long the answer to the first hello is delayed, in milliseconds, so that a frame can come too early. */
 export const HOLD_MS = 300;

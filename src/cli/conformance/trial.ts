@@ -1,7 +1,272 @@
-/** One check of a client: starts the client, takes its links, sends commands to it and waits for its frames. */
+/**
+ * One check of a client: acts as the relay for the client under test, starts the client, sends commands to it and
+ * waits for its frames.
+ */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { WebSocketServer, type WebSocket } from 'ws';
 import type { Clock } from '../../clients/link/platform.ts';
-import { joinFrame, type UpFrame } from '../../protocol/frames.ts';
-import { isEnd, type CommandEnd, type Peer, type PeerLink } from './peer.ts';
+import { IN_FLIGHT, MAX_FRAME_BYTES } from '../../core/limits.ts';
+import { CLOSE, type CloseReason } from '../../protocol/codes.ts';
+import {
+  FRAME_SEPARATOR,
+  FRAMES_PER_MESSAGE,
+  isFault,
+  joinFrame,
+  parseUp,
+  SUBPROTOCOL,
+  type DownHeader,
+  type UpFrame,
+} from '../../protocol/frames.ts';
+import { jsonFault } from '../../protocol/json.ts';
+
+export type Hello = Extract<UpFrame, { type: 'hello' }>;
+type Welcome = Extract<DownHeader, { type: 'welcome' }>;
+export type CommandEnd = Extract<UpFrame, { type: 'result' | 'error' | 'cancelled' }>;
+
+/** How a hello is answered: with a refusal, or with these members of `welcome`. `holdMs`: the delay of the answer. */
+export type Admission = {
+  readonly welcome?: Partial<Welcome>;
+  readonly refuse?: CloseReason;
+  readonly holdMs?: number;
+};
+
+/** The interval of pings: less than every `dead_ms` that a claim sets, so no client drops the link for its silence. */
+const PING_MS = 1_000;
+const DEAD_MS = 60_000;
+
+/** Whether a frame is the end of a command. */
+export function isEnd(frame: UpFrame): frame is CommandEnd {
+  return frame.type === 'result' || frame.type === 'error' || frame.type === 'cancelled';
+}
+
+/** One link of the client, from its hello to the end of its socket. */
+export class PeerLink {
+  readonly hello: Hello;
+  /** The frames after the hello, in order. */
+  readonly frames: UpFrame[] = [];
+  /** The number of frames that came between hello and its answer. */
+  early = 0;
+  /** The greatest number of frames that came in one message. */
+  joined = 1;
+  /** The close code of the client's socket; null while it is open. */
+  closeCode: number | null = null;
+  /** Whether the end of this command is acknowledged at once. */
+  acknowledges = (_commandId: string): boolean => true;
+  /** Whether the hello was answered. */
+  answered = false;
+  /** Whether the relay sends nothing at all, as over a half-open socket. */
+  silent = false;
+  readonly #socket: WebSocket;
+  readonly #known = new Set<string>();
+
+  constructor(socket: WebSocket, hello: Hello) {
+    this.#socket = socket;
+    this.hello = hello;
+  }
+
+  send(header: DownHeader, payload: string | null = null): void {
+    this.sendText(joinFrame(header, payload));
+  }
+
+  sendText(text: string): void {
+    if (!this.silent && this.closeCode === null) this.#socket.send(text);
+  }
+
+  acknowledge(commandId: string): void {
+    const recorded = this.#known.has(commandId) ? 'duplicate' : 'recorded';
+    this.#known.add(commandId);
+    this.send({ type: 'result_ack', command_id: commandId, recorded });
+  }
+
+  /** Ends the link as the relay does: `bye`, then the close code. */
+  bye(reason: CloseReason, afterMs?: number): void {
+    const { code, reconnect } = CLOSE[reason];
+    const after = afterMs === undefined ? {} : { after_ms: afterMs };
+    this.send({ type: 'bye', code, reason, reconnect: reconnect === 'yes', ...after });
+    this.#socket.close(code, reason);
+  }
+
+  /** Breaks the connection without a close frame. */
+  drop(): void {
+    this.#socket.terminate();
+  }
+
+  /** Records a frame, and answers it if every relay would. */
+  take(frame: UpFrame): void {
+    this.frames.push(frame);
+    if (isEnd(frame) && this.acknowledges(frame.command_id)) this.acknowledge(frame.command_id);
+    else if (frame.type === 'auth') this.send({ type: 'renewed' });
+    else if (frame.type === 'site') this.send({ type: 'site_ack', ref: frame.ref });
+    else if (frame.type === 'invoke' || frame.type === 'await' || frame.type === 'cancel') {
+      const message = 'This is a test of clients: there is nothing to call.';
+      this.send({ type: 'refused', code: 'forbidden', message, frame: frame.type, ref: frame.ref });
+    }
+  }
+}
+
+type PeerOptions = {
+  /** The port to listen on; 0 takes a free one. */
+  readonly port: number;
+  readonly clock: Clock;
+  /** Ends each wait when it is aborted. */
+  readonly stopped: AbortSignal;
+};
+
+/** An endpoint `/connect` on 127.0.0.1 that one client connects to, again and again. */
+export class Peer implements AsyncDisposable {
+  readonly url: string;
+  /** What the client sent that is no valid frame, in words. */
+  readonly faults: string[] = [];
+  /** Descriptions of the frames that came before a hello. */
+  readonly beforeHello: string[] = [];
+  /** All links that sent a hello. The last one is the present one. */
+  readonly links: PeerLink[] = [];
+  /** The requests of all sockets, also of those without a hello. */
+  readonly requests: IncomingMessage[] = [];
+  /** How each hello is answered from now on. */
+  admission: Admission = {};
+  readonly #server: WebSocketServer;
+  readonly #clock: Clock;
+  readonly #stopped: AbortSignal;
+  #changed = Promise.withResolvers<void>();
+
+  private constructor(server: WebSocketServer, url: string, { clock, stopped }: PeerOptions) {
+    this.#server = server;
+    this.url = url;
+    this.#clock = clock;
+    this.#stopped = stopped;
+    stopped.addEventListener('abort', () => this.wake(), { once: true });
+    server.on('connection', (socket, request) => this.#opened(socket, request));
+  }
+
+  /** Opens the endpoint. Rejects if the port is taken. */
+  static async open(options: PeerOptions): Promise<Peer> {
+    // A client that offers no subprotocol is accepted here, so that the other claims can be checked too.
+    const handleProtocols = (offered: Set<string>): string | false => offered.has(SUBPROTOCOL) && SUBPROTOCOL;
+    const server = new WebSocketServer({ host: '127.0.0.1', port: options.port, path: '/connect', handleProtocols });
+    await once(server, 'listening');
+    const address = server.address();
+    if (typeof address !== 'object' || address === null) throw new Error('The endpoint has no address.');
+    return new Peer(server, `ws://127.0.0.1:${address.port}/connect`, options);
+  }
+
+  /**
+   * Resolves with what `find` returns, as soon as that is not undefined. Resolves with undefined after `withinMs`
+   * milliseconds. Rejects with the reason of `stopped`. `find` is called after each event of a link, and after `wake`.
+   */
+  async until<T>(find: () => T | undefined, withinMs: number): Promise<T | undefined> {
+    let over = false;
+    const cancel = this.#clock.after(withinMs, () => {
+      over = true;
+      this.wake();
+    });
+    try {
+      for (;;) {
+        this.#stopped.throwIfAborted();
+        const found = find();
+        if (found !== undefined || over) return found;
+        await this.#changed.promise;
+      }
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Makes each `until` look again. */
+  wake(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers<void>();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#server.clients) socket.terminate();
+    await new Promise<void>((done) => this.#server.close(() => done()));
+  }
+
+  #opened(socket: WebSocket, request: IncomingMessage): void {
+    this.requests.push(request);
+    let link: PeerLink | null = null;
+    let stopPings = (): void => {};
+    socket.on('error', () => {});
+    socket.on('message', (data: Buffer, isBinary) => {
+      for (const frame of this.#framesIn(data, isBinary, link)) {
+        if (link) link.take(frame);
+        else if (frame.type !== 'hello') this.beforeHello.push(`\`${frame.type}\` before \`hello\``);
+        else {
+          link = new PeerLink(socket, frame);
+          stopPings = this.#ping(link);
+          this.#answer(link);
+        }
+      }
+      this.wake();
+    });
+    socket.on('close', (code) => {
+      stopPings();
+      if (link) link.closeCode = code;
+      this.wake();
+    });
+    this.wake();
+  }
+
+  /** Returns the valid frames of a message, and notes what is not valid. */
+  #framesIn(data: Buffer, isBinary: boolean, link: PeerLink | null): readonly UpFrame[] {
+    if (isBinary) return this.#fault('a binary frame');
+    if (data.length > MAX_FRAME_BYTES) return this.#fault(`a message of ${data.length} bytes`);
+    const texts = data.toString('utf8').split(FRAME_SEPARATOR);
+    if (link) link.joined = Math.max(link.joined, texts.length);
+    return texts.flatMap((text) => {
+      const frame = parseUp(text);
+      if (isFault(frame))
+        return this.#fault(`${frame.frame === null ? 'a frame' : `\`${frame.frame}\``}: ${frame.detail}`);
+      const fault = frame.payload === null ? null : jsonFault(frame.payload);
+      return fault === null ? [frame] : this.#fault(`\`${frame.type}\`: the payload is not JSON (${fault})`);
+    });
+  }
+
+  #fault(text: string): readonly [] {
+    this.faults.push(text);
+    return [];
+  }
+
+  #answer(link: PeerLink): void {
+    const { welcome, refuse, holdMs = 0 } = this.admission;
+    this.links.push(link);
+    const answer = (): void => {
+      link.early = link.frames.length;
+      link.answered = true;
+      this.wake();
+      if (refuse) return link.bye(refuse);
+      link.send({ type: 'welcome', ...this.#welcome(link), ...welcome });
+    };
+    if (holdMs > 0) this.#clock.after(holdMs, answer);
+    else answer();
+  }
+
+  #welcome({ hello }: PeerLink): Omit<Welcome, 'type'> {
+    const before = this.links.slice(0, -1).findLast(({ hello: { client_id } }) => client_id === hello.client_id);
+    return {
+      ...{ node_id: 'conformance', user_id: 'author', client_id: hello.client_id, epoch: this.links.length },
+      resumed: before?.hello.instance_id === hello.instance_id,
+      ...{ ping_ms: PING_MS, dead_ms: DEAD_MS, max_frame_bytes: MAX_FRAME_BYTES, in_flight: IN_FLIGHT },
+      ...{ frames_per_message: FRAMES_PER_MESSAGE, idempotency_window_ms: 3_600_000 },
+    };
+  }
+
+  #ping(link: PeerLink): () => void {
+    let cancel = (): void => {};
+    const again = (): void => {
+      cancel = this.#clock.after(PING_MS, () => {
+        link.send({ type: 'ping' });
+        again();
+      });
+    };
+    again();
+    return () => cancel();
+  }
+}
+
+// A trial: starts the client, takes its links, sends commands to it and waits for its frames.
 
 /** A program that is the client under test. */
 export interface ClientProgram {

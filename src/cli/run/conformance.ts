@@ -1,12 +1,11 @@
 /** Runs the verb `conformance`: checks an author's own client against PROTOCOL.md, and starts it if asked to. */
 import { spawn } from 'node:child_process';
 import { randomId, type Clock } from '../../clients/link/platform.ts';
-import { type ClientProgram, type StartProgram, ClaimFailure, NoVerdict, Trial } from '../conformance/trial.ts';
+import { ClaimFailure, NoVerdict, Trial, Peer, type ClientProgram, type StartProgram } from '../conformance/trial.ts';
 import { OperatorFailure, usageFailure, EXIT } from '../io.ts';
 import { readMs, type RunVerb } from '../output.ts';
 import { COMMAND_CLAIMS, type ConformanceClaim } from '../conformance/claims-commands.ts';
 import { ENDING_CLAIMS, FRAMES_CLAIM, HOLD_MS, OPENING_CLAIMS, returnClaims } from '../conformance/claims-links.ts';
-import { Peer } from '../conformance/peer.ts';
 
 /** The action that the client offers for this check, unless `--action` names another. */
 const ACTION = 'conformance.echo';

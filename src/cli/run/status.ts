@@ -11,7 +11,7 @@ import { sleep } from '../../clients/link/platform.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import { VERSION } from '../../version.ts';
 import { confirmed } from '../command.ts';
-import { contextsPath, readContexts } from '../contexts.ts';
+import { contextsPath, readContexts, pathOf, type OperatorRelay } from '../relay.ts';
 import { OperatorFailure, usageFailure, EXIT, type ExitCode } from '../io.ts';
 import {
   listing,
@@ -27,7 +27,6 @@ import {
   type OutputRow,
   type RunVerb,
 } from '../output.ts';
-import { pathOf, type OperatorRelay } from '../relay.ts';
 
 export const status: RunVerb = async ({ relay, io, output }) => {
   const report = await readReport(relay);
