@@ -212,10 +212,10 @@ function isIdle(node: Awaited<ReturnType<Reader['node']>>): boolean {
   return node?.waiters === 0 && node.unfinished === 0;
 }
 
-function sample({ relays }: World, log: FaultLog): void {
+function sample({ relays, keepsRecords }: World, log: FaultLog): void {
   for (const { name, proc } of relays) {
     const bytes = memoryOf(proc.pid);
-    if (bytes !== null) log.write({ event: 'memory', of: `${name}.${proc.boot}`, bytes });
+    if (bytes !== null) log.write({ event: 'memory', of: `${name}.${proc.boot}`, bytes, keepsRecords });
   }
 }
 
