@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startRedisForm, type ProxiedRedis } from '../../test/kit/redis-forms.ts';
 import { startRedisSentinel, type RedisSentinel } from '../../test/kit/redis-sentinel.ts';
-import { KEPT_BYTES } from './judge/invariants-node.ts';
 import { makeDataFolder, type DataFolder } from './processes/data-folder.ts';
 import { start, type Proc } from './processes/processes.ts';
 import { startProxy, type Proxy } from './processes/proxy.ts';
@@ -44,8 +43,6 @@ export type World = AsyncDisposable & {
   readonly spill: SmallDisk | null;
   /** The data directory of the relay; null if it has none. */
   readonly data: DataFolder | null;
-  /** Whether the relay keeps the records of commands itself, not in Redis. */
-  readonly keepsRecords: boolean;
 };
 
 export type WorldOptions = {
@@ -67,15 +64,6 @@ const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
 /** The number of processes over which the clients are spread. */
 const CLIENT_PROCESSES = 2;
 
-/**
- * The size of a relay's old space without the records that it keeps itself, in MiB. By default, V8 collects promoted
- * garbage later on a machine with more memory. The memory of the process would then not show how much the relay needs:
- * with payloads of 24 KiB it held 150 MiB of garbage. About 60 MiB of a relay's heap survive a collection when Redis
- * holds the records.
- */
-const HEAP_MIB = 256;
-const MIB = 1024 * 1024;
-
 export async function startWorld(options: WorldOptions): Promise<World> {
   const { folder, direct, durable = false, plan, commands, source } = options;
   await using ends = new AsyncDisposableStack();
@@ -95,8 +83,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       ...(proxied && { NODE_EXTRA_CA_CERTS: proxied.authority }),
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
     };
-    const heapMiB = HEAP_MIB + (direct ? Math.ceil((commands * KEPT_BYTES) / MIB) : 0);
-    const options = { name, folder, redisUrl, namespace: NAMESPACE, source, env, heapMiB };
+    const options = { name, folder, redisUrl, namespace: NAMESPACE, source, env, logsMemory: true };
     relays.push(ends.adopt(await startRelay(options), end));
   }
   const front = ends.use(await startFront(relays, plan));
@@ -125,7 +112,6 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     redisProxies,
     spill,
     data,
-    keepsRecords: direct,
     [Symbol.asyncDispose]: stop,
   };
 }

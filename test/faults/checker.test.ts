@@ -276,7 +276,7 @@ const BROKEN: readonly Broken[] = [
     'a process that is too large',
     'I11',
     'more memory than allowed',
-    () => storyWith(changed({ event: 'memory' }, { bytes: 513 * MIB })),
+    () => storyWith(changed({ event: 'memory' }, { resident: 513 * MIB })),
     'a',
   ],
   [
@@ -353,14 +353,15 @@ function crowd(size: number) {
 /** One hour in nanoseconds. It is longer than the time that `growth` covers. */
 const HOUR = 3_600e9;
 
-function growth(mibPerMinute: number, minutes = 15, more: { readonly keepsRecords?: boolean } = {}) {
+function growth(mibPerMinute: number, minutes = 15, { keepsRecords = false } = {}) {
   return Array.from({ length: 4 * minutes }, (_, n) => ({
     event: 'memory' as const,
     of: 'grower',
-    bytes: (100 + (n * mibPerMinute) / 4) * MIB,
+    resident: 200 * MIB,
+    live: (100 + (n * mibPerMinute) / 4) * MIB,
+    keepsRecords,
     // The stamps are written by hand: one sample every 15 s.
     at: n * 15e9,
-    ...more,
   }));
 }
 
