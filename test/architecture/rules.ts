@@ -11,14 +11,12 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   { of: 'platform/', may: ['core/', 'protocol/trace.ts'] },
   { of: 'backends/', may: ['core/'] },
   { of: 'web/', may: ['core/'] },
-  { of: 'graphql/schema/', may: ['core/', 'web/request.ts', 'graphql/writer/cache-hints.ts'] },
-  { of: 'graphql/variables.ts', may: ['core/', 'graphql/schema/builder-json.ts'] },
+  { of: 'graphql/schema/', may: ['core/', 'web/request.ts'] },
+  { of: 'graphql/variables.ts', may: ['core/', 'graphql/schema/builder.ts'] },
   { of: 'graphql/selection.ts', may: [] },
   {
     of: 'graphql/writer/',
-    may: [
-      ...['core/', 'web/reply.ts', 'graphql/selection.ts', 'graphql/variables.ts', 'graphql/schema/builder-json.ts'],
-    ],
+    may: [...['core/', 'web/reply.ts', 'graphql/selection.ts', 'graphql/variables.ts', 'graphql/schema/builder.ts']],
   },
   {
     of: 'graphql/execute/',
@@ -148,7 +146,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   },
   {
     ring: 'graphql/schema/',
-    besides: ['builder', 'context', 'delivery', 'node', 'page', 'refusal', 'schema', 'server'],
+    besides: ['builder', 'context', 'delivery', 'page', 'refusal', 'schema', 'server'],
   },
   { ring: 'rest/operations/', besides: ['delivery', 'invoke'] },
 ];

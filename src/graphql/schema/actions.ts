@@ -12,7 +12,7 @@ import type { ActionSample, AdvertisedAction } from '../../core/core.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../../core/limits.ts';
 import { builder, fieldsOf, flag, id, list, nullable, text, typed } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
-import { ENTITY, PURE } from '../writer/cache-hints.ts';
+import { ENTITY, PURE } from './builder.ts';
 import { CompletenessType, forAdmins, scanCost } from './page.ts';
 
 // The cost of the flags is part of the cost of their object.

@@ -26,7 +26,7 @@ import { CommandType } from './commands.ts';
 import { ConnectionSnapshot, SampledClient } from './connections.ts';
 import { loadBy, loadPagesBy, type Context } from './context.ts';
 import { CommandCallerType, StageEnum, callerFilterFields } from './delivery.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './builder.ts';
 import {
   CompletenessType,
   CountResult,

@@ -13,7 +13,7 @@ import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../cor
 import { thenDo } from '../../core/maybe-promise.ts';
 import { noteCommand, spanNoter } from '../../web/request.ts';
 import { fieldsOf, id, list, nullable, text, time, typed, builder, ranged, wireEnum } from './builder.ts';
-import { textOfJson } from './builder-json.ts';
+import { textOfJson } from './builder.ts';
 import { WaitStageEnum } from './calls-pending.ts';
 import { CommandType, subjectOfCommand } from './commands.ts';
 import type { Context } from './context.ts';

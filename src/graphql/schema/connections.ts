@@ -29,7 +29,7 @@ import {
 import type { LiveEvent } from '../../core/live.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import { DERIVED, ENTITY, PURE, timedEntity } from '../writer/cache-hints.ts';
+import { DERIVED, ENTITY, PURE, timedEntity } from './builder.ts';
 import {
   builder,
   fresh,
@@ -46,7 +46,7 @@ import {
   typed,
 } from './builder.ts';
 import { loadBy, type Context, type RowSize } from './context.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './builder.ts';
 import {
   CompletenessType,
   ROWS_OF_USER,

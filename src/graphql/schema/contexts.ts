@@ -33,7 +33,7 @@ import {
 import { CommandType } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
 import { loadFirstBy, loadPagesBy, type Context, type RowSize } from './context.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './builder.ts';
 import {
   PAGED,
   CompletenessType,

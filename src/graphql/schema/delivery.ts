@@ -45,7 +45,7 @@ import {
 } from './builder.ts';
 import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION, SampledClient } from './connections.ts';
 import { loadBy, type Context } from './context.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './builder.ts';
 import {
   CompletenessType,
   PAGED,

@@ -22,7 +22,7 @@ import { SCAN_BUDGET } from '../../core/page.ts';
 import { builder, ranged, wireEnum, fieldsOf, float, id, int, nullable, text, time, typed } from './builder.ts';
 import { ClientTypeEnum, DisconnectCauseEnum } from './connections.ts';
 import { loadPayload, type RowSize } from './context.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './builder.ts';
 import {
   CompletenessType,
   connectionOf,

@@ -9,7 +9,7 @@ import { builder, fieldsOf, int, typed } from './builder.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum, CONNECTION_SIZE } from './connections.ts';
 import { loadFirstBy, loadPagesBy } from './context.ts';
 import { StreamConnection } from './history.ts';
-import { nodeIdOf, NODE_ID, NodeInterface } from './node-interface.ts';
+import { nodeIdOf, NODE_ID, NodeInterface } from './builder.ts';
 import {
   PAGED,
   CompletenessType,

@@ -23,7 +23,7 @@ import {
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { conditionVariables, createCollect, hasFragmentArguments, type Collect } from '../selection.ts';
 import { usesVariables } from '../variables.ts';
-import { changesAtOf } from './cache-hints.ts';
+import { changesAtOf } from '../schema/builder.ts';
 import type { JsonCaches } from './caches.ts';
 import {
   NO_INFO,

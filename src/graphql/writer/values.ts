@@ -8,7 +8,7 @@ import {
   type GraphQLOutputType,
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { isJsonScalar } from '../schema/builder-json.ts';
+import { isJsonScalar } from '../schema/builder.ts';
 import type { Values } from '../variables.ts';
 
 /** The state of one execution of one operation. */
