@@ -110,7 +110,6 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   metrics: ['commands'],
   reveal: ['audit', 'commands', 'history'],
   calls: ['audit', 'commands', 'connections', 'history', 'shares'],
-  actions: ['connections'],
   sites: ['calls', 'connections', 'history'],
   ingest: ['connections', 'history', 'sites'],
 };

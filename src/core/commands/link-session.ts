@@ -29,7 +29,7 @@ import { Advertised } from './advertised.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { ClientLink, HelloRequest, LinkQueue } from './link-queues.ts';
-import { answerLeaving, leavingElsewhere, type NodeQuestions } from './nodes.ts';
+import { answerLeaving, leavingElsewhere, type NodeQuestions } from './loops.ts';
 import { beginResumeSpans, noteReport } from './spans.ts';
 import type { End, FinishResult, ReportResult } from './stores.ts';
 

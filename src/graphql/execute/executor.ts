@@ -39,10 +39,9 @@ import {
   type Values,
   type VariablesReader,
 } from '../variables.ts';
-import { createJsonCaches } from '../writer/caches.ts';
+import { createJsonCaches, type TextInfo } from '../writer/texts.ts';
 import { createWriter, type WriterSource } from '../writer/compile.ts';
 import { RootValue, type Prepare, type Prepared } from '../writer/objects.ts';
-import type { TextInfo } from '../writer/values.ts';
 import { createCosts, type Costs } from './cost.ts';
 import type { Introspection } from './documents.ts';
 import { maskAll, type Mask } from './mask.ts';

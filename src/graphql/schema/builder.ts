@@ -334,7 +334,7 @@ function made(table: object, make: (name: string, options: object) => Ref): Fiel
 }
 
 /*
- * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (writer/caches.ts). A
+ * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (writer/texts.ts). A
  * resolver without a hint, and any field with arguments, may depend on anything.
  */
 

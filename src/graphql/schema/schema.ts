@@ -34,7 +34,6 @@ import { loadBy, type Context, type RowSize } from './context.ts';
 import { CONTEXT_SIZE } from './contexts.ts';
 import { MESSAGE_SIZE } from './history.ts';
 import { grantOf, SESSION_SIZE, SITE_SIZE } from './sites.ts';
-import './actions.ts';
 import './audit.ts';
 import './calls-pending.ts';
 import './calls.ts';

@@ -27,12 +27,14 @@ import {
   fresh,
   ranged,
   wireEnum,
+  textOfJson,
+  NODE_ID,
+  NodeInterface,
+  nodeIdOf,
 } from './builder.ts';
-import { textOfJson } from './builder.ts';
 import { ConnectionSnapshot, loadSized } from './connections.ts';
 import { loadPagesBy, type Share, type RowSize } from './context.ts';
 import { InvokeActionResult, PARENT_SPAN_ID, TRACE_ID, view, waitFor } from './calls.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './builder.ts';
 import { CompletenessType, PAGED, ROWS_OF_USER, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
 import { User } from './users.ts';
