@@ -1,6 +1,6 @@
 /** Parses and checks the text of a policy file. */
 import { z } from 'zod';
-import type { PolicyFile } from './core/auth/policy.ts';
+import type { PolicyFile } from './core/auth/principal.ts';
 import type { InputError } from './core/errors.ts';
 import { parsedJson } from './core/json.ts';
 

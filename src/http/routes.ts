@@ -24,9 +24,8 @@ import {
   type ConsoleOptions,
 } from './file-reply.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
-import { createSignInRoute, isLocal, type SignInWays } from './sign-in.ts';
+import { createSignInRoute, isLocal, type MetricsToken, type SignInWays } from './tokens.ts';
 import type { Sockets } from './sockets.ts';
-import type { MetricsToken } from './tokens.ts';
 
 export type BuiltinRoutesOptions = MetricsRouteOptions &
   SignInWays & {

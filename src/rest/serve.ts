@@ -6,7 +6,7 @@ import type { CallboardError } from '../core/errors.ts';
 import { inOneLine, isArrayText, isRecord, readShaped, writeJson, type JsonText } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
-import type { DocumentReading } from '../core/reading.ts';
+import type { DocumentReading } from '../core/page.ts';
 import { traceContextOf, type TraceContext } from '../core/trace-context.ts';
 import type { ReadingRequest, Plans } from '../graphql/execute/executor.ts';
 import type { Mask } from '../graphql/execute/mask.ts';

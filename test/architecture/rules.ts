@@ -30,8 +30,8 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     of: 'rest/',
     may: [
       ...['graphql/', 'web/', 'protocol/codes.ts', 'core/auth/', 'core/errors.ts', 'core/ids.ts', 'core/json.ts'],
-      ...['core/limits.ts', 'core/maybe-promise.ts', 'core/reading.ts', 'core/trace-context.ts'],
-      ...['core/shares/shares.ts', 'core/sites/site-policy.ts'],
+      ...['core/limits.ts', 'core/maybe-promise.ts', 'core/page.ts', 'core/trace-context.ts'],
+      ...['core/shares/shares.ts', 'core/sites/site.ts'],
     ],
   },
   { of: 'gateway/', may: ['protocol/', 'core/', 'web/'] },
@@ -68,7 +68,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     of: 'index.ts',
     may: [
       ...['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'version.ts', 'platform/tracing.ts'],
-      ...['http/tokens.ts', 'http/sign-in.ts', 'http/attach.ts'],
+      ...['http/tokens.ts', 'http/server.ts'],
     ],
   },
   // Only this file may load the demo, and only when the command `callboard demo` runs.
@@ -81,7 +81,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
       ...['callboard.ts', 'config.ts', 'settings.ts', 'version.ts', '../generated/cli'],
       ...['backends/memory/audit.ts', 'backends/journal/files.ts', 'backends/journal/records.ts'],
       'graphql/schema/schema.ts',
-      ...['http/tokens.ts', 'http/sign-in.ts'],
+      'http/tokens.ts',
       ...['clients/link/', 'clients/live/stream.ts', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/json.ts'],
       ...['protocol/visible-text.ts', 'platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
       ...['core/audit/audit-rows.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts', 'core/ports.ts'],
@@ -92,7 +92,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
 
 /** What the demo may import: what a program that uses the published packages finds in them, and the clock and log. */
 export const DEMO_MAY = [
-  ...['../src/callboard.ts', '../src/config.ts', '../src/clients/', '../src/http/tokens.ts', '../src/http/sign-in.ts'],
+  ...['../src/callboard.ts', '../src/config.ts', '../src/clients/', '../src/http/tokens.ts'],
   ...['../src/platform/', '../src/core/ports.ts'],
 ];
 

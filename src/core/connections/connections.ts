@@ -2,8 +2,15 @@
  * Reads the connections that a requester may see, their changes, and how often clients reconnect. Also samples the
  * actions that live clients advertise.
  */
-import { tokenAllows, type InvocationTarget } from '../auth/policy.ts';
-import { knownUser, readScope, requireAdmin, type Requester, type CallingPrincipal } from '../auth/principal.ts';
+import {
+  knownUser,
+  readScope,
+  requireAdmin,
+  tokenAllows,
+  type CallingPrincipal,
+  type InvocationTarget,
+  type Requester,
+} from '../auth/principal.ts';
 import type { ConnectionEvent } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
@@ -25,15 +32,15 @@ import {
   observed,
   silentSources,
   withGaps,
+  type Completeness,
+  type DocumentReading,
   type FirstRows,
   type Listing,
-  type PageArgs,
-  type Summary,
-  type Completeness,
   type ObservedSource,
+  type PageArgs,
   type Position,
+  type Summary,
 } from '../page.ts';
-import type { DocumentReading } from '../reading.ts';
 import { holderOf } from '../shares/shares.ts';
 import {
   checkFilter,

@@ -9,8 +9,17 @@ import {
   TICKET_MS,
 } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
-import type { NewToken, OpenedSession, SessionView, SiteView } from '../../core/sites/site-policy.ts';
-import type { CapabilityProfile, Grant, SessionState, SiteEvent, SiteSession } from '../../core/sites/site.ts';
+import type {
+  CapabilityProfile,
+  Grant,
+  NewToken,
+  OpenedSession,
+  SessionState,
+  SessionView,
+  SiteEvent,
+  SiteSession,
+  SiteView,
+} from '../../core/sites/site.ts';
 import { noteCommand, spanNoter } from '../../web/request.ts';
 import {
   fieldsOf,
