@@ -6,7 +6,6 @@ import { readTarget, secretsOf } from './backends/redis/target.ts';
 import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken, type PolicyFile } from './core/auth/principal.ts';
 import { refuseInputs, type InputError } from './core/errors.ts';
 import { shareBounds, type ShareBounds } from './core/shares/shares.ts';
-import { parsePolicyFile } from './policy.ts';
 import {
   DIRECT_ONLY,
   FILE_SETTINGS,
@@ -19,6 +18,7 @@ import {
   SWITCHES,
   boundsGiven,
   isSettingName,
+  parsePolicyFile,
   readSettingFile,
   settingOfFile,
   shareDefaults,

@@ -23,9 +23,8 @@ import type { ByteRates } from '../core/shares/turns.ts';
 import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
 import { FRAMES_PER_MESSAGE, type DownHeader, type Recorded, type UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
-import { aboutFrame, clip, refusalOf, type OffendingFrame } from './close.ts';
+import { aboutFrame, clip, refusalOf, type FrameWriter, type OffendingFrame, type WriterParts } from './socket.ts';
 import { BadPayload, payloadOf, readAdvertisement, readDefinition, readReport, type ActionLists } from './payloads.ts';
-import type { FrameWriter, WriterParts } from './socket.ts';
 
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;

@@ -12,8 +12,7 @@ import type { ReadingRequest, Plans } from '../graphql/execute/executor.ts';
 import type { Mask } from '../graphql/execute/mask.ts';
 import type { TextInfo } from '../graphql/writer/texts.ts';
 import type { CallUpdates } from '../graphql/schema/context.ts';
-import { wholeText, type HttpReply } from '../web/reply.ts';
-import { HangUpSignal, type RequestNotes } from '../web/request.ts';
+import { HangUpSignal, wholeText, type HttpReply, type RequestNotes } from '../web/exchange.ts';
 import { eventFrame, type SseStream, type SseStreams } from '../web/sse.ts';
 import { answerOf, writtenAnswer } from './answer.ts';
 import {

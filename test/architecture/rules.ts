@@ -11,12 +11,12 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   { of: 'platform/', may: ['core/', 'protocol/trace.ts'] },
   { of: 'backends/', may: ['core/'] },
   { of: 'web/', may: ['core/'] },
-  { of: 'graphql/schema/', may: ['core/', 'web/request.ts'] },
+  { of: 'graphql/schema/', may: ['core/', 'web/exchange.ts'] },
   { of: 'graphql/variables.ts', may: ['core/', 'graphql/schema/builder.ts'] },
   { of: 'graphql/selection.ts', may: [] },
   {
     of: 'graphql/writer/',
-    may: [...['core/', 'web/reply.ts', 'graphql/selection.ts', 'graphql/variables.ts', 'graphql/schema/builder.ts']],
+    may: [...['core/', 'web/exchange.ts', 'graphql/selection.ts', 'graphql/variables.ts', 'graphql/schema/builder.ts']],
   },
   {
     of: 'graphql/execute/',
@@ -45,19 +45,21 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     // their parser of JSON and their streams.
     of: 'console/',
     may: [
-      ...['../generated/console.ts', 'protocol/json-scan.ts', 'protocol/visible-text.ts'],
+      ...['../generated/console.ts', 'protocol/json.ts', 'protocol/visible-text.ts'],
       ...['clients/live/stream.ts', 'clients/build.ts'],
     ],
   },
   { of: 'version.ts', may: [] },
   {
     of: 'settings.ts',
-    may: ['core/limits.ts', 'core/errors.ts', 'core/shares/shares.ts', 'backends/redis/target.ts'],
+    may: [
+      ...['core/auth/', 'core/errors.ts', 'core/json.ts', 'core/limits.ts', 'core/shares/shares.ts'],
+      'backends/redis/target.ts',
+    ],
   },
-  { of: 'policy.ts', may: ['core/auth/', 'core/errors.ts', 'core/json.ts'] },
   {
     of: 'config.ts',
-    may: ['settings.ts', 'policy.ts', 'core/', 'backends/redis/target.ts'],
+    may: ['settings.ts', 'core/', 'backends/redis/target.ts'],
   },
   {
     of: 'callboard.ts',

@@ -73,7 +73,7 @@ function parseText(text: string): number {
  * of graphql-js the value is a RawJson, which `writeJson` serializes; the writer (writer/compile.ts) writes the text
  * directly.
  */
-export const jsonScalar = {
+const jsonScalar = {
   extensions: { jsonText: true },
   serialize: (text: JsonText): RawJson => new RawJson(text),
   parseValue: (value: unknown): RawJson => (value instanceof RawJson ? value : rawOf(textOfValue(value))),

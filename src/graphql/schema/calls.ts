@@ -11,7 +11,7 @@ import type { CancelReceipt, Invocation } from '../../core/core.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
-import { noteCommand, spanNoter } from '../../web/request.ts';
+import { noteCommand, spanNoter } from '../../web/exchange.ts';
 import { fieldsOf, id, list, nullable, text, time, typed, builder, ranged, wireEnum, textOfJson } from './builder.ts';
 import { WaitStageEnum } from './calls-pending.ts';
 import { CommandType, subjectOfCommand } from './commands.ts';

@@ -228,7 +228,7 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
   })),
 });
 
-export const loadConnection = loadBy(clientKeyText, ({ core }, keys) => core.connections.many(keys));
+const loadConnection = loadBy(clientKeyText, ({ core }, keys) => core.connections.many(keys));
 
 /** Loads the connection of a client as a single row, which counts against the size of the answer. */
 export function loadSized(context: Context, client: ClientKey): MaybePromise<Connection | null> {
