@@ -9,7 +9,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'object-depth-unbounded',
     says: 'objects of JSON may nest to any depth',
-    file: 'protocol/json.ts',
+    file: 'protocol/json-scan.ts',
     find: 'read: ReadMember | null): number {\n  if (depth > JSON_DEPTH) return DEPTH;',
     replace: 'read: ReadMember | null): number {',
     judge: { test: 'test/core/json-scan.test.ts' },
@@ -17,7 +17,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'array-depth-unbounded',
     says: 'arrays of JSON may nest to any depth',
-    file: 'protocol/json.ts',
+    file: 'protocol/json-scan.ts',
     find: 'read: ReadItem | null): number {\n  if (depth > JSON_DEPTH) return DEPTH;',
     replace: 'read: ReadItem | null): number {',
     judge: { test: 'test/core/json-scan.test.ts' },
@@ -41,7 +41,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'escapes-unbounded',
     says: 'a string with very many escapes overflows the stack of a regular expression',
-    file: 'protocol/json.ts',
+    file: 'protocol/json-scan.ts',
     find: '{0,1000}',
     replace: '*',
     judge: { test: 'test/core/json-scan.test.ts' },
@@ -81,7 +81,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'json-checked-again',
     says: 'parts of a checked text are checked once more when they are read',
-    file: 'protocol/json.ts',
+    file: 'protocol/json-scan.ts',
     find: '  if (!isNested(first)) return endOfScalar(text, at);',
     replace: '  if (true) return endOfValue(text, at, 0);',
     judge: { test: 'test/core/json-scan.test.ts' },

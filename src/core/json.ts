@@ -1,24 +1,19 @@
 /** JSON text and JSON values: reading, writing and measuring them. */
+import { RawJson, countParts, nameOf, ownSlice, trustJson, type JsonText } from '../protocol/json.ts';
 import {
   BRACE,
   BRACE_END,
   BRACKET,
   BRACKET_END,
   QUOTE,
-  RawJson,
   STOPPED,
-  countParts,
   endOfArray,
   endOfChecked,
   endOfObject,
   endOfScalar,
   endOfString,
-  nameOf,
-  ownSlice,
   skipSpace,
-  trustJson,
-  type JsonText,
-} from '../protocol/json.ts';
+} from '../protocol/json-scan.ts';
 
 /**
  * The JSON tools of `src/protocol`, for core. `JsonText` is JSON text that the relay retains, forwards and answers

@@ -1,5 +1,5 @@
 /** All bounds and defaults of the relay. Times are in milliseconds and sizes in bytes, unless a name says otherwise. */
-import { JSON_DEPTH } from '../protocol/json.ts';
+import { JSON_DEPTH } from '../protocol/json-scan.ts';
 
 // --- pages and samples -----------------------------------------------------------------------------------------------
 /** The most rows of any page. */

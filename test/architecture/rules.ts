@@ -45,7 +45,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     // their parser of JSON and their streams.
     of: 'console/',
     may: [
-      ...['../generated/console.ts', 'protocol/json.ts', 'protocol/visible-text.ts'],
+      ...['../generated/console.ts', 'protocol/json-scan.ts', 'protocol/visible-text.ts'],
       ...['clients/live/stream.ts', 'clients/build.ts'],
     ],
   },

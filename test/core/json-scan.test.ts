@@ -16,7 +16,7 @@ import {
   readShaped,
 } from '../../src/core/json.ts';
 import { JSON_DEPTH } from '../../src/core/limits.ts';
-import { endOfChecked, endOfValue } from '../../src/protocol/json.ts';
+import { endOfChecked, endOfValue } from '../../src/protocol/json-scan.ts';
 
 /** The options of random runs: enough runs to reach every rule, and a fixed seed, which makes the result repeatable. */
 const RUNS = { numRuns: 20_000, seed: 9 };

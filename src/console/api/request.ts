@@ -4,7 +4,7 @@
  */
 import { effect, signal } from '@preact/signals';
 import type { CancelCallMutation, TypedDocumentString } from '../../../generated/console.ts';
-import { endOfObject, endOfValue } from '../../protocol/json.ts';
+import { endOfObject, endOfValue } from '../../protocol/json-scan.ts';
 import { RELAY_PATH } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
 
