@@ -39,7 +39,7 @@ export type { TerminalError } from './history/message.ts';
 export type { Summary } from './page.ts';
 export type * from './connections/connections.ts';
 export type * from './calls/call.ts';
-export type * from './commands/link-queues.ts';
+export type * from './commands/links.ts';
 export type * from './commands/link-session.ts';
 export type * from './commands/lookup.ts';
 export type * from './commands/operator.ts';

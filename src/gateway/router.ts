@@ -7,7 +7,7 @@ import {
   type Authenticator,
   type Principal,
 } from '../core/auth/principal.ts';
-import type { ClientLink } from '../core/commands/link-queues.ts';
+import type { ClientLink } from '../core/commands/links.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/stores.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';

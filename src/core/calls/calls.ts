@@ -26,7 +26,7 @@ import {
   outcomeEnd,
   recordAttributes,
   subjectAttributes,
-} from '../commands/spans.ts';
+} from '../commands/acts.ts';
 import type { AdmitRequest, AdmitResult, DispatchClaim } from '../commands/stores.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';

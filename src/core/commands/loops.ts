@@ -24,7 +24,7 @@ import type { Cancel } from '../ports.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command, Outcome, Reply } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { isBusy, type LinkQueue } from './link-queues.ts';
+import { isBusy, type LinkQueue } from './links.ts';
 import { ANY_WAIT, type MailboxRow, type NodeListener, type NodeReport, type PendingWait } from './stores.ts';
 
 // Lets a node ask other nodes questions through their mailboxes.
