@@ -19,8 +19,7 @@ import {
 import { LINK_STREAM } from '../../core/history/message.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { LINK_MESSAGES, RECONNECT_CLIENTS, RECONNECT_SLOTS } from '../../core/limits.ts';
-import type { PageRequest, Position, Scan } from '../../core/page.ts';
-import { DocumentReading } from '../../core/reading.ts';
+import { DocumentReading, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import {
   advertisementOf,
   asOf,
