@@ -117,25 +117,6 @@ acts['commands-loads'] = function(a)
   return found
 end
 
--- act: queue
--- Lists the live commands of a client. a: the client's hash. Returns one text with the id of each command, its place in
--- the queue and its stage, each followed by a NUL.
--- class: allow_oom
--- rows: all
-acts['commands-queue'] = function(a)
-  local name, fields, listed = key('client', a[1]), {}, {}
-  for _, field in ipairs(call('HKEYS', name)) do
-    if string.byte(field) == 115 then fields[#fields + 1] = field end
-  end
-  for from = 1, #fields, 1000 do
-    for i, state in ipairs(call('HMGET', name, unpack(fields, from, math.min(#fields, from + 999)))) do
-      local place, stage = string.match(state, '^%Z*%z%Z*%z(%Z*%z)%Z*%z(%Z*%z)')
-      listed[#listed + 1] = string.sub(fields[from + i - 1], 2) .. '\0' .. place .. stage
-    end
-  end
-  return table.concat(listed)
-end
-
 -- act: reduce
 -- Reduces the oldest records of ended commands to marks until their total is kept. Called after an end that exceeded
 -- it. a: 1 the guarantee of a user, 2 the total of this partition, 3 the idempotency window (ms), then fields of a
