@@ -16,12 +16,8 @@ lib.commands_forget_pattern = '^' .. string.rep('%Z*%z', 25) .. '(%d*)%z'
 
 -- Collects the commands by a key: `groups` has for each key a list of places in the arguments.
 lib.commands_group = function(groups, name, place)
-  local group = groups[name]
-  if not group then
-    group = {}
-    groups[name] = group
-  end
-  group[#group + 1] = place
+  groups[name] = groups[name] or {}
+  table.insert(groups[name], place)
 end
 
 -- Reads the live commands of one client into `found`, by place. Adds the others to `ended`, by user.
@@ -40,7 +36,7 @@ end
 
 -- Reads the ended commands of one user into `found`, by place.
 lib.commands_read_ended = function(a, uh, places, found)
-  for _, span in ipairs(lib.spans_of(uh).ended) do
+  for _, span in ipairs(lib.spans_of(uh, '')) do
     local left, names = {}, {}
     for _, place in ipairs(places) do
       if not found[place] then

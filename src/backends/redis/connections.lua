@@ -75,10 +75,9 @@ lib.connections_end_unclosed = function(ch)
   if at then lib.links_ended(row, why or 'heartbeat_lost', at) end
 end
 
--- Forgets the rows that are due to be forgotten: at most `limit`, 64 by default. Stops once more than 2000 of their
--- contexts and windows were removed. Returns true if more rows are left.
+-- Forgets at most `limit` of the rows that are due to be forgotten. Stops once more than 2000 of their contexts and
+-- windows were removed. Returns true if more rows are left.
 lib.connections_sweep = function(limit)
-  limit = limit or 64
   local due = call('ZRANGEBYSCORE', key('conngone'), '-inf', text(now), 'LIMIT', 0, limit + 1)
   local dropped = 0
   for i, member in ipairs(due) do
@@ -182,11 +181,13 @@ end
 -- needs: lib-history
 
 -- Adds a row. `conn`: the connection's row. Its field `links` says where and how long rows are kept: hash of the user,
--- hash of the stream, retention (ms), and how many rows. If a node of an earlier version bound the client, the field is
--- absent and no row is added.
+-- hash of the stream, retention (ms), and how many rows. `details`: those of cause, closeCode, openMs and
+-- previousInstanceId that are known.
 lib.links_keep = function(conn, kind, details)
-  local uh, sth, retentionMs, most = string.match(conn.links or '', '^(%S+) (%S+) (%d+) (%d+)$')
-  if not uh then return end
+  local uh, sth, retentionMs, most = string.match(conn.links, '^(%S+) (%S+) (%d+) (%d+)$')
+  for _, name in ipairs({ 'cause', 'closeCode', 'openMs', 'previousInstanceId' }) do
+    details[name] = details[name] or cjson.null
+  end
   details.clientType, details.nodeId, details.epoch = conn.clientType, conn.nodeId, tonumber(conn.epoch)
   lib.history_retain({
     id = kind .. ':' .. conn.epoch, kind = kind, userId = conn.userId, suffix = lib.history_links, uh = uh, sth = sth,
@@ -195,23 +196,11 @@ lib.links_keep = function(conn, kind, details)
   })
 end
 
--- Adds the row of a link that opened. `cause`: why the client's previous link ended. Both `cause` and
--- `previousInstanceId` are nil if no previous link is known.
-lib.links_opened = function(conn, cause, previousInstanceId)
-  local details = {
-    cause = cause or cjson.null, closeCode = cjson.null, openMs = cjson.null,
-    previousInstanceId = previousInstanceId or cjson.null,
-  }
-  lib.links_keep(conn, 'link_opened', details)
-end
-
 -- Adds the row of a link that ended. `code`: that of the client's close frame; nil if it sent none.
 lib.links_ended = function(conn, cause, endedAt, code)
   local openMs = math.max(0, endedAt - tonumber(conn.connectedAt))
   local kind = cause == 'replaced' and 'link_replaced' or 'link_closed'
-  lib.links_keep(conn, kind, {
-    cause = cause, closeCode = tonumber(code) or cjson.null, openMs = openMs, previousInstanceId = cjson.null,
-  })
+  lib.links_keep(conn, kind, { cause = cause, closeCode = tonumber(code), openMs = openMs })
 end
 
 -- act: advertise
@@ -272,16 +261,15 @@ acts['connections-connect'] = function(a)
   call('HSET', KEYS[1], 'epoch', row.epoch)
   call('UNLINK', key('conn', ch))
   call('HSET', key('conn', ch), unpack(flat(row)))
-  lib.links_opened(row, cause, previous and previous.instanceId)
+  -- Why the previous link ended, and its instance, are nil if no previous link is known.
+  lib.links_keep(row, 'link_opened', { cause = cause, previousInstanceId = previous and previous.instanceId })
   lib.connections_renewed(ch)
   call('ZADD', key('conns'), 0, a[2] .. '\0' .. a[3])
   call('ZADD', key('connusers'), 0, a[2])
   lib.connections_due(a[2], a[3], ch, now + lib.connections_dead + lib.connections_forget)
-  local replaced = { row.replacedInstanceId or false, row.replacedAt or false }
-  local link, fields = lib.connections_queue(ch)
   return {
-    row.epoch, text(now), replaced[1], replaced[2], previous and flat(previous) or false, row.predecessors or false,
-    link, fields,
+    row.epoch, text(now), row.replacedInstanceId or false, row.replacedAt or false, previous and flat(previous) or false,
+    row.predecessors or false, lib.connections_queue(ch),
   }
 end
 

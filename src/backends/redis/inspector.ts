@@ -24,6 +24,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET, type ObservedSource, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import {
   decodeLive,
+  namesAfter,
   READ_BATCH,
   readMatching,
   readNamed,
@@ -226,21 +227,6 @@ function listMatching(parts: InspectorListParts, filter: DeliveryFilter, page: C
     },
     page,
   );
-}
-
-/** Reads the next names of commands of one client, of one user or of all, merged over the partitions. */
-async function namesAfter(
-  store: Store,
-  { userId, clientId }: DeliveryFilter,
-  page: Pick<PageRequest, 'first' | 'after'>,
-): Promise<readonly string[]> {
-  const all = partitionsOf(store, userId);
-  const whose = userId === null ? [null, null, null] : [userId, store.hash(userId), clientId];
-  const args = [...whose, ...(page.after ?? [null, null, null]), page.first];
-  const found = await Promise.all(
-    all.map(async (partition) => listOf(await store.act(partition, 'inspector-names', args))),
-  );
-  return inByteOrder(found.flat().map(String), (name) => name).slice(0, page.first);
 }
 
 function keyOfName(name: string): { userId: string; clientId: string; commandId: string } {
