@@ -8,8 +8,7 @@ import { createDirectorySpill, createMemorySpill } from './backends/spill.ts';
 import type { AuditConfig, AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
 import type { AuditSign } from './core/audit/audit-rows.ts';
 import type { AuditBounds } from './core/audit/audit.ts';
-import { compilePolicy, defaultPolicy, type Policy } from './core/auth/policy.ts';
-import type { Authenticator } from './core/auth/principal.ts';
+import { compilePolicy, defaultPolicy, type Authenticator, type Policy } from './core/auth/principal.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
 import { CallboardError, fail } from './core/errors.ts';
@@ -26,10 +25,9 @@ import {
   type Shares,
 } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
-import { attachHandler, type Attachment, type HostServer } from './http/attach.ts';
+import { attachHandler, createHttpServer, type Attachment, type HostServer, type HttpServer } from './http/server.ts';
 import { createCredentials, type ReplacedCredentials, withGrants } from './http/auth.ts';
-import { createHttpServer, type HttpServer } from './http/server.ts';
-import type { SignIn } from './http/sign-in.ts';
+import type { SignIn } from './http/tokens.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
 import {
   createCrypto,

@@ -3,11 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { parseArgs } from 'node:util';
 import { readTarget, secretsOf } from './backends/redis/target.ts';
-import type { PolicyFile } from './core/auth/policy.ts';
-import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/principal.ts';
+import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken, type PolicyFile } from './core/auth/principal.ts';
 import { refuseInputs, type InputError } from './core/errors.ts';
 import { shareBounds, type ShareBounds } from './core/shares/shares.ts';
-import { parsePolicyFile } from './policy.ts';
 import {
   DIRECT_ONLY,
   FILE_SETTINGS,
@@ -20,6 +18,7 @@ import {
   SWITCHES,
   boundsGiven,
   isSettingName,
+  parsePolicyFile,
   readSettingFile,
   settingOfFile,
   shareDefaults,

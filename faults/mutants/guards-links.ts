@@ -33,7 +33,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'lost-said-to-be-closed',
     says: 'a link whose socket ended without a close frame is shown as closed by its client',
-    file: 'gateway/close.ts',
+    file: 'gateway/socket.ts',
     find: "if (error === null) return 'lost';",
     replace: "if (error === null) return 'client_closed';",
     judge: { test: 'test/gateway/closing.test.ts' },
@@ -105,7 +105,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'leaving-unbounded',
     says: 'a client may keep any number of leaving links',
-    file: 'core/commands/link-queues.ts',
+    file: 'core/commands/links.ts',
     find: 'leaving.length > LEAVING_LINKS ?',
     replace: 'leaving.length > LEAVING_LINKS * 1e6 ?',
     judge: { test: 'test/core/leaving.test.ts' },

@@ -103,7 +103,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'actions-of-token-ignored',
     says: 'a token that is limited to some actions may invoke any',
-    file: 'core/auth/policy.ts',
+    file: 'core/auth/principal.ts',
     find: 'return caller.actions.some(',
     replace: 'return !caller.actions || [...caller.actions, "*"].some(',
     judge: ACCESS,

@@ -81,7 +81,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'advertised-uncounted',
     says: 'advertisements and contexts are not counted',
-    file: 'core/commands/advertised.ts',
+    file: 'core/commands/links.ts',
     find: "if (bytes > 0) holdings.take('advertised_bytes', bytes);",
     replace: 'if (bytes > 0) return;',
     judge: { test: 'test/core/shares-advertised.test.ts' },
@@ -193,7 +193,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'requests-uncounted',
     says: 'a user may have any number of requests in progress',
-    file: 'web/request.ts',
+    file: 'web/exchange.ts',
     find: "holdings.claim('requests', 1);",
     replace: "holdings.take('requests', 1);",
     judge: { test: 'test/http/sockets.test.ts' },
@@ -201,7 +201,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'waits-counted-as-requests',
     says: 'calls that wait use up the share of requests',
-    file: 'web/request.ts',
+    file: 'web/exchange.ts',
     find: 'requestDone(res);',
     replace: '',
     judge: { test: 'test/http/sockets.test.ts' },

@@ -134,7 +134,7 @@ export const DURABLE_GUARDS: readonly GuardMutant[] = [
   {
     name: 'no-gate-attached',
     says: 'bytes leave the server of another program before what they depend on is recorded',
-    file: 'http/attach.ts',
+    file: 'http/server.ts',
     find: 'holdBack?.(request.socket);',
     replace: '',
     judge: { test: 'test/http/durable.test.ts' },

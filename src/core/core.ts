@@ -3,21 +3,19 @@
  * and closes the node.
  */
 import type { Durability } from './backend.ts';
-import { createActions } from './actions/actions.ts';
 import type { AuditSign } from './audit/audit-rows.ts';
 import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
-import type { RevealMode } from './auth/policy.ts';
+import type { RevealMode } from './auth/principal.ts';
 import { createRpc } from './calls/calls.ts';
 import { Correlator, reattachWaits, releaseWaits } from './calls/wait.ts';
 import { createActs, createStoreRetryQueue, type DeliveryActs, type StoreRetryQueue } from './commands/acts.ts';
 import { Dispatcher } from './commands/dispatcher.ts';
 import { CommandEvents } from './commands/events.ts';
 import { createLinks } from './commands/link-session.ts';
-import { drainLinks, endWaits, handleNodeLoss, startLoops } from './commands/loops.ts';
-import { NodeQuestions } from './commands/nodes.ts';
+import { drainLinks, endWaits, handleNodeLoss, startLoops, NodeQuestions } from './commands/loops.ts';
 import { createLookup } from './commands/lookup.ts';
 import { createDeliveries } from './commands/operator.ts';
-import { createConnections } from './connections/connections.ts';
+import { createActions, createConnections } from './connections/connections.ts';
 import { createContexts } from './contexts/contexts.ts';
 import { createDedup } from './dedup/dedup.ts';
 import { serverInfo, type Deps, type ServerInfo } from './deps.ts';
@@ -39,9 +37,9 @@ export type { ConnectionEvent } from './backend.ts';
 export type { ExecutionEvidence, Outcome, Stage } from './commands/command.ts';
 export type { TerminalError } from './history/message.ts';
 export type { Summary } from './page.ts';
-export type * from './actions/actions.ts';
+export type * from './connections/connections.ts';
 export type * from './calls/call.ts';
-export type * from './commands/link-queues.ts';
+export type * from './commands/links.ts';
 export type * from './commands/link-session.ts';
 export type * from './commands/lookup.ts';
 export type * from './commands/operator.ts';

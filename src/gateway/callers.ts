@@ -12,9 +12,8 @@ import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
 import { traceFlagsIn, traceStateIn } from '../core/trace-context.ts';
 import type { UpFrame } from '../protocol/frames.ts';
-import { aboutFrame } from './close.ts';
 import { payloadOf } from './payloads.ts';
-import type { FrameWriter } from './socket.ts';
+import { aboutFrame, type FrameWriter } from './socket.ts';
 
 export type CallerFrame = Extract<UpFrame, { type: 'invoke' | 'await' | 'cancel' }>;
 type Invoke = Extract<CallerFrame, { type: 'invoke' }>;

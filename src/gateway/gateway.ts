@@ -13,7 +13,7 @@ import type { Clock, Log } from '../core/ports.ts';
 import { ByteRates } from '../core/shares/turns.ts';
 import { statusOf, type CloseReason } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frames.ts';
-import { foreignOrigin, originAllowed, type OriginRule } from '../web/request.ts';
+import { foreignOrigin, originAllowed, type OriginRule } from '../web/exchange.ts';
 import { BEAT_MS, Link, type GatewayParts } from './link.ts';
 import { ActionLists } from './payloads.ts';
 import type { LinkPeer } from './router.ts';

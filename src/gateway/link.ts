@@ -15,14 +15,16 @@ import type { CloseReason } from '../protocol/codes.ts';
 import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
 import {
   CAUSE_OF_REASON,
+  FrameWriter,
   aboutFrame,
   causeOfSocket,
   reasonOfRefusal,
   refusalOf,
+  type LinkSocket,
   type OffendingFrame,
-} from './close.ts';
+  type SocketHandler,
+} from './socket.ts';
 import { FrameRouter, openLink, type Handshake, type HelloFrame, type LinkPeer, type RouterParts } from './router.ts';
-import { FrameWriter, type LinkSocket, type SocketHandler } from './socket.ts';
 
 /** After these disconnect causes, the ends of commands that the client still sends are recorded. */
 const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<DisconnectCause>([

@@ -20,7 +20,7 @@ import {
   type Members,
 } from '../core/json.ts';
 import { ACTION_BYTES, CLIENT_ACTIONS, CLIENT_CONTEXTS, ENVELOPE_PARTS, METADATA_BYTES } from '../core/limits.ts';
-import type { SiteDefinition } from '../core/sites/site-policy.ts';
+import type { SiteDefinition } from '../core/sites/site.ts';
 import type { Table } from '../protocol/fields.ts';
 import { CONTEXT, WINDOW, parseRow } from '../protocol/frames.ts';
 

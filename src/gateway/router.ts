@@ -7,7 +7,7 @@ import {
   type Authenticator,
   type Principal,
 } from '../core/auth/principal.ts';
-import type { ClientLink } from '../core/commands/link-queues.ts';
+import type { ClientLink } from '../core/commands/links.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/stores.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
@@ -23,9 +23,8 @@ import type { ByteRates } from '../core/shares/turns.ts';
 import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
 import { FRAMES_PER_MESSAGE, type DownHeader, type Recorded, type UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
-import { aboutFrame, clip, refusalOf, type OffendingFrame } from './close.ts';
+import { aboutFrame, clip, refusalOf, type FrameWriter, type OffendingFrame, type WriterParts } from './socket.ts';
 import { BadPayload, payloadOf, readAdvertisement, readDefinition, readReport, type ActionLists } from './payloads.ts';
-import type { FrameWriter, WriterParts } from './socket.ts';
 
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;

@@ -35,7 +35,7 @@ import {
 import { invalid } from '../core/errors.ts';
 import { isRecord, readShaped, type JsonText, type ObjectShape, type Shape } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
-import { isJsonScalar } from './schema/builder-json.ts';
+import { isJsonScalar } from './schema/builder.ts';
 
 /** Variables as a requester sends them. */
 export type Variables = Readonly<Record<string, unknown>>;

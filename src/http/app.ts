@@ -31,8 +31,7 @@ import { createRestHandler, type RestHandler } from '../rest/serve.ts';
 import { createSseStreams, type SseStreams } from '../web/sse.ts';
 import { type BearerAuthenticator, createAuthenticateRequest, createTokenGuard } from './auth.ts';
 import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
-import { BUILTIN_DESCRIPTIONS, requireReady } from './routes.ts';
-import { createSiteEvents } from './site-events.ts';
+import { BUILTIN_DESCRIPTIONS, createSiteEvents, requireReady } from './routes.ts';
 import { Sockets, UnreadBytes } from './sockets.ts';
 import { MetricsToken } from './tokens.ts';
 
@@ -238,7 +237,7 @@ function meterShares(meter: Meter, { shares, sharesInUse }: Core): void {
   });
 }
 
-/** Describes the stream in site-events.ts, by hand because no REST document does. */
+/** Describes the event stream of a session, by hand because no REST document does. */
 export const SITE_EVENTS_DESCRIPTION: Described = {
   method: 'GET',
   path: '/site-sessions/{session_id}/events',

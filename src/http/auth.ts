@@ -23,12 +23,12 @@ import { BoundedMap } from '../core/collections.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
 import { type MaybePromise, orElse, thenDo } from '../core/maybe-promise.ts';
 import type { Clock, Log } from '../core/ports.ts';
-import { createTicketDesk } from './sign-in.ts';
 import {
   DEFAULT_CLAIMS,
   MetricsToken,
   TOLERANCE_SECONDS,
   createKeySet,
+  createTicketDesk,
   digest,
   principalOf,
   type ClaimRules,

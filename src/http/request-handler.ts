@@ -20,8 +20,7 @@ import { GRAPHQL_PATH, STREAM_PATH, createBodyReader } from '../graphql/http/req
 import type { McpHandler } from '../mcp/handler.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { RestHandler } from '../rest/serve.ts';
-import { createReply, type HttpReply } from '../web/reply.ts';
-import { requestBegan, requestDone, type OriginRule } from '../web/request.ts';
+import { createReply, requestBegan, requestDone, type HttpReply, type OriginRule } from '../web/exchange.ts';
 import {
   crossOrigin,
   fixedRouteOf,
@@ -44,10 +43,10 @@ import {
   challenge,
   createBuiltinRoutes,
   createConsoleRoute,
+  isSiteEvents,
   metadataUrl,
   type BuiltinRoutesOptions,
 } from './routes.ts';
-import { isSiteEvents } from './site-events.ts';
 import { isAnswering, type Sockets, type UnreadBytes } from './sockets.ts';
 import { AnonymousGate } from './auth.ts';
 

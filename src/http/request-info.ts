@@ -15,7 +15,7 @@ import type { Metrics } from '../core/metrics.ts';
 import type { Log } from '../core/ports.ts';
 import { traceContextOf, traceLogFields } from '../core/trace-context.ts';
 import { addressOf } from '../gateway/gateway.ts';
-import { emptyNotes, foreignOrigin, originAllowed, type OriginRule, type RequestNotes } from '../web/request.ts';
+import { emptyNotes, foreignOrigin, originAllowed, type OriginRule, type RequestNotes } from '../web/exchange.ts';
 
 /** `basePath`: what all paths of the relay begin with, without a trailing slash; empty for the root. */
 type RequestInfoOptions = { readonly id: string; readonly basePath: string; readonly trustProxy: boolean };

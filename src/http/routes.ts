@@ -1,19 +1,33 @@
 /**
- * The routes outside GraphQL and REST, except site events: health, metrics, OpenAPI, sign-in, pages, console and client
- * files. Also the OpenAPI descriptions of some of them.
+ * The routes outside GraphQL and REST: health, metrics, OpenAPI, sign-in, pages, console and client files, and the event
+ * stream of a site session as plain server-sent events. Also the OpenAPI descriptions of some of them.
  */
 import { requireAdmin, type AdminPrincipal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
-import { CallboardError } from '../core/errors.ts';
+import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
+import { inOneLine } from '../core/json.ts';
+import type { LiveEvent } from '../core/live.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
+import type { Log } from '../core/ports.ts';
+import type { RedeemedTicket, SiteEvent } from '../core/sites/site.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { MetricsFormat } from '../platform/prometheus.ts';
 import { named, type JsonSchema } from '../rest/forms.ts';
+import { decode } from '../rest/inputs.ts';
 import type { Described, OpenApiDocument } from '../rest/openapi.ts';
 import { problemCodes } from '../rest/problem.ts';
-import { ownOrigin, type OriginRule } from '../web/request.ts';
-import { PackedText, sendPacked, sendText, weightsOf, type PackedFile } from '../web/reply.ts';
-import { type BearerAuthenticator, bearerOf, type AuthenticateRequest } from './auth.ts';
+import {
+  PackedText,
+  ownOrigin,
+  sendPacked,
+  sendText,
+  weightsOf,
+  type OriginRule,
+  type PackedFile,
+} from '../web/exchange.ts';
+import { createGroups, type EventEncoder, type Groups } from '../web/sse-group.ts';
+import { Chunk, eventFrame, type SseStream, type SseStreams } from '../web/sse.ts';
+import { bearerOf, type AuthenticateRequest, type BearerAuthenticator, type TokenGuard } from './auth.ts';
 import {
   CLIENT_FILES,
   createClientFiles,
@@ -24,9 +38,8 @@ import {
   type ConsoleOptions,
 } from './file-reply.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
-import { createSignInRoute, isLocal, type SignInWays } from './sign-in.ts';
 import type { Sockets } from './sockets.ts';
-import type { MetricsToken } from './tokens.ts';
+import { createSignInRoute, isLocal, type MetricsToken, type SignInWays } from './tokens.ts';
 
 export type BuiltinRoutesOptions = MetricsRouteOptions &
   SignInWays & {
@@ -386,4 +399,155 @@ export function formatFor(accept: string | undefined): MetricsFormat {
   const weights = weightsOf(accept ?? '');
   const wanted = weights.get(OPENMETRICS) ?? 0;
   return wanted > 0 && TEXT.every((type) => (weights.get(type) ?? 0) <= wanted) ? 'openmetrics' : 'text';
+}
+
+// The route of a site session's event stream, as plain server-sent events. It must not depend on GraphQL.
+
+export type SiteEventsOptions = {
+  readonly core: Pick<Core, 'sites'>;
+  readonly log: Log;
+  readonly streams: SseStreams;
+  readonly authenticate: AuthenticateRequest;
+  readonly guard: TokenGuard;
+  readonly sockets: Pick<Sockets, 'authenticated'>;
+  /** Whether viewers who receive the same events share a group; default true. The bytes are the same either way. */
+  readonly fastPath?: boolean;
+};
+
+/** The envelope of an event, which is empty: an encoded event is already a complete frame. */
+const BARE = { head: '', tail: '' };
+const DRAINING = new Chunk(closedFrame('draining'));
+const REPLACED = new Chunk(closedFrame('unauthenticated'));
+const PATH = /^\/site-sessions\/([^/]+)\/events$/;
+
+/** Whether a path is `/site-sessions/{session_id}/events`. */
+export function isSiteEvents(path: string): boolean {
+  return path.endsWith('/events') && PATH.test(path);
+}
+
+/** Answers `GET /site-sessions/{session_id}/events` with a plain event stream. Authenticates by token or by ticket. */
+export function createSiteEvents(options: SiteEventsOptions): BuiltinRoute {
+  const groups = createGroups<SiteEvent>({ sharing: options.fastPath ?? true });
+  return {
+    authentication: 'by-route',
+    methods: ['GET'],
+    label: 'events',
+    async handle(info, access) {
+      const sessionId = sessionOf(info.path ?? '');
+      const query = new URLSearchParams(info.query);
+      const holder = await holderOf(options, info, { sessionId, ticket: query.get('ticket') });
+      access.requester = holder.principal;
+      await answer(options, info, { holder, sessionId, names: namesOf(query) }, groups);
+    },
+  };
+}
+
+type EventsRequest = { readonly holder: Holder; readonly sessionId: string; readonly names: readonly string[] | null };
+/** Who opens a stream. `occupy` is present only for a ticket: a ticket may have one open stream at a time. */
+type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, 'occupy'>>;
+
+/** Returns the session id in the path. Throws `not_found` for malformed percent-encoding. */
+function sessionOf(path: string): string {
+  return decode(PATH.exec(path)?.[1] ?? '') ?? notFound();
+}
+
+/** Authenticates by the token. Without a token, redeems the ticket; an invalid ticket counts like an invalid token. */
+async function holderOf(
+  { core, authenticate, guard, sockets }: SiteEventsOptions,
+  info: RequestInfo,
+  { sessionId, ticket }: { readonly sessionId: string; readonly ticket: string | null },
+): Promise<Holder> {
+  const principal = await authenticate(info);
+  if (principal) return { principal };
+  if (ticket === null) fail('unauthenticated', 'A bearer token or a ticket is needed.');
+  const redeemed = await guard.check(info.address, () => core.sites.redeem(sessionId, ticket));
+  sockets.authenticated(info.request.socket, redeemed.principal);
+  return redeemed;
+}
+
+/** Reads `names=a,b`. Unknown parameters are refused, because a misspelt filter must not deliver more events. */
+function namesOf(query: URLSearchParams): readonly string[] | null {
+  for (const name of query.keys()) {
+    if (name !== 'names' && name !== 'ticket') invalid(name, 'unknown parameter');
+    if (query.getAll(name).length > 1) invalid(name, 'given twice');
+  }
+  const names = query.get('names');
+  return names === null ? null : names.split(',');
+}
+
+async function answer(
+  options: SiteEventsOptions,
+  info: RequestInfo,
+  { holder, sessionId, names }: EventsRequest,
+  groups: Groups<SiteEvent>,
+): Promise<void> {
+  const { streams, core } = options;
+  const place = new Place();
+  try {
+    // `occupy` comes first: it closes the former stream of the ticket, whose reservation a reconnecting EventSource
+    // needs.
+    place.leave = holder.occupy?.(() => place.replaced());
+    place.release = streams.reserve(holder.principal);
+    const shared = (await core.sites.listen(holder.principal, sessionId, names)) ?? notFound();
+    const stream = streams.open(info.response, { onClose: () => place.free(), expiresAt: null, lastChunk: DRAINING });
+    stream.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
+    groups.join({ shared, encoder: () => encoderOf(options.log) }, { stream, id: null, onEnd: nothing });
+    place.opened(stream);
+  } catch (error) {
+    place.free();
+    if (!(error instanceof CallboardError) || error.code !== 'session_inactive') throw error;
+    // An EventSource does not reconnect after a 204.
+    info.response.writeHead(204).end();
+  }
+}
+
+/** What an open stream occupies: one stream reservation of its holder, and the ticket if a ticket opened it. */
+class Place {
+  release: (() => void) | undefined;
+  leave: (() => void) | undefined;
+  #stream: SseStream | null = null;
+  #replaced = false;
+
+  opened(stream: SseStream): void {
+    this.#stream = stream;
+    if (this.#replaced) this.replaced();
+  }
+
+  /** Ends this stream, because another one was opened with the same ticket. */
+  replaced(): void {
+    this.#replaced = true;
+    this.#stream?.write(REPLACED);
+    this.#stream?.end();
+  }
+
+  free(): void {
+    this.release?.();
+    this.leave?.();
+  }
+}
+
+/** Does nothing. Shared by all streams, so that none allocates a function of its own. */
+function nothing(): void {}
+
+function encoderOf(log: Log): EventEncoder<SiteEvent> {
+  return {
+    encode: siteFrame,
+    envelope: () => BARE,
+    last(_, error) {
+      const known = error instanceof CallboardError;
+      if (!known) log.error({ err: error }, 'a site’s event stream failed');
+      return closedFrame(known ? error.code : 'internal');
+    },
+  };
+}
+
+function siteFrame({ event, missed }: LiveEvent<SiteEvent>): string {
+  const { name, data, messageId, publishedAt } = event;
+  const rest = { message_id: messageId, published_at: new Date(publishedAt).toISOString(), missed };
+  const json = `{"name":${JSON.stringify(name)},"data":${data ?? 'null'},${JSON.stringify(rest).slice(1)}`;
+  return eventFrame({ event: name, id: messageId, data: inOneLine(json) });
+}
+
+function closedFrame(code: string): string {
+  return eventFrame({ event: 'callboard.closed', data: JSON.stringify({ code }) });
 }

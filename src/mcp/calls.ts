@@ -20,7 +20,7 @@ import {
 import type { Cancel, Log } from '../core/ports.ts';
 import type { CallerLabel, UserPrincipal } from '../core/auth/principal.ts';
 import type { TraceContext } from '../core/trace-context.ts';
-import { noteCommand, spanNoter, type RequestNotes } from '../web/request.ts';
+import { noteCommand, spanNoter, type RequestNotes } from '../web/exchange.ts';
 import { answerOf, failedResult, refusal, refusedCall, refusedRepeat, type ToolResult } from './results.ts';
 import { clientText, passing, type ArgumentNames, type Offer } from './tools.ts';
 

@@ -13,8 +13,7 @@ import type { CommandKey } from '../core/ids.ts';
 import { RawJson, isRecord, readShaped, type JsonText, type ObjectShape } from '../core/json.ts';
 import { AGENT_ARRIVED_MS } from '../core/limits.ts';
 import type { Cancel, Log } from '../core/ports.ts';
-import type { HttpReply } from '../web/reply.ts';
-import { requestDone, type RequestNotes } from '../web/request.ts';
+import { requestDone, type HttpReply, type RequestNotes } from '../web/exchange.ts';
 import type * as Agents from './server.ts';
 
 /** One POST, whose size, media type and JSON syntax have been checked. */

@@ -11,7 +11,7 @@ import { isId, type CommandKey } from '../core/ids.ts';
 import { isRecord, parsedJson, trustJson, type JsonText } from '../core/json.ts';
 import type { Log } from '../core/ports.ts';
 import { traceContextOf } from '../core/trace-context.ts';
-import type { RequestNotes } from '../web/request.ts';
+import type { RequestNotes } from '../web/exchange.ts';
 import { BUILTIN_NAMES, BUILTIN_TOOLS, actionCall, runBuiltin } from './builtin-tools.ts';
 import {
   createCalls,

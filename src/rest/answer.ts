@@ -29,7 +29,7 @@ import {
 } from 'graphql';
 import type { InputError } from '../core/errors.ts';
 import { isRecord } from '../core/json.ts';
-import type { Chosen, TextInfo } from '../graphql/writer/values.ts';
+import type { Chosen, TextInfo } from '../graphql/writer/texts.ts';
 import { isCode, statusOf, type Code } from '../protocol/codes.ts';
 import { enumSchema, named, orNull, snakeCase, type JsonSchema } from './forms.ts';
 import type { Input, OperationSource, ReportFault } from './inputs.ts';

@@ -11,14 +11,12 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   { of: 'platform/', may: ['core/', 'protocol/trace.ts'] },
   { of: 'backends/', may: ['core/'] },
   { of: 'web/', may: ['core/'] },
-  { of: 'graphql/schema/', may: ['core/', 'web/request.ts', 'graphql/writer/cache-hints.ts'] },
-  { of: 'graphql/variables.ts', may: ['core/', 'graphql/schema/builder-json.ts'] },
+  { of: 'graphql/schema/', may: ['core/', 'web/exchange.ts'] },
+  { of: 'graphql/variables.ts', may: ['core/', 'graphql/schema/builder.ts'] },
   { of: 'graphql/selection.ts', may: [] },
   {
     of: 'graphql/writer/',
-    may: [
-      ...['core/', 'web/reply.ts', 'graphql/selection.ts', 'graphql/variables.ts', 'graphql/schema/builder-json.ts'],
-    ],
+    may: [...['core/', 'web/exchange.ts', 'graphql/selection.ts', 'graphql/variables.ts', 'graphql/schema/builder.ts']],
   },
   {
     of: 'graphql/execute/',
@@ -32,8 +30,8 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     of: 'rest/',
     may: [
       ...['graphql/', 'web/', 'protocol/codes.ts', 'core/auth/', 'core/errors.ts', 'core/ids.ts', 'core/json.ts'],
-      ...['core/limits.ts', 'core/maybe-promise.ts', 'core/reading.ts', 'core/trace-context.ts'],
-      ...['core/shares/shares.ts', 'core/sites/site-policy.ts'],
+      ...['core/limits.ts', 'core/maybe-promise.ts', 'core/page.ts', 'core/trace-context.ts'],
+      ...['core/shares/shares.ts', 'core/sites/site.ts'],
     ],
   },
   { of: 'gateway/', may: ['protocol/', 'core/', 'web/'] },
@@ -49,12 +47,14 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   { of: 'version.ts', may: [] },
   {
     of: 'settings.ts',
-    may: ['core/limits.ts', 'core/errors.ts', 'core/shares/shares.ts', 'backends/redis/target.ts'],
+    may: [
+      ...['core/auth/', 'core/errors.ts', 'core/json.ts', 'core/limits.ts', 'core/shares/shares.ts'],
+      'backends/redis/target.ts',
+    ],
   },
-  { of: 'policy.ts', may: ['core/auth/', 'core/errors.ts', 'core/json.ts'] },
   {
     of: 'config.ts',
-    may: ['settings.ts', 'policy.ts', 'core/', 'backends/redis/target.ts'],
+    may: ['settings.ts', 'core/', 'backends/redis/target.ts'],
   },
   {
     of: 'callboard.ts',
@@ -65,7 +65,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     of: 'index.ts',
     may: [
       ...['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'version.ts', 'platform/tracing.ts'],
-      ...['http/tokens.ts', 'http/sign-in.ts', 'http/attach.ts'],
+      ...['http/tokens.ts', 'http/server.ts'],
     ],
   },
   // Only this file may load the demo, and only when the command `callboard demo` runs.
@@ -84,7 +84,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
       ...['callboard.ts', 'config.ts', 'settings.ts', 'version.ts', '../generated/cli'],
       ...['backends/memory/audit.ts', 'backends/journal/files.ts', 'backends/journal/records.ts'],
       'graphql/schema/schema.ts',
-      ...['http/tokens.ts', 'http/sign-in.ts'],
+      'http/tokens.ts',
       ...['clients/link/', 'clients/live/stream.ts', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/json.ts'],
       ...['protocol/visible-text.ts', 'platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
       ...['core/audit/audit-rows.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts', 'core/ports.ts'],
@@ -95,7 +95,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
 
 /** What the demo may import: what a program that uses the published packages finds in them, and the clock and log. */
 export const DEMO_MAY = [
-  ...['../src/callboard.ts', '../src/config.ts', '../src/clients/', '../src/http/tokens.ts', '../src/http/sign-in.ts'],
+  ...['../src/callboard.ts', '../src/config.ts', '../src/clients/', '../src/http/tokens.ts'],
   ...['../src/platform/', '../src/core/ports.ts'],
 ];
 
@@ -113,7 +113,6 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   metrics: ['commands'],
   reveal: ['audit', 'commands', 'history'],
   calls: ['audit', 'commands', 'connections', 'history', 'shares'],
-  actions: ['connections'],
   sites: ['calls', 'connections', 'history'],
   ingest: ['connections', 'history', 'sites'],
 };
@@ -136,7 +135,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   },
   {
     ring: 'graphql/schema/',
-    besides: ['builder', 'context', 'delivery', 'node', 'page', 'refusal', 'schema', 'server'],
+    besides: ['builder', 'context', 'delivery', 'page', 'refusal', 'schema', 'server'],
   },
   { ring: 'rest/operations/', besides: ['delivery', 'invoke'] },
 ];

@@ -10,7 +10,6 @@ const ROOM_IN_PARTS = 'One of the parts of a room that Redis still has in severa
 
 /** The short files that stay on their own, each with its reason. */
 export const SPLINTERS: Readonly<Record<string, string>> = {
-  'policy.ts': 'The format of the policy file, which docs/settings.md describes.',
   'require-node.ts': 'Must run before any other import of index.ts.',
   'backends/redis/audit.ts': 'Implements a port of core.',
 };

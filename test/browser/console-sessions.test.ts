@@ -4,7 +4,7 @@
  */
 import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { signTicket } from '../../src/http/sign-in.ts';
+import { signTicket } from '../../src/http/tokens.ts';
 import { isRecord } from '../../src/core/json.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';

@@ -2,8 +2,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
-import { createSignIn } from '../../src/http/sign-in.ts';
-import { signToken } from '../../src/http/tokens.ts';
+import { createSignIn, signToken } from '../../src/http/tokens.ts';
 import { ADMIN, SECRET, startHttpRelay, type HttpRelay } from '../http/kit/http-relay.ts';
 import { launchChromium } from './kit/chromium.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import type { EventLoop } from '../../src/core/ports.ts';
 import { DOCUMENT_TURN_COST, QUERY_MS } from '../../src/core/limits.ts';
-import { DocumentReading } from '../../src/core/reading.ts';
+import { DocumentReading } from '../../src/core/page.ts';
 import { shareBounds, createShares } from '../../src/core/shares/shares.ts';
 import { createDocumentTurns } from '../../src/core/shares/turns.ts';
 import { readDocument } from '../../src/graphql/execute/executor.ts';

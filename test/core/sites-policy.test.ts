@@ -2,15 +2,17 @@
 import { describe, expect, it } from 'vitest';
 import { toJson, trustJson } from '../../src/core/json.ts';
 import {
-  isEventName,
   effectiveEvents,
+  isEventName,
+  ownerGrant,
   sessionPolicy,
-  type SessionOperation,
+  type Grant,
   type HostedSite,
+  type SessionOperation,
   type SessionPolicyInput,
-} from '../../src/core/sites/site-policy.ts';
+  type SiteSession,
+} from '../../src/core/sites/site.ts';
 import { projectSiteEvent, type ProjectionFacts } from '../../src/core/sites/sites.ts';
-import { ownerGrant, type Grant, type SiteSession } from '../../src/core/sites/site.ts';
 
 const NOW = 1_000_000;
 

@@ -9,7 +9,7 @@ import {
 } from '../../src/core/connections/connection.ts';
 import { writeJson } from '../../src/core/json.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
-import { createJsonCaches } from '../../src/graphql/writer/caches.ts';
+import { createJsonCaches } from '../../src/graphql/writer/texts.ts';
 import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { unaudited } from './kit/run.ts';

@@ -20,8 +20,14 @@ import {
 import { clientKeyText } from '../../core/ids.ts';
 import { trustJson } from '../../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, LEFT_CONTEXTS } from '../../core/limits.ts';
-import { comparePositions, scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { DocumentReading } from '../../core/reading.ts';
+import {
+  DocumentReading,
+  comparePositions,
+  scanSorted,
+  type PageRequest,
+  type Position,
+  type Scan,
+} from '../../core/page.ts';
 import {
   REPORTER_FIELDS,
   allRows,

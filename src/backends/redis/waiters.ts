@@ -5,7 +5,8 @@ import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Sc
 import { type Store, scattered } from './store.ts';
 import { type LocalWait, type LocalWaits } from './waiters-local.ts';
 import { matchesCaller, satisfied, type NewWaiter } from '../../core/commands/command.ts';
-import { decodeLive, readOfLive, changeCommand, commandReads, knownCommand } from './commands/store.ts';
+import { decodeLive, readOfLive } from './commands/get.ts';
+import { changeCommand, commandReads, knownCommand } from './commands/store.ts';
 import { clientKeyText, type CommandKey } from '../../core/ids.ts';
 import { commandParts, type RedisParts, type CommandParts } from './parts.ts';
 import { retained } from './commands/record.ts';

@@ -1,10 +1,13 @@
 /**
- * The types of principals (who sends a request), the checks of what a principal may see and do, the tokens of
- * administrators, and the port of used sign-in tickets.
+ * Principals (who sends a request): their types, the checks of what each may see and do, the tokens of administrators,
+ * and the port of used sign-in tickets. Also the port that decides whether an invocation is permitted, with the default
+ * policy and the compiler of a policy file: its rules, admission scopes and patterns.
  */
 import { fail, notFound } from '../errors.ts';
 import { canonicalUser } from '../ids.ts';
+import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { BucketRate, CallerRate } from '../rates.ts';
 
 /** `mcp`: may call actions as an agent does, through the MCP bridge, and nothing else. */
 export type Scope = 'connect' | 'invoke' | 'host' | 'mcp';
@@ -175,4 +178,229 @@ export function programOf(label: CallerLabel | undefined): string | null {
 export function callerLabel({ kind, name, version }: CallerLabel): CallerLabel {
   const bounded = (text: string): string => text.replaceAll(/\p{Cc}/gu, '').slice(0, LABEL_CHARS);
   return { kind, name: bounded(name), version: version === null ? null : bounded(version) };
+}
+
+// The policy: the port that decides whether an invocation is permitted, and the default policy.
+
+/**
+ * How administrators read payloads. `argument`: by the arguments of listings and by `reveal`; `mutation`: by `reveal`
+ * alone, which needs a reason; `off`: not at all.
+ */
+export type RevealMode = 'argument' | 'mutation' | 'off';
+
+/**
+ * The invocation to decide on: this action on a client of this user. `clientType` is null while the client is not
+ * connected.
+ */
+export type InvocationTarget = { readonly userId: string; readonly clientType: string | null; readonly action: string };
+
+export type PolicyDecision = { readonly allowed: true } | { readonly allowed: false; readonly rule: string };
+
+/**
+ * An admission scope: its reservations are counted together, against `limit`. `memberLimit`: the most reservations of
+ * one member while more than three quarters of `limit` are in use; absent: the scope has one member.
+ */
+export type AdmissionScope = { readonly id: string; readonly limit: number; readonly memberLimit?: number };
+
+/** The rate of the calls of each caller that a rule counts. `rule`: the name of the rule, which names the buckets. */
+export type CallRate = Omit<CallerRate, 'caller'>;
+
+/** The deployment's policy. Pure: the same arguments give the same result for as long as the node runs. */
+export interface Policy {
+  decide(requester: CallingPrincipal, target: InvocationTarget): PolicyDecision;
+  /** Returns the admission scope of a user; each user has exactly one. */
+  scopeOf(userId: string): AdmissionScope;
+  /** Returns the rate that bounds such calls of the requester; null if none does. Absent: no call has a rate. */
+  rateOf?(requester: CallingPrincipal, target: InvocationTarget): CallRate | null;
+}
+
+/** The prefix of the id of a user's own scope. It is used only if a scope of the policy has the user's id as its id. */
+const OWN_SCOPE = 'user/';
+
+/**
+ * Returns the id of a user's own scope. `isTaken`: whether a scope of the policy has the same id as the user. The user
+ * must not be counted in that scope.
+ */
+function ownScopeId(userId: string, isTaken: boolean): string {
+  // Neither users nor the ids of a policy's scopes hold a "/".
+  return isTaken ? OWN_SCOPE + userId : userId;
+}
+
+/** Whether a scope is that of this user alone. */
+export function isOwnScope(scopeId: string, userId: string): boolean {
+  return scopeId === ownScopeId(userId, false) || scopeId === ownScopeId(userId, true);
+}
+
+const ALLOWED: PolicyDecision = { allowed: true };
+const DENIED: PolicyDecision = { allowed: false, rule: 'default' };
+
+/**
+ * The policy without a policy file: users may act on their own clients, administrators on any; each user has a scope of
+ * its own.
+ */
+export const defaultPolicy: Policy = {
+  decide: (requester, { userId }) => (requester.kind === 'admin' || requester.userId === userId ? ALLOWED : DENIED),
+  scopeOf: (userId) => ({ id: userId, limit: RESERVATIONS_PER_SCOPE }),
+};
+
+/** Whether the token of the caller may invoke this action. Tokens without patterns may invoke any. */
+export function tokenAllows(caller: CallingPrincipal, action: string): boolean {
+  if (caller.kind === 'admin' || caller.actions === undefined) return true;
+  return caller.actions.some((pattern) => compileGlob(pattern)(action));
+}
+
+// Compiles a policy from the parsed policy file.
+
+/**
+ * One rule. Each list holds globs, one of which must match; an absent list matches everything. `callers` matches the
+ * scopes of the caller's token: `connect`, `invoke`, `host`, or `admin` for an administrator. Calls through the MCP bridge
+ * also have the scope `mcp`.
+ */
+export type PolicyRule = {
+  readonly name: string;
+  readonly effect: 'allow' | 'deny';
+  readonly users?: readonly string[] | undefined;
+  readonly callers?: readonly string[] | undefined;
+  readonly clientTypes?: readonly string[] | undefined;
+  readonly actions?: readonly string[] | undefined;
+};
+
+/**
+ * A rate rule: each caller has a bucket of `burst` tokens, and gets `perSecond` tokens a second. Each admitted call that
+ * the rule matches takes one. The lists are those of PolicyRule.
+ */
+export type PolicyRate = Omit<PolicyRule, 'effect'> & BucketRate;
+
+/**
+ * An admission scope: users that share one capacity (live commands). `members` are globs of users. `memberCapacity`:
+ * the most live commands of one member while more than three quarters of the capacity are in use; absent: a tenth of
+ * the capacity, at least 1.
+ */
+export type PolicyScope = {
+  readonly id: string;
+  readonly members: readonly string[];
+  readonly capacity: number;
+  readonly memberCapacity?: number | undefined;
+};
+
+const MEMBER_PART = 1 / 10;
+
+export type PolicyFile = {
+  readonly rules: readonly PolicyRule[];
+  readonly scopes: readonly PolicyScope[];
+  /** The first one that matches counts a call. */
+  readonly rates?: readonly PolicyRate[] | undefined;
+  /** The capacity of a user that belongs to no scope; null: RESERVATIONS_PER_SCOPE. */
+  readonly userCapacity: number | null;
+};
+
+/**
+ * Compiles the rules to a policy. The first matching rule decides; without one, the default policy does. A file can
+ * only restrict the default policy: it never gives a user access to another user's clients. A user belongs to the first
+ * scope with a matching member, otherwise to a scope of its own.
+ */
+export function compilePolicy(file: PolicyFile): Policy {
+  const rules = file.rules.map((rule) => ({ rule, matches: compileMatch(rule, rule.effect === 'deny') }));
+  const { rates = [] } = file;
+  return {
+    decide(requester, target) {
+      const usual = defaultPolicy.decide(requester, target);
+      if (!usual.allowed) return usual;
+      const rule = rules.find(({ matches }) => matches(requester, target))?.rule;
+      return rule?.effect === 'deny' ? { allowed: false, rule: rule.name } : usual;
+    },
+    scopeOf: compileScopes(file),
+    ...(rates.length > 0 && { rateOf: compileRates(rates) }),
+  };
+}
+
+type Matches = (requester: CallingPrincipal, target: InvocationTarget) => boolean;
+
+function compileRates(rates: readonly PolicyRate[]): NonNullable<Policy['rateOf']> {
+  const rules = rates.map((rule) => {
+    const { name, burst, perSecond } = rule;
+    return { rate: { rule: name, burst, perSecond }, matches: compileMatch(rule, true) };
+  });
+  return (requester, target) => rules.find(({ matches }) => matches(requester, target))?.rate ?? null;
+}
+
+/**
+ * Compiles the lists of a rule. `restricts`: the rule refuses or counts calls, so it also matches while the type of the
+ * client is unknown, because the client is not connected. A rule that allows and names client types does not.
+ */
+function compileMatch(rule: Omit<PolicyRule, 'effect'>, restricts: boolean): Matches {
+  const users = anyOf(rule.users);
+  const callers = anyOf(rule.callers);
+  const types = anyOf(rule.clientTypes);
+  const actions = anyOf(rule.actions);
+  const typeMatches = (type: string | null): boolean =>
+    type === null ? rule.clientTypes === undefined || restricts : types(type);
+  return (requester, target) =>
+    users(target.userId) &&
+    actions(target.action) &&
+    typeMatches(target.clientType) &&
+    scopesOf(requester).some(callers);
+}
+
+function anyOf(patterns: readonly string[] | undefined): Glob {
+  if (!patterns) return () => true;
+  const globs = patterns.map(compileGlob);
+  return (text) => globs.some((matches) => matches(text));
+}
+
+/**
+ * Returns the texts that the `callers` of a rule are compared with. A caller without scopes gets the empty text, so
+ * that a rule without `callers` applies to it too.
+ */
+function scopesOf(requester: CallingPrincipal): readonly string[] {
+  if (requester.kind === 'admin') return ['admin'];
+  return requester.scopes.size > 0 ? [...requester.scopes] : [''];
+}
+
+function compileScopes(file: PolicyFile): (userId: string) => AdmissionScope {
+  const scopes = file.scopes.map((scope) => ({ scope: admissionScope(scope), has: anyOf(scope.members) }));
+  const taken = new Set(file.scopes.map(({ id }) => id));
+  const own = file.userCapacity ?? RESERVATIONS_PER_SCOPE;
+  return (userId) => {
+    const found = scopes.find(({ has }) => has(userId));
+    if (found) return found.scope;
+    return { id: ownScopeId(userId, taken.has(userId)), limit: own };
+  };
+}
+
+function admissionScope({ id, members, capacity, memberCapacity }: PolicyScope): AdmissionScope {
+  const hasOneMember = members.length === 1 && !members.some((glob) => glob.includes('*'));
+  if (hasOneMember) return { id, limit: capacity };
+  return { id, limit: capacity, memberLimit: memberCapacity ?? Math.max(1, Math.floor(capacity * MEMBER_PART)) };
+}
+
+// Compiles patterns with `*`, as policies use them.
+
+/**
+ * Whether the text matches the pattern. `*` matches any run of characters, also an empty one; every other character
+ * matches itself.
+ */
+type Glob = (text: string) => boolean;
+
+/** Compiles a pattern. Matching does not backtrack: for each `*` it takes time linear in the length of the text. */
+export function compileGlob(pattern: string): Glob {
+  const parts = pattern.split('*');
+  const first = parts[0] ?? '';
+  if (parts.length === 1) return (text) => text === first;
+  const last = parts[parts.length - 1] ?? '';
+  const middle = parts.slice(1, -1).filter((part) => part !== '');
+  return (text) => {
+    if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+    return inOrder(middle, text.slice(first.length, text.length - last.length));
+  };
+}
+
+function inOrder(parts: readonly string[], text: string): boolean {
+  let from = 0;
+  for (const part of parts) {
+    const at = text.indexOf(part, from);
+    if (at < 0) return false;
+    from = at + part.length;
+  }
+  return true;
 }

@@ -14,7 +14,7 @@ import {
 } from '../auth/principal.ts';
 import { BoundedMap } from '../collections.ts';
 import { isCallOf, isTerminal, satisfied, type CommandCaller } from '../commands/command.ts';
-import type { NodeQuestions } from '../commands/nodes.ts';
+import type { NodeQuestions } from '../commands/loops.ts';
 import { checkReason, ownKey } from '../commands/operator.ts';
 import {
   OTHER_METHOD,
@@ -26,7 +26,7 @@ import {
   outcomeEnd,
   recordAttributes,
   subjectAttributes,
-} from '../commands/spans.ts';
+} from '../commands/acts.ts';
 import type { AdmitRequest, AdmitResult, DispatchClaim } from '../commands/stores.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';

@@ -1,6 +1,6 @@
 /** Lists and counts the callers that wait for commands, on all nodes, and alerts about the oldest of them. */
 import { readScope, type Requester } from '../auth/principal.ts';
-import { otherNodes, type NodeQuestions } from '../commands/nodes.ts';
+import { otherNodes, type NodeQuestions } from '../commands/loops.ts';
 import { callerFilterOf } from '../commands/operator.ts';
 import {
   ANY_WAIT,

@@ -2,8 +2,15 @@
  * The checks that an invocation passes before it reaches the store, and the preflight, which predicts by the same
  * checks whether an invocation would be admitted. Neither changes anything.
  */
-import { isOwnScope, tokenAllows, type Policy } from '../auth/policy.ts';
-import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
+import {
+  isOwnScope,
+  requireScope,
+  subjectOf,
+  tokenAllows,
+  type CallingPrincipal,
+  type Policy,
+  type Requester,
+} from '../auth/principal.ts';
 import type { Command } from '../commands/command.ts';
 import type { Dispatcher } from '../commands/dispatcher.ts';
 import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/stores.ts';

@@ -1,12 +1,12 @@
 /**
- * Records what happens to commands: reports, ends and deadlines, with the payloads, hints and counters that belong to
- * each. Also has the retry queue, which keeps calls to the store while it is unavailable.
+ * Records what happens to commands: reports, ends and deadlines, with the payloads, hints, counters and tracing spans
+ * that belong to each. Also has the retry queue, which keeps calls to the store while it is unavailable.
  */
 import { BoundedMap } from '../collections.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';
-import type { StoredPayload } from '../history/message.ts';
 import { isLarge, type PayloadStorage } from '../history/history.ts';
+import type { StoredPayload } from '../history/message.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import {
@@ -17,10 +17,11 @@ import {
   RETRY_QUEUE_MS,
   SIGHTINGS_PER_COMMAND,
 } from '../limits.ts';
-import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import type { Cancel } from '../ports.ts';
-import { endMessageId, isTerminal, type Command } from './command.ts';
-import { recordLateResult } from './spans.ts';
+import { promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
+import type { Cancel, SpanAttributes, SpanEnd, Tracing } from '../ports.ts';
+import { DECLINED, isSampled, readTraceparent, type TraceContext, type TraceFields } from '../trace-context.ts';
+import { endMessageId, isTerminal, type Command, type Outcome } from './command.ts';
+import type { LinkQueue } from './links.ts';
 import type { End, FinishResult, Report, ReportResult, SettleResult, Settlement } from './stores.ts';
 
 /**
@@ -282,4 +283,205 @@ function firstOfLanes(waiting: readonly Waiting[]): readonly Waiting[] {
 
 function awayError(): CallboardError {
   return new CallboardError('store_unavailable', 'The store does not answer.', { retryAfterMs: RETRY_QUEUE_MS });
+}
+
+// Starts and ends the tracing spans of the commands that are written to one link.
+
+type Parts = Pick<Deps, 'tracing' | 'nodeId'>;
+
+/** Returns the span of the call that admitted the command; null if it was not traced. */
+export function callSpanOf({ callSpan, traceState }: Pick<Command, 'callSpan' | 'traceState'>): TraceContext | null {
+  return callSpan === null || callSpan === DECLINED ? null : readTraceparent(callSpan, traceState);
+}
+
+/** The trace fields that a client gets if a sampler declined the call and the caller gave no ids. */
+const DECLINED_FIELDS: TraceFields = { traceId: null, parentSpanId: null, traceFlags: '00', traceState: null };
+
+/**
+ * Starts the span of a command that is written to the link. Returns the trace context that the client's own span
+ * belongs to. Null: the client's span belongs to the context that the caller gave.
+ */
+export function beginDispatchSpan({ tracing }: Parts, linkQueue: LinkQueue, command: Command): TraceFields | null {
+  if (tracing === null || command.callSpan === null) return null;
+  if (command.callSpan === DECLINED) return command.traceId === null ? DECLINED_FIELDS : null;
+  const context = begin(tracing, linkQueue, { command, name: SPAN_NAME.dispatch });
+  // If the caller gave ids of its own, the client gets those and not the ids of the relay's trace.
+  return command.traceId === null || command.traceId === context?.traceId ? context : null;
+}
+
+/**
+ * Starts a span on a new link for each sampled command that was written to an earlier link of the client and goes on.
+ */
+export function beginResumeSpans({ tracing }: Parts, linkQueue: LinkQueue, commands: readonly Command[]): void {
+  if (tracing === null) return;
+  for (const command of commands) begin(tracing, linkQueue, { command, name: SPAN_NAME.resume });
+}
+
+type Begun = { readonly command: Command; readonly name: string };
+
+function begin(tracing: Tracing, linkQueue: LinkQueue, { command, name }: Begun): TraceContext | null {
+  const parent = callSpanOf(command);
+  if (!parent || !isSampled(parent.traceFlags)) return parent;
+  const span = tracing.start('client', name, parent);
+  if (span.recorded) {
+    linkQueue.spans ??= new Map();
+    linkQueue.spans.set(command.commandId, { span, progressed: false });
+  }
+  return span.context ?? parent;
+}
+
+/** Notes that the client acknowledged the command, or that its first progress came. */
+export function noteReport({ spans }: LinkQueue, commandId: string, kind: 'ack' | 'progress'): void {
+  const open = spans?.get(commandId);
+  if (!open) return;
+  if (kind === 'ack') return open.span.event('acknowledged');
+  if (!open.progressed) open.span.event('progress');
+  open.progressed = true;
+}
+
+/**
+ * Ends the span of a command. `command`: its record after the end. Null: another part of the relay ended the command,
+ * so the record is read first.
+ */
+export function endDispatchSpan(deps: Deps, linkQueue: LinkQueue, key: CommandKey, command: Command | null): void {
+  if (!linkQueue.spans?.has(key.commandId)) return;
+  const end = (ended: Command | null): void => endWith(deps, linkQueue, key.commandId, ended);
+  if (command) return end(command);
+  promised(() => deps.backend.commands.get([key])).then(
+    ([read = null]) => end(read),
+    () => end(null),
+  );
+}
+
+/** Ends the span of a command. `command` null: its record is no longer kept, or cannot be read. */
+function endWith(parts: Parts, linkQueue: LinkQueue, commandId: string, command: Command | null): void {
+  const open = linkQueue.spans?.get(commandId);
+  if (!open || parts.tracing === null) return;
+  linkQueue.spans?.delete(commandId);
+  const about = subjectAttributes(parts.tracing, parts.nodeId, { ...linkQueue.client, commandId });
+  if (!command) return open.span.end({ failed: false, attributes: about });
+  const { failed, attributes } = outcomeEnd(command.outcome, command.error?.code ?? null);
+  Object.assign(
+    about,
+    methodAttributes(command.action, hasKnownAction(command)),
+    recordAttributes(command),
+    attributes,
+  );
+  open.span.end({ failed, attributes: about });
+}
+
+/** Ends all spans of a link that is gone. The commands may go on over the client's next link. */
+export function endLinkSpans(parts: Parts, { spans, client }: LinkQueue): void {
+  if (!spans || parts.tracing === null) return;
+  for (const [commandId, { span }] of spans) {
+    const about = subjectAttributes(parts.tracing, parts.nodeId, { ...client, commandId });
+    const end: SpanEnd = {
+      failed: true,
+      attributes: { ...about, [SPAN_ATTRIBUTE.linkClosed]: true, [SPAN_ATTRIBUTE.errorType]: 'link_closed' },
+    };
+    span.end(end);
+  }
+  spans.clear();
+}
+
+/**
+ * Records a span for the first result that came after the end of its command, or from another instance. Further results
+ * are only counted in the record, so that a client cannot add any number of spans to a trace.
+ */
+function recordLateResult({ tracing, nodeId }: Parts, command: Command): void {
+  const call = callSpanOf(command);
+  if (tracing === null || !call || !isSampled(call.traceFlags) || command.lateResults !== 1) return;
+  const span = tracing.start('internal', SPAN_NAME.late, call);
+  const { attributes } = outcomeEnd(command.outcome, command.error?.code ?? null);
+  const about = subjectAttributes(tracing, nodeId, command);
+  span.end({ failed: false, attributes: { ...about, ...recordAttributes(command), ...attributes } });
+}
+
+// The names and attributes of spans. Names that begin with `rpc.` and `error.` follow the semantic conventions 1.45 of
+// OpenTelemetry, whose part about RPC is a release candidate. docs/tracing.md has the table.
+
+export const SPAN_ATTRIBUTE = {
+  system: 'rpc.system.name',
+  method: 'rpc.method',
+  methodOriginal: 'rpc.method_original',
+  status: 'rpc.status_code',
+  errorType: 'error.type',
+  commandId: 'callboard.command_id',
+  nodeId: 'callboard.node_id',
+  clientType: 'callboard.client_type',
+  stage: 'callboard.last_proven_stage',
+  execution: 'callboard.execution',
+  attempts: 'callboard.attempts',
+  refusedBy: 'callboard.refused_by',
+  callerTraceId: 'callboard.caller_trace_id',
+  linkClosed: 'callboard.link_closed',
+  userId: 'callboard.user_id',
+  clientId: 'callboard.client_id',
+} as const;
+
+/**
+ * The method that a span names if the client is not known to have the action. Callers may invent any number of actions,
+ * so those would make too many different methods.
+ */
+export const OTHER_METHOD = '_OTHER';
+
+/** The names of spans that are not named after an action. */
+export const SPAN_NAME = {
+  await: 'callboard.await',
+  dispatch: 'callboard.dispatch',
+  resume: 'callboard.resume',
+  late: 'callboard.late_result',
+} as const;
+
+/** Returns the attributes of the node and the command, and of the user and the client if spans may name them. */
+export function subjectAttributes(
+  { namesUsers }: Tracing,
+  nodeId: string,
+  { userId, clientId, commandId }: { readonly [K in keyof CommandKey]?: string | undefined },
+): SpanAttributes {
+  const attributes: SpanAttributes = { [SPAN_ATTRIBUTE.system]: 'callboard', [SPAN_ATTRIBUTE.nodeId]: nodeId };
+  if (commandId !== undefined) attributes[SPAN_ATTRIBUTE.commandId] = commandId;
+  if (namesUsers && userId !== undefined) attributes[SPAN_ATTRIBUTE.userId] = userId;
+  if (namesUsers && clientId !== undefined) attributes[SPAN_ATTRIBUTE.clientId] = clientId;
+  return attributes;
+}
+
+/**
+ * Returns the attributes that name the action. The method of an action that the client is not known to have is
+ * OTHER_METHOD.
+ */
+export function methodAttributes(action: string, isKnown: boolean): SpanAttributes {
+  if (isKnown) return { [SPAN_ATTRIBUTE.method]: action };
+  return { [SPAN_ATTRIBUTE.method]: OTHER_METHOD, [SPAN_ATTRIBUTE.methodOriginal]: action };
+}
+
+/** Returns the attributes that the record of a command gives. */
+export function recordAttributes(command: Command): SpanAttributes {
+  const { lastProvenStage, execution, attempts, clientType } = command;
+  const attributes: SpanAttributes = {
+    [SPAN_ATTRIBUTE.stage]: lastProvenStage,
+    [SPAN_ATTRIBUTE.execution]: execution,
+    [SPAN_ATTRIBUTE.attempts]: attempts,
+  };
+  if (clientType !== null) attributes[SPAN_ATTRIBUTE.clientType] = clientType;
+  return attributes;
+}
+
+/**
+ * Whether the client is known to have the action: the client advertised the action at the admission, or acknowledged
+ * the command.
+ */
+export function hasKnownAction({ clientType, acknowledgedAt }: Command): boolean {
+  return clientType !== null || acknowledgedAt !== null;
+}
+
+/**
+ * Returns the end of a command's span, with the attributes of its status and of the type of its error. The status of a
+ * live command is `pending`.
+ */
+export function outcomeEnd(outcome: Outcome | null, errorCode: string | null): SpanEnd {
+  const failed = outcome === 'failed' || outcome === 'expired' || outcome === 'outcome_unknown';
+  const attributes: SpanAttributes = { [SPAN_ATTRIBUTE.status]: outcome ?? 'pending' };
+  if (failed) attributes[SPAN_ATTRIBUTE.errorType] = errorCode ?? outcome;
+  return { failed, attributes };
 }

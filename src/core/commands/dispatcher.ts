@@ -4,7 +4,14 @@ import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
 import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import { ENTRY_BYTES, type DeliveryActs, type StoreRetryQueue } from './acts.ts';
+import {
+  ENTRY_BYTES,
+  beginDispatchSpan,
+  endDispatchSpan,
+  endLinkSpans,
+  type DeliveryActs,
+  type StoreRetryQueue,
+} from './acts.ts';
 import type { Command } from './command.ts';
 import {
   LinkQueue,
@@ -19,8 +26,7 @@ import {
   type Claim,
   type ClientLink,
   type Held,
-} from './link-queues.ts';
-import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './spans.ts';
+} from './links.ts';
 import type { Binding, DispatchResult } from './stores.ts';
 
 /**

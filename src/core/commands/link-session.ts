@@ -24,13 +24,11 @@ import { utf8Length, type JsonText } from '../json.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { commandTraceFields } from '../trace-context.ts';
-import { ENTRY_BYTES, type DeliveryActs, type StoreRetryQueue } from './acts.ts';
-import { Advertised } from './advertised.ts';
+import { ENTRY_BYTES, beginResumeSpans, noteReport, type DeliveryActs, type StoreRetryQueue } from './acts.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import type { ClientLink, HelloRequest, LinkQueue } from './link-queues.ts';
-import { answerLeaving, leavingElsewhere, type NodeQuestions } from './nodes.ts';
-import { beginResumeSpans, noteReport } from './spans.ts';
+import { Advertised, type ClientLink, type HelloRequest, type LinkQueue } from './links.ts';
+import { answerLeaving, leavingElsewhere, type NodeQuestions } from './loops.ts';
 import type { End, FinishResult, ReportResult } from './stores.ts';
 
 type LinkParts = {

@@ -2,8 +2,15 @@
  * Builds the operator API of delivery: inspection, actions on links and nodes, live updates of one command, and feeds
  * of the events of commands.
  */
-import { isOwnScope, type AdmissionScope, type Policy } from '../auth/policy.ts';
-import { readScope, readUser, requireAdmin, type Requester } from '../auth/principal.ts';
+import {
+  isOwnScope,
+  readScope,
+  readUser,
+  requireAdmin,
+  type AdmissionScope,
+  type Policy,
+  type Requester,
+} from '../auth/principal.ts';
 import { checkLabels, isLive, type Connection } from '../connections/connection.ts';
 import type { CommandHint } from '../backend.ts';
 import type { Deps } from '../deps.ts';

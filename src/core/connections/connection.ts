@@ -19,8 +19,7 @@ import {
   STALE_MS,
 } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Completeness, PageRequest, GivenFilter, Scan } from '../page.ts';
-import type { DocumentReading } from '../reading.ts';
+import type { Completeness, DocumentReading, GivenFilter, PageRequest, Scan } from '../page.ts';
 
 export type ClientType = 'browser' | 'console' | 'mobile' | 'web';
 export type ConnectionStatus = 'connected' | 'disconnected' | 'stale';

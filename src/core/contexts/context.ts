@@ -3,8 +3,7 @@ import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { PageRequest, Scan } from '../page.ts';
-import type { DocumentReading } from '../reading.ts';
+import type { DocumentReading, PageRequest, Scan } from '../page.ts';
 
 export type ContextStatus = 'active' | 'idle' | 'closed' | 'stale';
 export type Ownership = 'user-owned' | 'worker';

@@ -7,6 +7,7 @@ import { id, within } from '../ids.ts';
 import { COUNT_SCAN, WORKER_LIST } from '../limits.ts';
 import { both } from '../maybe-promise.ts';
 import {
+  DocumentReading,
   SCAN_BUDGET,
   completenessOf,
   listingOf,
@@ -15,14 +16,13 @@ import {
   withGaps,
   type Completeness,
   type EvidenceSource,
+  type GivenFilter,
   type Listing,
   type ObservedSource,
   type Page,
   type PageArgs,
-  type GivenFilter,
   type Scan,
 } from '../page.ts';
-import { DocumentReading } from '../reading.ts';
 import { holderOf } from '../shares/shares.ts';
 import type {
   ContextFilter,

@@ -1,6 +1,6 @@
 /** Answers requests for series from what each node recorded. Other nodes are asked once, through their mailboxes. */
 import { requireAdmin, type Requester } from '../auth/principal.ts';
-import { otherNodes, type NodeQuestions } from '../commands/nodes.ts';
+import { otherNodes, type NodeQuestions } from '../commands/loops.ts';
 import type { Deps } from '../deps.ts';
 import { invalid, isStoreUnavailable } from '../errors.ts';
 import { id, within } from '../ids.ts';

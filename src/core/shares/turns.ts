@@ -8,7 +8,7 @@ import { DOCUMENT_SMALL_COST, DOCUMENT_TURN_COST, READ_TURNS } from '../limits.t
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Clock, EventLoop } from '../ports.ts';
 import { TokenBucket } from '../rates.ts';
-import type { DocumentReading } from '../reading.ts';
+import type { DocumentReading } from '../page.ts';
 import { SHARE_MESSAGE, holderOf, type Holdings, type Shares } from './shares.ts';
 
 /**

@@ -26,12 +26,20 @@ import {
 } from '../limits.ts';
 import type { Cancel } from '../ports.ts';
 import {
+  COOPERATIVE,
+  OWNER_GRANT,
   checkGrant,
+  descendsFrom,
   effectiveActions,
   effectiveEvents,
+  isGrantLive,
   namesDenied,
+  ownerGrant,
   sessionPolicy,
+  sessionState,
   siteIdOf,
+  type CreateRefusal,
+  type Grant,
   type GrantRequest,
   type HostedSite,
   type NewToken,
@@ -40,19 +48,9 @@ import {
   type SessionOperation,
   type SessionView,
   type ShareRequest,
-  type SiteView,
-} from './site-policy.ts';
-import {
-  COOPERATIVE,
-  OWNER_GRANT,
-  descendsFrom,
-  isGrantLive,
-  ownerGrant,
-  sessionState,
-  type CreateRefusal,
-  type Grant,
   type Site,
   type SiteSession,
+  type SiteView,
 } from './site.ts';
 
 /**

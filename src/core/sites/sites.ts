@@ -33,28 +33,26 @@ import {
   wholeSite,
 } from './sessions.ts';
 import {
+  OWNER_GRANT,
+  checkDefinition,
   checkNames,
   effectiveEvents,
-  sessionPolicy,
-  type SiteInvokeRequest,
-  checkDefinition,
   isEventName,
-  siteIdOf,
-  type SessionView,
-  type SiteDefinition,
-  type SiteView,
-} from './site-policy.ts';
-import {
-  OWNER_GRANT,
   isGrantLive,
   isOpen,
+  ownerGrant,
+  sessionPolicy,
+  siteIdOf,
   siteKeyText,
+  siteStream,
+  type SessionView,
+  type Site,
+  type SiteDefinition,
   type SiteEvent,
+  type SiteInvokeRequest,
   type SiteKey,
   type SiteSession,
-  ownerGrant,
-  siteStream,
-  type Site,
+  type SiteView,
 } from './site.ts';
 import type { Message } from '../history/message.ts';
 import { fromJson, isObjectText, memberOf, type JsonText } from '../json.ts';

@@ -23,10 +23,9 @@ import { CallboardError } from '../../core/errors.ts';
 import { QUERY_COST_ADMIN, QUERY_COST_USER, QUERY_MS } from '../../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
-import { DocumentReading } from '../../core/reading.ts';
+import { DocumentReading } from '../../core/page.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
-import type { Inserts } from '../../web/reply.ts';
-import type { RequestNotes } from '../../web/request.ts';
+import type { Inserts, RequestNotes } from '../../web/exchange.ts';
 import type { Joining } from '../../web/sse-group.ts';
 import { Context, type ContextOptions } from '../schema/context.ts';
 import { createAsks, rootFields } from '../selection.ts';
@@ -39,10 +38,9 @@ import {
   type Values,
   type VariablesReader,
 } from '../variables.ts';
-import { createJsonCaches } from '../writer/caches.ts';
+import { createJsonCaches, type TextInfo } from '../writer/texts.ts';
 import { createWriter, type WriterSource } from '../writer/compile.ts';
 import { RootValue, type Prepare, type Prepared } from '../writer/objects.ts';
-import type { TextInfo } from '../writer/values.ts';
 import { createCosts, type Costs } from './cost.ts';
 import type { Introspection } from './documents.ts';
 import { maskAll, type Mask } from './mask.ts';
@@ -125,7 +123,7 @@ export function createExecutor(options: ExecutorOptions) {
     },
     /**
      * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
-     * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
+     * it. `inserts`: whether the text may contain references to bytes (web/exchange.ts).
      */
     answer(operation: Operation, inserts = false): MaybePromise<Answer> {
       const failed = (error: unknown): Answer => ({ errors: [mask(error)] });

@@ -1,7 +1,7 @@
 /** Serves the GraphiQL page. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { PackedText, sendPacked } from '../../web/reply.ts';
+import { PackedText, sendPacked } from '../../web/exchange.ts';
 import { acceptedTypes } from './request.ts';
 
 /**

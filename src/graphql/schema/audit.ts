@@ -8,8 +8,21 @@ import { invalid } from '../../core/errors.ts';
 import { AUDIT_ROWS, MAX_REASON, PAGE_MAX, REVEALS_PER_HOUR, REVEAL_REASON_MIN } from '../../core/limits.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import type { RevealTarget, RevealedPayload } from '../../core/reveal/reveal.ts';
-import { builder, ranged, wireEnum, fieldsOf, id, int, json, nullable, text, texts, time, typed } from './builder.ts';
-import { readNodeId } from './node-interface.ts';
+import {
+  builder,
+  ranged,
+  wireEnum,
+  fieldsOf,
+  id,
+  int,
+  json,
+  nullable,
+  text,
+  texts,
+  time,
+  typed,
+  readNodeId,
+} from './builder.ts';
 import { connectionOf, forAdmins, pageArguments, pageCost, pageOf, scanCost, scannedPageCost } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
 

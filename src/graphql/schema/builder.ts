@@ -1,15 +1,18 @@
 /**
- * The schema builder, to which each room adds its types and fields, with the scalars, the enums of wire words, the
- * options of numbers, and fields declared as a table. `schema.ts` builds the schema.
+ * The schema builder, to which each room adds its types and fields, and what all rooms declare with it: the scalars, the
+ * enums of wire words, the options of numbers, fields declared as a table, the hints for caching, and the interface Node
+ * with its opaque ids. `schema.ts` builds the schema.
  */
-import SchemaBuilder from '@pothos/core';
+import SchemaBuilder, { type FieldRef, type OutputType, type SchemaTypes, type TypeParam } from '@pothos/core';
 import ComplexityPlugin from '@pothos/plugin-complexity';
-import { GraphQLError, Kind } from 'graphql';
-import type { JsonText, RawJson } from '../../core/json.ts';
+import { GraphQLError, Kind, type GraphQLNamedInputType, type GraphQLNamedOutputType, type ValueNode } from 'graphql';
+import { invalid } from '../../core/errors.ts';
+import { isSuffix } from '../../core/history/message.ts';
+import { isCanonicalUser, isId } from '../../core/ids.ts';
+import { RawJson, checkedJson, toJson, writeJson, type JsonText } from '../../core/json.ts';
+import { JSON_DEPTH, NODE_ID_CHARS } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
-import { jsonScalar } from './builder-json.ts';
 import type { Context } from './context.ts';
-import type { FieldRef, OutputType, SchemaTypes, TypeParam } from '@pothos/core';
 
 // The GraphQL scalar DateTime: prints and parses times.
 
@@ -61,6 +64,80 @@ function parseText(text: string): number {
   // Date.parse accepts a day that the month does not have, and moves it into the next month.
   const inMonth = Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
   return inMonth ? Date.parse(text) : Number.NaN;
+}
+
+// The GraphQL scalar JSON: payloads pass through as text, so numbers and the order of members stay as they were sent.
+
+/**
+ * The scalar `JSON`, whose text passes through unchanged. Resolvers receive a RawJson and return JSON text. In results
+ * of graphql-js the value is a RawJson, which `writeJson` serializes; the writer (writer/compile.ts) writes the text
+ * directly.
+ */
+const jsonScalar = {
+  extensions: { jsonText: true },
+  serialize: (text: JsonText): RawJson => new RawJson(text),
+  parseValue: (value: unknown): RawJson => (value instanceof RawJson ? value : rawOf(textOfValue(value))),
+  parseLiteral: (node: ValueNode, variables?: Variables | null): RawJson =>
+    rawOf(literalText(node, variables) ?? 'null'),
+};
+
+type Variables = Readonly<Record<string, unknown>>;
+
+/** Whether this is the scalar `JSON`, of the GraphQL schema or of that for REST. */
+export function isJsonScalar({ extensions }: GraphQLNamedInputType | GraphQLNamedOutputType): boolean {
+  return extensions['jsonText'] === true;
+}
+
+/** Returns the JSON text of an input; null if it was omitted or null. */
+export function textOfJson(given: RawJson | null | undefined): JsonText | null {
+  return given?.text ?? null;
+}
+
+/** Returns the JSON text of a variable's value. Empty, so invalid, for a value that cannot be serialized. */
+function textOfValue(value: unknown): string {
+  try {
+    return toJson(value) ?? 'null';
+  } catch {
+    // The value is cyclic, or nested deeper than the stack allows.
+    return '';
+  }
+}
+
+/**
+ * Returns the text as RawJson. Throws a GraphQLError for JSON nested deeper than JSON_DEPTH, which could overflow the
+ * stack of a program that reads it later, and for a text that is not JSON.
+ */
+function rawOf(text: string): RawJson {
+  const json = checkedJson(text);
+  if (json === null) throw new GraphQLError(`JSON may be nested at most ${JSON_DEPTH} levels deep.`);
+  return new RawJson(json);
+}
+
+/**
+ * Returns a literal as JSON text, with numbers as the document spells them. Undefined for a variable without a value.
+ */
+function literalText(node: ValueNode, variables: Variables | null | undefined): string | undefined {
+  switch (node.kind) {
+    case Kind.INT:
+    case Kind.FLOAT:
+      return node.value;
+    case Kind.LIST:
+      return `[${node.values.map((item) => literalText(item, variables) ?? 'null').join(',')}]`;
+    case Kind.OBJECT: {
+      const members = node.fields.map(({ name, value }) => memberText(name.value, literalText(value, variables)));
+      return `{${members.filter((text) => text !== null).join(',')}}`;
+    }
+    case Kind.VARIABLE:
+      return writeJson(variables?.[node.name.value]);
+    case Kind.NULL:
+      return 'null';
+    default:
+      return JSON.stringify(node.value);
+  }
+}
+
+function memberText(name: string, text: string | undefined): string | null {
+  return text === undefined ? null : `${JSON.stringify(name)}:${text}`;
 }
 
 /**
@@ -254,4 +331,166 @@ function made(table: object, make: (name: string, options: object) => Ref): Fiel
   return Object.fromEntries(
     fields.map(([name, field]) => [name, field instanceof Shown ? make(name, field.options) : field]),
   );
+}
+
+/*
+ * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (writer/texts.ts). A
+ * resolver without a hint, and any field with arguments, may depend on anything.
+ */
+
+/**
+ * The values of the type are core's immutable entities: a change creates a new object, also when it changes something
+ * reached through exposed fields.
+ */
+export const ENTITY = { entity: true } as const;
+
+/** The resolver reads only its parent: no context, no clock. Exposed fields do not need this hint. */
+export const PURE = { pure: true } as const;
+
+/**
+ * A leaf that the resolver computes cheaply and synchronously from its parent and the time. It is resolved each time,
+ * also when the text of its entity is cached.
+ */
+export const DERIVED = { derived: true } as const;
+
+/**
+ * Makes the hint of an entity with derived fields. `changesAt` returns the earliest time after `now` at which any of
+ * them may change while the entity stays the same (epoch milliseconds; Infinity: never). Lists of such entities can
+ * then be cached.
+ */
+export function timedEntity<T extends object>(changesAt: (entity: T, now: number) => number) {
+  return { entity: true, changesAt } as const;
+}
+
+/** Returns the `changesAt` of a type; null when the type does not declare one. */
+export function changesAtOf({ extensions }: { readonly extensions: Readonly<Record<string, unknown>> }) {
+  const { changesAt } = extensions;
+  return isChangesAt(changesAt) ? changesAt : null;
+}
+
+function isChangesAt(value: unknown): value is (entity: unknown, now: number) => number {
+  return typeof value === 'function';
+}
+
+// The interface Node. `schema.ts` finds the row of an id.
+
+/** The types that implement `Node`. */
+export type NodeType = Exclude<NodeKind, 'SiteOfSession'>;
+
+const types = new WeakMap<object, NodeType>();
+
+/** Marks a row with its type, so that it can be returned where a `Node` is expected. */
+export function asNode<Row extends object>(type: NodeType, row: Row): Row {
+  types.set(row, type);
+  return row;
+}
+
+/** The options of the field `id` of every type that implements `Node`, besides its resolver. */
+export const NODE_ID = {
+  description:
+    'An opaque id, unique in the deployment and the same for as long as the row is: the argument of `node`. It is not one of the ids that other arguments and REST take.',
+  extensions: PURE,
+} as const;
+
+export const NodeInterface = builder.interfaceRef<object>('Node').implement({
+  description: 'A row with an id that is unique in the deployment, so that a cache can keep it by its id.',
+  resolveType: (row) => types.get(row),
+  fields: (t) => ({
+    id: t.id(NODE_ID),
+  }),
+});
+
+// The opaque ids of `Node`: their forms, and what they name.
+
+const CLIENT = ['userId', 'clientId'] as const;
+const COMMAND = [...CLIENT, 'commandId'] as const;
+
+/**
+ * The kinds of ids: a letter, and the parts of the key that finds the row. Only the last part may contain a `/`. The
+ * letters and the order of parts never change within a version. `SiteOfSession` is the id of a site for the holder of a
+ * grant, because the key of a site names its owner.
+ */
+const FORMS = {
+  User: { letter: 'u', parts: ['userId'] },
+  ConnectionSnapshot: { letter: 'c', parts: CLIENT },
+  Stream: { letter: 's', parts: ['userId', 'suffix'] },
+  Message: { letter: 'm', parts: ['seq', 'at', 'userId', 'suffix'] },
+  PendingRpc: { letter: 'w', parts: [...COMMAND, 'rpcId'] },
+  Command: { letter: 'k', parts: COMMAND },
+  DeliveryRecord: { letter: 'd', parts: COMMAND },
+  ExecutionContext: { letter: 'x', parts: [...CLIENT, 'contextId'] },
+  BrowserWindow: { letter: 'b', parts: [...CLIENT, 'windowId'] },
+  Site: { letter: 't', parts: ['userId', 'siteId'] },
+  SiteOfSession: { letter: 'v', parts: ['sessionId'] },
+  SiteSession: { letter: 'e', parts: ['sessionId'] },
+  SiteGrant: { letter: 'g', parts: ['sessionId', 'grantId'] },
+  DispatcherNode: { letter: 'n', parts: ['nodeId'] },
+  CapacityScope: { letter: 'p', parts: ['scopeId'] },
+} as const;
+
+type Forms = typeof FORMS;
+export type NodeKind = keyof Forms;
+type PartName<Kind extends NodeKind = NodeKind> = Forms[Kind]['parts'][number];
+/** The parts of a key as texts; numbers are decimal. */
+export type NodeKey<Kind extends NodeKind> = Readonly<Record<PartName<Kind>, string>>;
+/** What an id names. */
+export type NodeRef<Kinds extends NodeKind = NodeKind> = {
+  [Kind in Kinds]: { readonly kind: Kind; readonly key: NodeKey<Kind> };
+}[Kinds];
+
+const VERSION = '1';
+const NUMBER = /^(0|[1-9][0-9]{0,15})$/;
+
+/** The check of each part that is not simply an id (`isId`). */
+const PART_FORMS: Partial<Record<PartName, (text: string) => boolean>> = {
+  userId: isCanonicalUser,
+  suffix: isSuffix,
+  seq: (text) => NUMBER.test(text),
+  at: (text) => NUMBER.test(text),
+  // The name of a group in the policy file may be any text.
+  scopeId: (text) => text.length > 0,
+};
+
+/** Returns the id of a row. The same key always gives the same id, on every node and in every process. */
+export function nodeIdOf<Kind extends NodeKind>(
+  kind: Kind,
+  key: Readonly<Record<PartName<Kind>, string | number>>,
+): string {
+  const form: { readonly letter: string; readonly parts: readonly PartName<Kind>[] } = FORMS[kind];
+  return sealed(`${VERSION}${form.letter}${form.parts.map((part) => key[part]).join('/')}`);
+}
+
+/**
+ * Reads what an id names. Throws `invalid_argument` with the parameter's name if `nodeIdOf` cannot have made the id.
+ */
+export function readNodeId(parameter: string, id: string): NodeRef {
+  const text = id.length <= NODE_ID_CHARS ? Buffer.from(id, 'base64url').toString() : '';
+  return refOf(text, id) ?? invalid(parameter, 'expected an id from a field `id` of this relay');
+}
+
+function refOf(text: string, id: string): NodeRef | null {
+  const kind = KINDS.get(text.slice(0, 2));
+  if (!kind || sealed(text) !== id) return null;
+  const names: readonly PartName[] = FORMS[kind].parts;
+  const values = partsOf(text.slice(2), names.length);
+  const fits = values.length === names.length && names.every((name, i) => isPart(name, values[i] ?? ''));
+  return fits ? ({ kind, key: Object.fromEntries(names.map((name, i) => [name, values[i]])) } as NodeRef) : null;
+}
+
+const KINDS: ReadonlyMap<string, NodeKind> = new Map(
+  (Object.keys(FORMS) as NodeKind[]).map((kind) => [VERSION + FORMS[kind].letter, kind]),
+);
+
+/** Splits at the first `count - 1` slashes. */
+function partsOf(text: string, count: number): readonly string[] {
+  const parts = text.split('/');
+  return parts.length <= count ? parts : [...parts.slice(0, count - 1), parts.slice(count - 1).join('/')];
+}
+
+function isPart(name: PartName, text: string): boolean {
+  return (PART_FORMS[name] ?? isId)(text);
+}
+
+function sealed(text: string): string {
+  return Buffer.from(text).toString('base64url');
 }

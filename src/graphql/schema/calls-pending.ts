@@ -21,12 +21,14 @@ import {
   builder,
   fresh,
   wireEnum,
+  NODE_ID,
+  NodeInterface,
+  nodeIdOf,
 } from './builder.ts';
 import { CommandType } from './commands.ts';
 import { ConnectionSnapshot, SampledClient } from './connections.ts';
 import { loadBy, loadPagesBy, type Context } from './context.ts';
 import { CommandCallerType, StageEnum, callerFilterFields } from './delivery.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
   CompletenessType,
   CountResult,

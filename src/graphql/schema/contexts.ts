@@ -29,11 +29,13 @@ import {
   text,
   time,
   typed,
+  NODE_ID,
+  NodeInterface,
+  nodeIdOf,
 } from './builder.ts';
 import { CommandType } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
 import { loadFirstBy, loadPagesBy, type Context, type RowSize } from './context.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
   PAGED,
   CompletenessType,

@@ -41,11 +41,13 @@ import {
   builder,
   ranged,
   wireEnum,
+  NODE_ID,
+  NodeInterface,
+  nodeIdOf,
   type Types,
 } from './builder.ts';
 import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION, SampledClient } from './connections.ts';
 import { loadBy, type Context } from './context.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
   CompletenessType,
   PAGED,

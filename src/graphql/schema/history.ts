@@ -19,10 +19,24 @@ import { canonicalUser } from '../../core/ids.ts';
 import { RAW_SAMPLE } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import { builder, ranged, wireEnum, fieldsOf, float, id, int, nullable, text, time, typed } from './builder.ts';
+import {
+  builder,
+  ranged,
+  wireEnum,
+  fieldsOf,
+  float,
+  id,
+  int,
+  nullable,
+  text,
+  time,
+  typed,
+  NODE_ID,
+  NodeInterface,
+  nodeIdOf,
+} from './builder.ts';
 import { ClientTypeEnum, DisconnectCauseEnum } from './connections.ts';
 import { loadPayload, type RowSize } from './context.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
   CompletenessType,
   connectionOf,

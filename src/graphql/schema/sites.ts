@@ -9,9 +9,18 @@ import {
   TICKET_MS,
 } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
-import type { NewToken, OpenedSession, SessionView, SiteView } from '../../core/sites/site-policy.ts';
-import type { CapabilityProfile, Grant, SessionState, SiteEvent, SiteSession } from '../../core/sites/site.ts';
-import { noteCommand, spanNoter } from '../../web/request.ts';
+import type {
+  CapabilityProfile,
+  Grant,
+  NewToken,
+  OpenedSession,
+  SessionState,
+  SessionView,
+  SiteEvent,
+  SiteSession,
+  SiteView,
+} from '../../core/sites/site.ts';
+import { noteCommand, spanNoter } from '../../web/exchange.ts';
 import {
   fieldsOf,
   fieldsOfPart,
@@ -27,12 +36,14 @@ import {
   fresh,
   ranged,
   wireEnum,
+  textOfJson,
+  NODE_ID,
+  NodeInterface,
+  nodeIdOf,
 } from './builder.ts';
-import { textOfJson } from './builder-json.ts';
 import { ConnectionSnapshot, loadSized } from './connections.ts';
 import { loadPagesBy, type Share, type RowSize } from './context.ts';
 import { InvokeActionResult, PARENT_SPAN_ID, TRACE_ID, view, waitFor } from './calls.ts';
-import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import { CompletenessType, PAGED, ROWS_OF_USER, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
 import { User } from './users.ts';

@@ -5,11 +5,10 @@
 import type { UserView } from '../../core/users/users.ts';
 import { completenessOf, type ObservedSource, type Page } from '../../core/page.ts';
 import { thenDo, both } from '../../core/maybe-promise.ts';
-import { builder, fieldsOf, int, typed } from './builder.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum, CONNECTION_SIZE } from './connections.ts';
 import { loadFirstBy, loadPagesBy } from './context.ts';
 import { StreamConnection } from './history.ts';
-import { nodeIdOf, NODE_ID, NodeInterface } from './node-interface.ts';
+import { builder, fieldsOf, int, typed, nodeIdOf, NODE_ID, NodeInterface } from './builder.ts';
 import {
   PAGED,
   CompletenessType,

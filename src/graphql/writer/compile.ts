@@ -23,8 +23,7 @@ import {
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { conditionVariables, createCollect, hasFragmentArguments, type Collect } from '../selection.ts';
 import { usesVariables } from '../variables.ts';
-import { changesAtOf } from './cache-hints.ts';
-import type { JsonCaches } from './caches.ts';
+import { changesAtOf } from '../schema/builder.ts';
 import {
   NO_INFO,
   NO_VARIABLES,
@@ -37,7 +36,7 @@ import {
   type Member,
   type Prepare,
 } from './objects.ts';
-import { holdsTexts, type ObjectWriter, type Run, type Text } from './values.ts';
+import { holdsTexts, type JsonCaches, type ObjectWriter, type Run, type Text } from './texts.ts';
 
 export type WriterSource = {
   readonly schema: GraphQLSchema;

@@ -12,17 +12,21 @@ import {
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { createArguments, type Values } from '../variables.ts';
-import { cacheEntity, cacheList, flat, type ChangesAt, type JsonCaches } from './caches.ts';
 import {
+  cacheEntity,
+  cacheList,
+  flat,
   isPlain,
   isThenable,
   leafWriter,
+  type ChangesAt,
+  type JsonCaches,
   type ObjectWriter,
   type Run,
   type Text,
   type TextInfo,
   type WriteValue,
-} from './values.ts';
+} from './texts.ts';
 
 /**
  * One member of an object. `pure`: depends on the object alone. `derived`: depends on the object and the time, and is

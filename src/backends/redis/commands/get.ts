@@ -1,0 +1,192 @@
+/** Reads the names of commands, their records by key or by name, and counts them. Changes nothing. */
+import type { Command } from '../../../core/commands/command.ts';
+import type { CommandLoad, DeliveryFilter } from '../../../core/commands/stores.ts';
+import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import type { PageRequest, Position } from '../../../core/page.ts';
+import { liveIds, liveRead } from './link-words.ts';
+import { nameArgs, type RedisParts } from '../parts.ts';
+import { decodeCommand, decodeCommandOr, retained } from './record.ts';
+import { listOf, type ReadCommand, type Reply } from '../client.ts';
+import { inByteOrder, partitionsOf, scattered, type Store } from '../store.ts';
+
+/** The most records that one act reads as they are stored. Such a call takes 2 to 5 ms (see `read` in commands.lua). */
+export const READ_BATCH = 256;
+
+/**
+ * The most clients whose commands one act counts: as many as a page of connections has. The limits of capacity scopes
+ * bound how many commands these clients have together.
+ */
+const COUNT_BATCH = 250;
+
+type ReadParts = Pick<RedisParts, 'store' | 'retentionMs'>;
+
+/** Reads the records of commands, one answer per key, in the order of the keys. */
+export function getCommands(parts: ReadParts, keys: readonly CommandKey[]): Promise<readonly (Command | null)[]> {
+  return readMatching(parts, keys, ANY_RECORD);
+}
+
+/**
+ * The stage (null: any) and the texts that the text of a record must have. `oneOf`: the record must also have at least
+ * one of these texts, if there are any.
+ */
+export type RecordTest = {
+  readonly stage: string | null;
+  readonly texts: readonly string[];
+  readonly oneOf: readonly string[];
+};
+
+const ANY_RECORD: RecordTest = { stage: null, texts: [], oneOf: [] };
+
+/**
+ * Reads the records of commands, one answer per key, in the order of the keys; null if there is none, or it fails the
+ * test. Redis leaves out what fails, so this process does not decode it.
+ */
+export function readMatching(
+  parts: ReadParts,
+  keys: readonly CommandKey[],
+  test: RecordTest,
+): Promise<readonly (Command | null)[]> {
+  return scattered(parts.store, keys, {
+    most: READ_BATCH,
+    ask: (partition, some) =>
+      readNamed(
+        parts,
+        partition,
+        some.map((key) => nameArgs(parts.store, key)),
+        test,
+      ),
+  });
+}
+
+/** The name of a command in acts: the hash of its client, its id, and the hash of its user. */
+export type CommandName = ReturnType<typeof nameArgs>;
+
+/** Does the same as `readMatching`, for at most READ_BATCH names in one partition. */
+export async function readNamed(
+  { store, retentionMs }: ReadParts,
+  partition: number,
+  names: readonly CommandName[],
+  test: RecordTest,
+): Promise<readonly (Command | null)[]> {
+  if (names.length === 0) return [];
+  const { stage, texts, oneOf } = test;
+  const tested = [stage, texts.length, oneOf.length, ...texts, ...oneOf];
+  const [now, ...records] = listOf(await store.act(partition, 'commands-read', [...tested, ...names.flat()]));
+  return names.map((_, i) => {
+    const command = decodeCommandOr(records[i] ?? null);
+    return command && retained(command, { now, retentionMs });
+  });
+}
+
+/** Returns the Redis command that reads the state and the request of a live command in this partition. */
+export function readOfLive(store: Store, partition: number, key: CommandKey): ReadCommand {
+  const [client, commandId] = nameArgs(store, key);
+  return ['HMGET', store.key(partition, 'client', client), `s${commandId}`, `a${commandId}`];
+}
+
+/** Decodes the command in a reply to `readOfLive`; null if it is not live. */
+export function decodeLive(reply: Reply | undefined): Command | null {
+  const [state, request] = listOf(reply);
+  return typeof state === 'string' && typeof request === 'string' ? decodeCommand(state + request) : null;
+}
+
+/** Lists the keys of a client's commands that have not ended. */
+export async function getLive(store: Store, { userId, clientId }: ClientKey): Promise<readonly CommandKey[]> {
+  const client = store.key(store.partitionOfUser(userId), 'client', store.hash(userId, clientId));
+  const [fields] = await store.read([liveRead(client)]);
+  return liveIds(fields).map((commandId) => ({ userId, clientId, commandId }));
+}
+
+/** Counts the commands of each of these clients that have not ended. */
+export function getLoads(store: Store, clients: readonly ClientKey[]): Promise<readonly CommandLoad[]> {
+  return scattered(store, clients, {
+    most: COUNT_BATCH,
+    async ask(partition, some) {
+      const hashes = some.map(({ userId, clientId }) => store.hash(userId, clientId));
+      const counts: number[] = [];
+      // One act may count only the first of these clients; the next act continues with the others.
+      while (counts.length < 2 * hashes.length) {
+        const left = hashes.slice(counts.length / 2);
+        counts.push(...listOf(await store.act(partition, 'commands-loads', left)).map(Number));
+      }
+      return some.map((_, i) => ({ inFlight: counts[2 * i] ?? 0, queued: counts[2 * i + 1] ?? 0 }));
+    },
+  });
+}
+
+// Reads the names of commands, live and ended, in the order of their bytes.
+
+/** Whose names are read: those of a client, of a user, or of all users. */
+type Owner = Pick<DeliveryFilter, 'userId' | 'clientId'>;
+type NamesPage = Pick<PageRequest, 'first' | 'after'>;
+
+/**
+ * Reads the next names of commands (user NUL client NUL command), merged over the partitions. Commands that are gone
+ * may be among them.
+ */
+export async function namesAfter(store: Store, owner: Owner, page: NamesPage): Promise<readonly string[]> {
+  const { userId, clientId } = owner;
+  const { first, after } = page;
+  const found = await Promise.all(
+    partitionsOf(store, userId).map((partition) => {
+      if (userId === null) return namesOfAll(store, partition, page);
+      const { min, max } = clientId === null ? EVERY_NAME : namesOfClient(clientId);
+      const users = [{ userId, min: after === null ? min : afterName(after), max }];
+      return namesOf(store, partition, { users, first });
+    }),
+  );
+  return inByteOrder([...new Set(found.flat())], (name) => name).slice(0, first);
+}
+
+/** The most users whose names are read at once. */
+const USERS = 16;
+
+/** Bounds of ZRANGEBYLEX for the names of one user, which are client NUL command. */
+type NameBounds = { readonly min: string; readonly max: string };
+const EVERY_NAME: NameBounds = { min: '-', max: '+' };
+
+function namesOfClient(clientId: string): NameBounds {
+  return { min: `[${clientId}\0`, max: `(${clientId}\u0001` };
+}
+
+/** Returns the lower bound for the names after a position. */
+function afterName([, clientId = '', commandId = '']: Position): string {
+  return `(${clientId}\0${commandId}`;
+}
+
+/** Reads the next names of all users of a partition: at least `first`, if there are that many. */
+async function namesOfAll(store: Store, partition: number, { first, after }: NamesPage): Promise<readonly string[]> {
+  const index = store.key(partition, 'cmdusers');
+  const found = new Set<string>();
+  for (let from = after === null ? '-' : `[${after[0] ?? ''}\0`; ;) {
+    const [reply] = await store.read([['ZRANGEBYLEX', index, from, '+', 'LIMIT', 0, USERS]]);
+    const members = listOf(reply).map(String);
+    const users = members.map((member) => {
+      const [userId = ''] = member.split('\0');
+      return { userId, ...EVERY_NAME, ...(after?.[0] === userId && { min: afterName(after) }) };
+    });
+    for (const name of await namesOf(store, partition, { users, first })) found.add(name);
+    if (users.length < USERS || found.size >= first) return [...found];
+    from = `(${members.at(-1) ?? ''}`;
+  }
+}
+
+/** Users, and which of their names are wanted: at most `first` of each span. */
+type WantedNames = { readonly users: readonly (NameBounds & { readonly userId: string })[]; readonly first: number };
+
+/** Reads names of users from each of their spans that has names (see lib-spans). A name may be in two spans. */
+async function namesOf(store: Store, partition: number, { users, first }: WantedNames): Promise<readonly string[]> {
+  const spans = await store.read(
+    users.map(({ userId }) => ['ZRANGE', store.key(partition, 'spans', store.hash(userId)), 0, -1]),
+  );
+  const named = users.flatMap((user, i) =>
+    listOf(spans[i]).flatMap((span) => {
+      const [, began] = /^n(.*)$/.exec(String(span)) ?? [];
+      return began === undefined
+        ? []
+        : [{ ...user, key: store.key(partition, 'names', store.hash(user.userId), began) }];
+    }),
+  );
+  const names = await store.read(named.map(({ key, min, max }) => ['ZRANGEBYLEX', key, min, max, 'LIMIT', 0, first]));
+  return named.flatMap(({ userId }, i) => listOf(names[i]).map((name) => `${userId}\0${String(name)}`));
+}
