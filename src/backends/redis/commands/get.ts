@@ -128,11 +128,11 @@ export async function namesAfter(store: Store, owner: Owner, page: NamesPage): P
   const { userId, clientId } = owner;
   const { first, after } = page;
   const found = await Promise.all(
-    partitionsOf(store, userId).map((partition) => {
+    partitionsOf(store, userId).map(async (partition) => {
       if (userId === null) return namesOfAll(store, partition, page);
       const { min, max } = clientId === null ? EVERY_NAME : namesOfClient(clientId);
-      const users = [{ userId, min: after === null ? min : afterName(after), max }];
-      return namesOf(store, partition, { users, first });
+      const user = { userId, min: after === null ? min : afterName(after), max };
+      return namesIn(store, await keysOf(store, partition, [user]), first);
     }),
   );
   return inByteOrder([...new Set(found.flat())], (name) => name).slice(0, first);
@@ -165,28 +165,48 @@ async function namesOfAll(store: Store, partition: number, { first, after }: Nam
       const [userId = ''] = member.split('\0');
       return { userId, ...EVERY_NAME, ...(after?.[0] === userId && { min: afterName(after) }) };
     });
-    for (const name of await namesOf(store, partition, { users, first })) found.add(name);
+    let left = await keysOf(store, partition, users);
+    while (left.length > 0 && found.size < first) {
+      const enough = await usersWith(store, left, first - found.size);
+      for (const name of await namesIn(store, left.slice(0, enough), first)) found.add(name);
+      left = left.slice(enough);
+    }
     if (users.length < USERS || found.size >= first) return [...found];
     from = `(${members.at(-1) ?? ''}`;
   }
 }
 
-/** Users, and which of their names are wanted: at most `first` of each span. */
-type WantedNames = { readonly users: readonly (NameBounds & { readonly userId: string })[]; readonly first: number };
+type NamesOfUser = NameBounds & { readonly userId: string };
+/** The keys that hold a user's names: one for each span with names (see lib-spans). A name may be in two of them. */
+type KeysOfUser = NamesOfUser & { readonly keys: readonly string[] };
 
-/** Reads names of users from each of their spans that has names (see lib-spans). A name may be in two spans. */
-async function namesOf(store: Store, partition: number, { users, first }: WantedNames): Promise<readonly string[]> {
-  const spans = await store.read(
-    users.map(({ userId }) => ['ZRANGE', store.key(partition, 'spans', store.hash(userId)), 0, -1]),
+async function keysOf(store: Store, partition: number, users: readonly NamesOfUser[]): Promise<readonly KeysOfUser[]> {
+  const hashes = users.map(({ userId }) => store.hash(userId));
+  const spans = await store.read(hashes.map((hash) => ['ZRANGE', store.key(partition, 'spans', hash), 0, -1]));
+  return users.map((user, i) => {
+    const named = listOf(spans[i])
+      .map(String)
+      .filter((span) => span.startsWith('n'));
+    return { ...user, keys: named.map((span) => store.key(partition, 'names', hashes[i] ?? '', span.slice(1))) };
+  });
+}
+
+/** Returns how many of the first users have `wanted` names together; all if there are fewer names. */
+async function usersWith(store: Store, users: readonly KeysOfUser[], wanted: number): Promise<number> {
+  const counts = await store.read(
+    users.flatMap(({ keys, min, max }) => keys.map((key) => ['ZLEXCOUNT', key, min, max] as const)),
   );
-  const named = users.flatMap((user, i) =>
-    listOf(spans[i]).flatMap((span) => {
-      const [, began] = /^n(.*)$/.exec(String(span)) ?? [];
-      return began === undefined
-        ? []
-        : [{ ...user, key: store.key(partition, 'names', store.hash(user.userId), began) }];
-    }),
-  );
-  const names = await store.read(named.map(({ key, min, max }) => ['ZRANGEBYLEX', key, min, max, 'LIMIT', 0, first]));
-  return named.flatMap(({ userId }, i) => listOf(names[i]).map((name) => `${userId}\0${String(name)}`));
+  let [read, names] = [0, 0];
+  for (const [i, { keys }] of users.entries()) {
+    for (let k = 0; k < keys.length; k++) names += Number(counts[read++]);
+    if (names >= wanted) return i + 1;
+  }
+  return users.length;
+}
+
+/** Reads names of users: at most `first` of each key. */
+async function namesIn(store: Store, users: readonly KeysOfUser[], first: number): Promise<readonly string[]> {
+  const wanted = users.flatMap(({ keys, ...user }) => keys.map((key) => ({ ...user, key })));
+  const names = await store.read(wanted.map(({ key, min, max }) => ['ZRANGEBYLEX', key, min, max, 'LIMIT', 0, first]));
+  return wanted.flatMap(({ userId }, i) => listOf(names[i]).map((name) => `${userId}\0${String(name)}`));
 }
