@@ -9,7 +9,7 @@ import { createReader, leftovers, readComplaints, type Reader } from './log/read
 import { createDriver } from './processes/driver.ts';
 import { mergeLogs, openLog, readLogs, type FaultLog } from './log/log.ts';
 import { createNemesis } from './acts/nemesis.ts';
-import { memoryOf, socketsOf } from './processes/processes.ts';
+import { socketsOf } from './processes/processes.ts';
 import type { Fault, FaultKind, Plan } from './plan/plan.ts';
 import { scheduleOf } from './plan/schedule.ts';
 import { NAMESPACE, startWorld, type World } from './world.ts';
@@ -57,8 +57,6 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
 const DIRECT_START_MS = 4_000;
 /** The report that is recorded for a relay that is not among the listed nodes. */
 const UNLISTED = { waiters: -1, unfinished: -1 } as const;
-/** The interval at which the memory of the relays is recorded, in milliseconds. */
-const SAMPLE_MS = 1_000;
 /** The time between two reads of the records of commands under load, in milliseconds. */
 const COUNT_MS = 1_500;
 /** The number of commands above which their records are not read repeatedly under load. */
@@ -83,11 +81,9 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     const nemesis = createNemesis(world, log, schedule);
     const relay = () => world.relays.find(({ proc }) => proc.alive) ?? missing();
     const reader = createReader({ log, relay, bytes: plan.bytes });
-    const sampling = setInterval(() => sample(world, log), SAMPLE_MS);
     await load({ ...options, perSecond: paceOf(options, schedule) }, { world, log, nemesis, reader });
     done = nemesis.done;
     await judgeable(world, log, reader);
-    clearInterval(sampling);
   }
   log.close();
   const events = mergeLogs(readLogs(folder).events, readComplaints(folder));
@@ -134,7 +130,6 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
   });
   log.write({ event: 'phase', phase: 'load' });
   await using _counting = commands > COUNTED_MAX ? null : countAgain(reader);
-  sample(world, log);
   const suffering = nemesis.run();
   await driver.run();
   nemesis.stop();
@@ -210,13 +205,6 @@ function recordProcesses({ relays }: World, log: FaultLog): void {
 
 function isIdle(node: Awaited<ReturnType<Reader['node']>>): boolean {
   return node?.waiters === 0 && node.unfinished === 0;
-}
-
-function sample({ relays }: World, log: FaultLog): void {
-  for (const { name, proc } of relays) {
-    const bytes = memoryOf(proc.pid);
-    if (bytes !== null) log.write({ event: 'memory', of: `${name}.${proc.boot}`, bytes });
-  }
 }
 
 function missing(): never {

@@ -64,13 +64,6 @@ const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
 /** The number of processes over which the clients are spread. */
 const CLIENT_PROCESSES = 2;
 
-/**
- * The size of a relay's old space, in MiB. By default, V8 collects promoted garbage later on a machine with more
- * memory. The memory of the process would then not show how much the relay needs: with payloads of 24 KiB it held 150
- * MiB of garbage. About 60 MiB of a relay's heap survive a collection when Redis holds the records.
- */
-const HEAP_MIB = 256;
-
 export async function startWorld(options: WorldOptions): Promise<World> {
   const { folder, direct, durable = false, plan, commands, source } = options;
   await using ends = new AsyncDisposableStack();
@@ -90,8 +83,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       ...(proxied && { NODE_EXTRA_CA_CERTS: proxied.authority }),
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
     };
-    const heap = redisUrl === null ? {} : { heapMiB: HEAP_MIB };
-    const options = { name, folder, redisUrl, namespace: NAMESPACE, source, env, ...heap };
+    const options = { name, folder, redisUrl, namespace: NAMESPACE, source, env, logsMemory: true };
     relays.push(ends.adopt(await startRelay(options), end));
   }
   const front = ends.use(await startFront(relays, plan));

@@ -16,6 +16,7 @@ import { smallestRules, startRestrictedRedis, type RestrictedRedis } from '../ki
 import { ALICE, BOUND, dispatched, ending, keyFor, openNode } from './kit/bench.ts';
 import { newMessage } from './kit/history-model.ts';
 import { redisBench, type RedisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
+import { reconnectContract } from './reconnects.ts';
 import { redisContracts } from './redis-contracts.ts';
 import { spillContract, spillShares } from './spill.ts';
 
@@ -37,6 +38,7 @@ function bench(more: RedisBenchOptions = {}): Promise<RedisBench> {
 }
 
 redisContracts(NAME, bench);
+reconnectContract(NAME, bench);
 spillContract(NAME, async (total, guarantee) => {
   const { store, clock, close } = await bench(total === undefined ? {} : { partitions: 1 });
   const { sha256 } = createCrypto('test');

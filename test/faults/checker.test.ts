@@ -276,7 +276,7 @@ const BROKEN: readonly Broken[] = [
     'a process that is too large',
     'I11',
     'more memory than allowed',
-    () => storyWith(changed({ event: 'memory' }, { bytes: 513 * MIB })),
+    () => storyWith(changed({ event: 'memory' }, { resident: 513 * MIB })),
     'a',
   ],
   [
@@ -292,6 +292,17 @@ const BROKEN: readonly Broken[] = [
     'memory that grows',
     () =>
       storyWith(after({ event: 'cap' }, ...growth(2.4, 5)), changed({ event: 'phase', phase: 'quiet' }, { at: HOUR })),
+    'grower',
+  ],
+  [
+    'memory of a relay that keeps the records, which grows by more than they need',
+    'I11',
+    'memory that grows',
+    () =>
+      storyWith(
+        after({ event: 'cap' }, ...growth(2, 15, { keepsRecords: true })),
+        changed({ event: 'phase', phase: 'quiet' }, { at: HOUR }),
+      ),
     'grower',
   ],
   [
@@ -342,14 +353,29 @@ function crowd(size: number) {
 /** One hour in nanoseconds. It is longer than the time that `growth` covers. */
 const HOUR = 3_600e9;
 
-function growth(mibPerMinute: number, minutes = 15) {
+function growth(mibPerMinute: number, minutes = 15, { keepsRecords = false } = {}) {
   return Array.from({ length: 4 * minutes }, (_, n) => ({
     event: 'memory' as const,
     of: 'grower',
-    bytes: (100 + (n * mibPerMinute) / 4) * MIB,
+    resident: 200 * MIB,
+    live: (100 + (n * mibPerMinute) / 4) * MIB,
+    keepsRecords,
     // The stamps are written by hand: one sample every 15 s.
     at: n * 15e9,
   }));
+}
+
+/** Calls over 15 minutes, each refused, whose records would take 2 MiB a minute. */
+function refusedCalls() {
+  return Array.from({ length: 15 * 1024 }, (_, n) => {
+    const key = { ...ANN, command: `n${n}` };
+    const at = (n * 60e9) / 1024;
+    const refused = { event: 'refused', ...key, wait: key.command, code: 'capacity_exceeded' } as const;
+    return [
+      { ...attempt(key, key.command), at },
+      { ...refused, at },
+    ];
+  }).flat();
 }
 
 const violated = ({ violations }: Report): readonly string[] => [
@@ -430,6 +456,14 @@ describe('the checker', () => {
       () =>
         storyWith(
           after({ event: 'cap' }, ...growth(1.4, 5)),
+          changed({ event: 'phase', phase: 'quiet' }, { at: HOUR }),
+        ),
+    ],
+    [
+      'memory of a relay that keeps the records, which grows by what they need',
+      () =>
+        storyWith(
+          after({ event: 'cap' }, ...growth(2, 15, { keepsRecords: true }), ...refusedCalls()),
           changed({ event: 'phase', phase: 'quiet' }, { at: HOUR }),
         ),
     ],

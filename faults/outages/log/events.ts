@@ -76,7 +76,17 @@ export type FaultEvent =
   /** The reader listed the reservations of all scopes, so a scope without a row holds none. */
   | { readonly event: 'reservations-read'; readonly scopes: number }
   | { readonly event: 'cap'; readonly name: string; readonly value: number; readonly max: number }
-  | { readonly event: 'memory'; readonly of: string; readonly bytes: number }
+  /**
+   * The memory of a relay in bytes: what was resident before a garbage collection, and what its heap and its buffers held
+   * after it. `keepsRecords`: the relay keeps the records of commands itself, not in Redis.
+   */
+  | {
+      readonly event: 'memory';
+      readonly of: string;
+      readonly resident: number;
+      readonly live: number;
+      readonly keepsRecords: boolean;
+    }
   /** A key without an expiry that should have one. */
   | { readonly event: 'leftover'; readonly key: string }
   /** The counters in Redis were compared with what is there. `keys`: how many keys were read. */

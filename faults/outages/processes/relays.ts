@@ -1,12 +1,15 @@
 /** Starts and restarts the relay processes of a fault run. world.ts starts the proxies and Redis. */
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { freePort } from '../../../test/kit/free-port.ts';
+import { MEMORY_LOG, type MemoryLogOptions } from './memory-log.ts';
 import { socketsOf, start, type Proc } from './processes.ts';
 
 export const SECRET = 'a secret of the fault runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
 /** The first boot number of a node's second processes. It is distinct from the boot numbers of the node itself. */
 const TWINS = 1_000;
+const MEMORY_LOG_MODULE = pathToFileURL(join(import.meta.dirname, 'memory-log.ts')).href;
 const SOURCE = join(import.meta.dirname, '..', '..', '..', 'src');
 /** Redis keeps each record, because the judge reads the records of all commands at the end of a run. */
 const EVERY_RECORD = { CALLBOARD_RECORDS_SHARE: '10000000', CALLBOARD_RECORDS_MAX: '10000000' };
@@ -36,11 +39,8 @@ export type RelayOptions = {
   /** The folder of the relay's sources, if they are a mutant. If absent, the relay runs this project's sources. */
   readonly source?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
-  /**
-   * The size of V8's old space, in MiB. The relay ends if it needs more. By default V8 chooses it by the machine's
-   * memory.
-   */
-  readonly heapMiB?: number;
+  /** Whether the relay collects garbage every few seconds and logs its memory to the folder. Absent: no. */
+  readonly logsMemory?: boolean;
   /** The limit of open files that the process starts with. Absent: that of this process. */
   readonly descriptors?: number | undefined;
 };
@@ -84,14 +84,15 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
 const CONNECTIONS_MS = 1_000;
 
 async function boot(options: RelayOptions, port: number, count: number) {
-  const { name, folder, redisUrl, namespace, source, env, heapMiB, descriptors } = options;
+  const { name, folder, redisUrl, namespace, source, env, descriptors, logsMemory } = options;
+  const memoryLog: MemoryLogOptions = { folder, name, boot: count, keepsRecords: redisUrl === null };
   const { proc } = await start({
     name,
     boot: count,
     folder,
     descriptors,
     args: [
-      ...(heapMiB === undefined ? [] : [`--max-old-space-size=${heapMiB}`]),
+      ...(logsMemory ? ['--expose-gc', '--import', MEMORY_LOG_MODULE] : []),
       join(source ?? SOURCE, 'bin.ts'),
       'serve',
       '--json',
@@ -99,6 +100,7 @@ async function boot(options: RelayOptions, port: number, count: number) {
       String(port),
     ],
     env: {
+      ...(logsMemory && { [MEMORY_LOG]: JSON.stringify(memoryLog) }),
       CALLBOARD_NODE_ID: name,
       CALLBOARD_NAMESPACE: namespace,
       CALLBOARD_SECRET: SECRET,

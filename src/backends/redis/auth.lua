@@ -5,8 +5,5 @@
 -- afterwards.
 -- class: grow
 acts['auth-take-ticket'] = function(a)
-  local name = key('signin', a[1])
-  if call('EXISTS', name) == 1 then return 0 end
-  call('SET', name, '1', 'PX', a[2])
-  return 1
+  return call('SET', key('signin', a[1]), '1', 'PX', a[2], 'NX') and 1 or 0
 end

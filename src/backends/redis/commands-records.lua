@@ -69,13 +69,11 @@ end
 -- until its span is removed. A second key, `endorder`, has the order of its records (see lib-bounded).
 -- needs: lib-shares
 
--- Reads the spans of a user, ordered by time of removal, the latest first. `ended`: a list of the spans of records;
--- `named`: a list of the spans of names; `marked`: a list of the spans of marks.
-lib.spans_of = function(uh)
-  local spans = { ended = {}, named = {}, marked = {} }
+-- Reads the spans of a user whose names begin with this letter ('' for records), the last to be removed first.
+lib.spans_of = function(uh, letter)
+  local spans = {}
   for _, name in ipairs(call('ZREVRANGE', key('spans', uh), 0, -1)) do
-    local list = ({ [''] = spans.ended, n = spans.named, d = spans.marked })[string.match(name, '^%l?')]
-    if list then list[#list + 1] = name end
+    if string.match(name, '^%l?') == letter then spans[#spans + 1] = name end
   end
   return spans
 end
@@ -135,11 +133,11 @@ lib.bounded_most = 256
 -- The most users that one call looks at to find the oldest of all.
 lib.bounded_looks = 1024
 
--- What the functions below need to know of each share. `spans`: the list of spans (see spans_of); `order`: the kind of
--- key with the order of a span.
+-- What the functions below need to know of each share. `spans`: the letter of its spans (see spans_of); `order`: the
+-- kind of key with the order of a span.
 lib.bounded_of = {
-  e = { share = 'e', spans = 'ended', order = 'endorder', over = 'endedover', oldest = 'endedoldest' },
-  d = { share = 'd', spans = 'marked', order = 'markorder', over = 'markover', oldest = 'markoldest' },
+  e = { share = 'e', spans = '', order = 'endorder', over = 'endedover', oldest = 'endedoldest' },
+  d = { share = 'd', spans = 'd', order = 'markorder', over = 'markover', oldest = 'markoldest' },
 }
 
 lib.bounded_order = function(of, uh, span)
@@ -148,7 +146,7 @@ end
 
 -- Returns the oldest that a user has: its time, its span and its name; nil if there is none.
 lib.bounded_oldest = function(of, uh)
-  local spans = lib.spans_of(uh)[of.spans]
+  local spans = lib.spans_of(uh, of.spans)
   for i = #spans, 1, -1 do
     local at, name = string.match(call('LINDEX', lib.bounded_order(of, uh, spans[i]), 0) or '', '^(%d+) (.*)$')
     if at then return tonumber(at), spans[i], name end

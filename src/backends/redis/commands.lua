@@ -16,12 +16,8 @@ lib.commands_forget_pattern = '^' .. string.rep('%Z*%z', 25) .. '(%d*)%z'
 
 -- Collects the commands by a key: `groups` has for each key a list of places in the arguments.
 lib.commands_group = function(groups, name, place)
-  local group = groups[name]
-  if not group then
-    group = {}
-    groups[name] = group
-  end
-  group[#group + 1] = place
+  groups[name] = groups[name] or {}
+  table.insert(groups[name], place)
 end
 
 -- Reads the live commands of one client into `found`, by place. Adds the others to `ended`, by user.
@@ -40,7 +36,7 @@ end
 
 -- Reads the ended commands of one user into `found`, by place.
 lib.commands_read_ended = function(a, uh, places, found)
-  for _, span in ipairs(lib.spans_of(uh).ended) do
+  for _, span in ipairs(lib.spans_of(uh, '')) do
     local left, names = {}, {}
     for _, place in ipairs(places) do
       if not found[place] then
@@ -115,25 +111,6 @@ acts['commands-loads'] = function(a)
     found[#found + 1] = waiting
   end
   return found
-end
-
--- act: queue
--- Lists the live commands of a client. a: the client's hash. Returns one text with the id of each command, its place in
--- the queue and its stage, each followed by a NUL.
--- class: allow_oom
--- rows: all
-acts['commands-queue'] = function(a)
-  local name, fields, listed = key('client', a[1]), {}, {}
-  for _, field in ipairs(call('HKEYS', name)) do
-    if string.byte(field) == 115 then fields[#fields + 1] = field end
-  end
-  for from = 1, #fields, 1000 do
-    for i, state in ipairs(call('HMGET', name, unpack(fields, from, math.min(#fields, from + 999)))) do
-      local place, stage = string.match(state, '^%Z*%z%Z*%z(%Z*%z)%Z*%z(%Z*%z)')
-      listed[#listed + 1] = string.sub(fields[from + i - 1], 2) .. '\0' .. place .. stage
-    end
-  end
-  return table.concat(listed)
 end
 
 -- act: reduce

@@ -75,10 +75,9 @@ lib.connections_end_unclosed = function(ch)
   if at then lib.links_ended(row, why or 'heartbeat_lost', at) end
 end
 
--- Forgets the rows that are due to be forgotten: at most `limit`, 64 by default. Stops once more than 2000 of their
--- contexts and windows were removed. Returns true if more rows are left.
+-- Forgets at most `limit` of the rows that are due to be forgotten. Stops once more than 2000 of their contexts and
+-- windows were removed. Returns true if more rows are left.
 lib.connections_sweep = function(limit)
-  limit = limit or 64
   local due = call('ZRANGEBYSCORE', key('conngone'), '-inf', text(now), 'LIMIT', 0, limit + 1)
   local dropped = 0
   for i, member in ipairs(due) do
@@ -182,11 +181,13 @@ end
 -- needs: lib-history
 
 -- Adds a row. `conn`: the connection's row. Its field `links` says where and how long rows are kept: hash of the user,
--- hash of the stream, retention (ms), and how many rows. If a node of an earlier version bound the client, the field is
--- absent and no row is added.
+-- hash of the stream, retention (ms), and how many rows. `details`: those of cause, closeCode, openMs and
+-- previousInstanceId that are known.
 lib.links_keep = function(conn, kind, details)
-  local uh, sth, retentionMs, most = string.match(conn.links or '', '^(%S+) (%S+) (%d+) (%d+)$')
-  if not uh then return end
+  local uh, sth, retentionMs, most = string.match(conn.links, '^(%S+) (%S+) (%d+) (%d+)$')
+  for _, name in ipairs({ 'cause', 'closeCode', 'openMs', 'previousInstanceId' }) do
+    details[name] = details[name] or cjson.null
+  end
   details.clientType, details.nodeId, details.epoch = conn.clientType, conn.nodeId, tonumber(conn.epoch)
   lib.history_retain({
     id = kind .. ':' .. conn.epoch, kind = kind, userId = conn.userId, suffix = lib.history_links, uh = uh, sth = sth,
@@ -195,23 +196,11 @@ lib.links_keep = function(conn, kind, details)
   })
 end
 
--- Adds the row of a link that opened. `cause`: why the client's previous link ended. Both `cause` and
--- `previousInstanceId` are nil if no previous link is known.
-lib.links_opened = function(conn, cause, previousInstanceId)
-  local details = {
-    cause = cause or cjson.null, closeCode = cjson.null, openMs = cjson.null,
-    previousInstanceId = previousInstanceId or cjson.null,
-  }
-  lib.links_keep(conn, 'link_opened', details)
-end
-
 -- Adds the row of a link that ended. `code`: that of the client's close frame; nil if it sent none.
 lib.links_ended = function(conn, cause, endedAt, code)
   local openMs = math.max(0, endedAt - tonumber(conn.connectedAt))
   local kind = cause == 'replaced' and 'link_replaced' or 'link_closed'
-  lib.links_keep(conn, kind, {
-    cause = cause, closeCode = tonumber(code) or cjson.null, openMs = openMs, previousInstanceId = cjson.null,
-  })
+  lib.links_keep(conn, kind, { cause = cause, closeCode = tonumber(code), openMs = openMs })
 end
 
 -- act: advertise
@@ -272,16 +261,15 @@ acts['connections-connect'] = function(a)
   call('HSET', KEYS[1], 'epoch', row.epoch)
   call('UNLINK', key('conn', ch))
   call('HSET', key('conn', ch), unpack(flat(row)))
-  lib.links_opened(row, cause, previous and previous.instanceId)
+  -- Why the previous link ended, and its instance, are nil if no previous link is known.
+  lib.links_keep(row, 'link_opened', { cause = cause, previousInstanceId = previous and previous.instanceId })
   lib.connections_renewed(ch)
   call('ZADD', key('conns'), 0, a[2] .. '\0' .. a[3])
   call('ZADD', key('connusers'), 0, a[2])
   lib.connections_due(a[2], a[3], ch, now + lib.connections_dead + lib.connections_forget)
-  local replaced = { row.replacedInstanceId or false, row.replacedAt or false }
-  local link, fields = lib.connections_queue(ch)
   return {
-    row.epoch, text(now), replaced[1], replaced[2], previous and flat(previous) or false, row.predecessors or false,
-    link, fields,
+    row.epoch, text(now), row.replacedInstanceId or false, row.replacedAt or false, previous and flat(previous) or false,
+    row.predecessors or false, lib.connections_queue(ch),
   }
 end
 
@@ -374,79 +362,23 @@ acts['connections-touch'] = function(a)
   return call('HGETALL', name)
 end
 
--- library: lib-reconnects
--- Counts how often clients reconnect. Each slot of time has a ZSET: its members are clients, and the score of a client
--- is how often its link opened again in the slot (0: it opened once, as far as is known). The key expires when the slot
--- is over an hour old. The two numbers below are RECONNECT_SLOT_MS and RECONNECT_SLOTS of limits.ts.
-lib.reconnects_slot = 300000
-lib.reconnects_slots = 12
-
--- Returns the keys of the slots of the last hour, the current one first.
-lib.reconnects_keys = function()
-  local found, began = {}, now - now % lib.reconnects_slot
-  for i = 0, lib.reconnects_slots - 1 do found[#found + 1] = key('reconnects', text(began - i * lib.reconnects_slot)) end
-  return found
-end
-
--- Returns how often a client reconnected in the last hour, and whether any slot has the client.
-lib.reconnects_count = function(member)
-  local total, known = 0, false
-  for _, name in ipairs(lib.reconnects_keys()) do
-    local score = call('ZSCORE', name, member)
-    if score then
-      total = total + tonumber(score)
-      known = true
-    end
-  end
-  return total, known
-end
-
--- act: reconnects
--- Counts how often clients reconnected in the last hour. a: for each client its user and its id. Returns a number for
--- each.
--- class: allow_oom
--- needs: lib-reconnects
-acts['connections-reconnects'] = function(a)
-  local found = {}
-  for i = 1, #a, 2 do found[#found + 1] = (lib.reconnects_count(a[i] .. '\0' .. a[i + 1])) end
-  return found
-end
-
 -- act: note-reconnect
--- Counts that a link of a client opened, unless the slot has no room for a further client.
--- a: 1 user, 2 client; 3 '1' if it had a connection before; 4 the most clients of a slot.
+-- Counts that a link of a client opened, unless the slot has no room for a further client. Each slot of time has a ZSET:
+-- its members are clients, and the score of a client is how often its link opened again in the slot (0: it opened once,
+-- as far as is known). The key expires when the slot is over an hour old.
+-- a: 1 user, 2 client; 3 '1' if it had a connection before; 4 the most clients of a slot; 5 length of a slot (ms); 6 how
+--    many slots an hour has.
 -- Returns nothing.
 -- class: grow
--- needs: lib-reconnects
 acts['connections-note-reconnect'] = function(a)
-  local member, name = a[1] .. '\0' .. a[2], lib.reconnects_keys()[1]
-  local _, known = lib.reconnects_count(member)
-  local score = call('ZSCORE', name, member)
-  if not score and call('ZCARD', name) >= tonumber(a[4]) then return false end
-  local by = (a[3] == '1' or known) and 1 or 0
-  call('ZADD', name, text(tonumber(score or 0) + by), member)
-  call('PEXPIRE', name, (lib.reconnects_slots + 1) * lib.reconnects_slot)
-  return false
-end
-
--- act: most-reconnects
--- Finds the clients of this partition that reconnected most in one slot of time, and how often they reconnected in the
--- last hour.
--- a: 1 how many clients to read, 2 the most clients of a slot, 3 the slot: 1 for the current one, 2 for the one before.
--- Returns {'1' if all clients were read, else ''; then in turn each client (user NUL client) and how often it
--- reconnected}, in no particular order.
--- class: allow_oom
--- needs: lib-reconnects
--- rows: all
-acts['connections-most-reconnects'] = function(a)
-  local most, found, name = tonumber(a[1]), { '1' }, lib.reconnects_keys()[tonumber(a[3])]
-  if call('ZCOUNT', name, '(0', '+inf') > most or call('ZCARD', name) >= tonumber(a[2]) then found[1] = '' end
-  local rows = call('ZREVRANGE', name, 0, most - 1, 'WITHSCORES')
-  for i = 1, #rows, 2 do
-    if tonumber(rows[i + 1]) > 0 then
-      found[#found + 1] = rows[i]
-      found[#found + 1] = (lib.reconnects_count(rows[i]))
-    end
+  local member, again, length, slots = a[1] .. '\0' .. a[2], a[3] == '1', tonumber(a[5]), tonumber(a[6])
+  local began = now - now % length
+  local name = key('reconnects', text(began))
+  local counted = call('ZSCORE', name, member)
+  if not counted and call('ZCARD', name) >= tonumber(a[4]) then return end
+  for i = 0, slots - 1 do
+    again = again or call('ZSCORE', key('reconnects', text(began - i * length)), member)
   end
-  return found
+  call('ZADD', name, 'INCR', again and 1 or 0, member)
+  call('PEXPIRE', name, (slots + 1) * length)
 end

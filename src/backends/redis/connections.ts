@@ -18,7 +18,7 @@ import {
 } from '../../core/connections/connection.ts';
 import { LINK_STREAM } from '../../core/history/message.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
-import { LINK_MESSAGES, RECONNECT_CLIENTS, RECONNECT_SLOTS } from '../../core/limits.ts';
+import { LINK_MESSAGES, RECONNECT_CLIENTS, RECONNECT_SLOT_MS, RECONNECT_SLOTS } from '../../core/limits.ts';
 import { DocumentReading, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import {
   advertisementOf,
@@ -39,7 +39,7 @@ import type { SeenQueue } from './commands/act-words.ts';
 import { streamHash } from './history-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf, scattered, type Store } from './store.ts';
-import { listOf, numberOr, textOr, type Fields, type Reply, numbersOf } from './types.ts';
+import { listOf, numberOr, textOr, type Fields, type ReadCommand, type Reply, numbersOf } from './types.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };
 type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;
@@ -230,12 +230,7 @@ async function quietest({ store, looker, rowsOf }: Context, first: number): Prom
   await Promise.all(partitionsOf(store).map((partition) => looker.look(partition, nothing)));
   const found = await store.readAll((partition) => [['ZRANGE', store.key(partition, 'conngone'), 0, first - 1]]);
   const names = found.flat().flatMap((members) => listOf(members).map(String));
-  const rows = await rowsOf(
-    names.map((name) => {
-      const [userId = '', clientId = ''] = name.split('\0');
-      return { userId, clientId };
-    }),
-  );
+  const rows = await rowsOf(names.map(clientOf));
   return rows
     .filter((row) => row !== null)
     .sort(compareQuiet)
@@ -348,47 +343,70 @@ function createKnown() {
   };
 }
 
-/** The most clients that one act counts. Redis answers no other request while an act runs. */
+/** The most clients whose counts one command reads. */
 const COUNT_BATCH = 100;
-/** The most clients of each slot that one act reads. */
+/** The most clients that are read of each slot. */
 const LEADERS = 200;
 
+type ReconnectParts = Pick<RedisParts, 'store' | 'clock'>;
+
 /** Creates Core's ReconnectStore over Redis. Each client is counted in its user's partition. */
-export function createRedisReconnects({ store }: Pick<RedisParts, 'store'>): ReconnectStore {
+export function createRedisReconnects(parts: ReconnectParts): ReconnectStore {
+  const { store } = parts;
+  const counts = (clients: readonly ClientKey[]): Promise<readonly number[]> =>
+    scattered(store, clients, {
+      most: COUNT_BATCH,
+      async ask(partition, some) {
+        const names = some.map(({ userId, clientId }) => `${userId}\0${clientId}`);
+        const slots = await store.read(slotsOf(parts, partition).map((slot) => ['ZMSCORE', slot, ...names]));
+        return names.map((_, i) => slots.reduce((sum: number, scores) => sum + Number(listOf(scores)[i] ?? 0), 0));
+      },
+    });
   return {
     async note({ userId, clientId }, again) {
-      const args = [userId, clientId, again ? '1' : null, RECONNECT_CLIENTS];
+      const args = [userId, clientId, again ? '1' : null, RECONNECT_CLIENTS, RECONNECT_SLOT_MS, RECONNECT_SLOTS];
       await store.act(store.partitionOfUser(userId), 'connections-note-reconnect', args);
     },
-    counts: (clients) =>
-      scattered(store, clients, {
-        most: COUNT_BATCH,
-        async ask(partition, some) {
-          const args = some.flatMap(({ userId, clientId }) => [userId, clientId]);
-          return listOf(await store.act(partition, 'connections-reconnects', args)).map(Number);
-        },
-      }),
+    counts,
     async top(first) {
-      const found = await Promise.all(
-        partitionsOf(store).map(async (partition) => {
-          const counts = new Map<string, number>();
-          let complete = true;
-          // One call for each slot, one after the other, so that Redis answers others in between.
-          for (let slot = 1; slot <= RECONNECT_SLOTS; slot++) {
-            const args = [LEADERS, RECONNECT_CLIENTS, slot];
-            const [all, ...flat] = listOf(await store.act(partition, 'connections-most-reconnects', args));
-            if (all !== '1') complete = false;
-            for (const [name, reconnects] of numbersOf(flat)) counts.set(name, reconnects);
-          }
-          const rows = [...counts].map(([name, reconnects]) => {
-            const [userId = '', clientId = ''] = name.split('\0');
-            return { userId, clientId, reconnects };
-          });
-          return { rows, complete };
-        }),
-      );
-      const rows = found.flatMap((one) => one.rows).sort(compareReconnects);
-      return { rows: rows.slice(0, first), complete: found.every(({ complete }) => complete) };
+      const led = await Promise.all(partitionsOf(store).map((partition) => leadersIn(parts, partition)));
+      const clients = led.flatMap(({ names }) => names).map(clientOf);
+      const reconnects = await counts(clients);
+      const rows = clients.map((client, i) => ({ ...client, reconnects: reconnects[i] ?? 0 })).sort(compareReconnects);
+      return { rows: rows.slice(0, first), complete: led.every(({ complete }) => complete) };
     },
   };
+}
+
+/** Returns the keys of the slots of the last hour in a partition. */
+function slotsOf({ store, clock }: ReconnectParts, partition: number): readonly string[] {
+  const now = clock.now();
+  const began = now - (now % RECONNECT_SLOT_MS);
+  return Array.from({ length: RECONNECT_SLOTS }, (_, i) =>
+    store.key(partition, 'reconnects', String(began - i * RECONNECT_SLOT_MS)),
+  );
+}
+
+/** Finds the clients of a partition that reconnected most in one of the slots. `complete`: these are all that did. */
+async function leadersIn(parts: ReconnectParts, partition: number) {
+  const replies = await parts.store.read(
+    slotsOf(parts, partition).flatMap((slot): ReadCommand[] => [
+      ['ZCARD', slot],
+      ['ZCOUNT', slot, '(0', '+inf'],
+      ['ZREVRANGE', slot, 0, LEADERS - 1, 'WITHSCORES'],
+    ]),
+  );
+  const names = new Set<string>();
+  let complete = true;
+  for (let i = 0; i < replies.length; i += 3) {
+    const [clients, counted, leaders] = replies.slice(i, i + 3);
+    if (Number(clients) >= RECONNECT_CLIENTS || Number(counted) > LEADERS) complete = false;
+    for (const [name, reconnects] of numbersOf(leaders)) if (reconnects > 0) names.add(name);
+  }
+  return { names: [...names], complete };
+}
+
+function clientOf(name: string): ClientKey {
+  const [userId = '', clientId = ''] = name.split('\0');
+  return { userId, clientId };
 }

@@ -62,7 +62,7 @@ lib.contexts_tally = function(part)
   end
   if not part.snapshot then
     for _, value in pairs(part.before) do
-      if value then count(lib.contexts_header(value).place, -1) end
+      if value then count(string.match(value, '^%d+|%d*|([^|]*)|'), -1) end
     end
   end
   for _, place in ipairs(part.places) do count(place, 1) end
@@ -98,8 +98,7 @@ lib.contexts_forget_left = function(part, most)
   local name, left = key('ctxleft', part.at.ch), {}
   local over = call('HLEN', name) - most
   if over <= 0 then return end
-  local flat = call('HGETALL', name)
-  for i = 1, #flat, 2 do left[#left + 1] = { id = flat[i], at = tonumber(flat[i + 1]) } end
+  for id, at in pairs(hash(name)) do left[#left + 1] = { id = id, at = tonumber(at) } end
   table.sort(left, function(a, b) return a.at < b.at end)
   for _, one in ipairs(left) do
     if over <= 0 then return end
@@ -110,21 +109,12 @@ lib.contexts_forget_left = function(part, most)
   end
 end
 
-lib.contexts_header = function(value)
-  local assignedAt, place, task = string.match(value, '^%d+|(%d*)|([^|]*)|([^|]*)|')
-  return { assignedAt = assignedAt, place = place, task = task }
-end
-
 -- Returns the value to store for a context. An assignment begins with the first report of the task. If the client
 -- reports the context without that task in between, a later report of the task begins a new assignment.
 lib.contexts_value = function(part, i)
   local task = part.tasks[i]
-  local assignedAt = ''
-  if task ~= '' then
-    local before = part.before[part.ids[i]]
-    local header = before and lib.contexts_header(before)
-    assignedAt = header and header.task == task and header.assignedAt or text(now)
-  end
+  local assignedAt, before = string.match(part.before[part.ids[i]] or '', '^%d+|(%d*)|[^|]*|([^|]*)|')
+  if task ~= before then assignedAt = task == '' and '' or text(now) end
   return table.concat({ text(now), assignedAt, part.places[i], task, part.rows[i] }, '|')
 end
 

@@ -85,7 +85,7 @@ lib.history_member = function(row)
   return row.userId .. '\0' .. row.suffix .. '\0' .. row.uh .. '\0' .. row.sth
 end
 
--- Returns the suffix and the hash of the user's stream whose last write is the oldest; nil if there is none. The index
+-- Returns suffix, hash and head of the user's stream whose last write is the oldest; nil if there is none. The index
 -- may be behind: the head of the stream that it names is compared, and the index is corrected if the stream was written
 -- since.
 lib.history_oldest = function(uh)
@@ -95,16 +95,15 @@ lib.history_oldest = function(uh)
     if not found[1] then return nil end
     local suffix, sth = string.match(found[1], '^(.*)%z(.*)$')
     local head = lib.history_head(uh, sth)
-    if not head or head.turn == tonumber(found[2]) then return suffix, sth end
+    if not head or head.turn == tonumber(found[2]) then return suffix, sth, head end
     call('ZADD', age, text(head.turn), found[1])
   end
 end
 
 -- Forgets the user's stream with the oldest last write, to make room for a new one.
 lib.history_make_room = function(row)
-  local suffix, sth = lib.history_oldest(row.uh)
+  local suffix, sth, head = lib.history_oldest(row.uh)
   if not suffix then return end
-  local head = lib.history_head(row.uh, sth)
   local shown = head and head.at > now - row.retentionMs and head or nil
   lib.history_drop({ userId = row.userId, suffix = suffix, uh = row.uh, sth = sth }, shown)
 end

@@ -24,6 +24,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET, type ObservedSource, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import {
   decodeLive,
+  namesAfter,
   READ_BATCH,
   readMatching,
   readNamed,
@@ -228,21 +229,6 @@ function listMatching(parts: InspectorListParts, filter: DeliveryFilter, page: C
   );
 }
 
-/** Reads the next names of commands of one client, of one user or of all, merged over the partitions. */
-async function namesAfter(
-  store: Store,
-  { userId, clientId }: DeliveryFilter,
-  page: Pick<PageRequest, 'first' | 'after'>,
-): Promise<readonly string[]> {
-  const all = partitionsOf(store, userId);
-  const whose = userId === null ? [null, null, null] : [userId, store.hash(userId), clientId];
-  const args = [...whose, ...(page.after ?? [null, null, null]), page.first];
-  const found = await Promise.all(
-    all.map(async (partition) => listOf(await store.act(partition, 'inspector-names', args))),
-  );
-  return inByteOrder(found.flat().map(String), (name) => name).slice(0, page.first);
-}
-
 function keyOfName(name: string): { userId: string; clientId: string; commandId: string } {
   const [userId = '', clientId = '', commandId = ''] = name.split('\0');
   return { userId, clientId, commandId };
@@ -276,7 +262,7 @@ const LIFE_MS = CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max + 60_000;
 /** A command in the index by admission. `name`: its user's hash, its client's hash and its id as one text. */
 type Admitted = { readonly partition: number; readonly name: string; readonly at: number };
 
-type NewestParts = Pick<RedisParts, 'store' | 'retentionMs' | 'idempotencyWindowMs'>;
+type NewestParts = Pick<RedisParts, 'store' | 'clock' | 'retentionMs' | 'idempotencyWindowMs'>;
 /** Returns the commands in order, null for those that do not match the filter. */
 type KeepMatching = (commands: readonly (Command | null)[]) => Promise<readonly (Command | null)[]>;
 
@@ -336,27 +322,54 @@ function prefixOf(store: Store, { userId, clientId }: DeliveryFilter): string {
   return store.hash(userId) + (clientId === null ? '' : store.hash(userId, clientId));
 }
 
-/** Reads the next names of commands, merged over the partitions. */
+/** The length of the time whose admissions one key of the index has, milliseconds (see lib-newest). */
+const HOUR_MS = 3_600_000;
+/** How far the time of an admission may be ahead of this process's clock, milliseconds. */
+const AHEAD_MS = 1_000;
+
+/** Reads the next names of commands, merged over the partitions. Commands that are gone may be among them. */
 async function admittedAfter(
-  { store, idempotencyWindowMs = TERMINAL_MS }: NewestParts,
+  { store, clock, idempotencyWindowMs = TERMINAL_MS }: NewestParts,
   { userId, admittedAfter: after, admittedBefore: before }: DeliveryFilter,
-  page: Pick<PageRequest, 'first' | 'after'>,
+  { first, after: last }: Pick<PageRequest, 'first' | 'after'>,
 ): Promise<readonly Admitted[]> {
-  const all = partitionsOf(store, userId);
-  const bounds = [after === null ? null : Math.floor(after), before === null ? null : Math.ceil(before)];
-  const args = [page.first, ...(page.after ?? [null, null]), idempotencyWindowMs + LIFE_MS, ...bounds];
+  const now = clock.now();
+  const bounds = {
+    oldest: Math.max(now - idempotencyWindowMs - LIFE_MS, after === null ? 0 : Math.floor(after) + 1),
+    newest: Math.min(last ? Number(last[0]) : now + AHEAD_MS, before === null ? Infinity : Math.ceil(before) - 1),
+  };
   const found = await Promise.all(
-    all.map(async (partition) => {
-      const flat = listOf(await store.act(partition, 'inspector-newest', args));
-      return Array.from({ length: flat.length / 2 }, (_, i): Admitted => {
-        return { partition, name: String(flat[2 * i]), at: Number(flat[2 * i + 1]) };
-      });
+    partitionsOf(store, userId).map(async (partition) => {
+      const names: Admitted[] = [];
+      for await (const { name, at } of admittedIn(store, partition, { ...bounds, step: first })) {
+        // The names with the same millisecond as the last one are read again.
+        if (last && at === Number(last[0]) && name >= (last[1] ?? '')) continue;
+        names.push({ partition, name, at });
+        if (names.length === first) break;
+      }
+      return names;
     }),
   );
   const merged = found.flat();
   // Names are ASCII, so this is the order of their bytes.
   merged.sort((a, b) => b.at - a.at || (a.name < b.name ? 1 : -1));
-  return merged.slice(0, page.first);
+  return merged.slice(0, first);
+}
+
+type Span = { readonly newest: number; readonly oldest: number; readonly step: number };
+
+/** Reads the names of the commands of a partition that were admitted in a span of time, the latest first. */
+async function* admittedIn(store: Store, partition: number, { newest, oldest, step }: Span) {
+  for (let hour = newest - (newest % HOUR_MS); hour + HOUR_MS > oldest; hour -= HOUR_MS) {
+    const index = store.key(partition, 'admitted', String(hour));
+    for (let from = 0, more = true; more; from += step) {
+      const bounds = [newest, oldest, 'BYSCORE', 'REV', 'LIMIT', from, step, 'WITHSCORES'];
+      const [reply] = await store.read([['ZRANGE', index, ...bounds]]);
+      const rows = numbersOf(reply);
+      for (const [name, at] of rows) yield { name, at };
+      more = rows.size === step;
+    }
+  }
 }
 
 /**

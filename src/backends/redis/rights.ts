@@ -257,6 +257,7 @@ export const COMMANDS = {
   ZCARD: 'KEY',
   ZCOUNT: 'KEY 0 0',
   ZLEXCOUNT: 'KEY - +',
+  ZMSCORE: 'KEY m',
   ZRANGE: 'KEY 0 0',
   ZRANGEBYLEX: 'KEY - +',
   ZRANGEBYSCORE: 'KEY 0 0',

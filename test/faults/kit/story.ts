@@ -28,7 +28,7 @@ export function goodRun(): readonly Logged[] {
     ...completed(ANN, 'w1'),
     ...completed(BEN, 'w2'),
     { event: 'cap', name: 'summary sample', value: 1000, max: 1000 },
-    { event: 'memory', of: 'a', bytes: 100_000_000 },
+    { event: 'memory', of: 'a', resident: 100_000_000, live: 40_000_000, keepsRecords: false },
     { event: 'seen', user: 'ann', on: 'history', canary: canaryOf(ANN) },
     { event: 'phase', phase: 'quiet' },
     { event: 'phase', phase: 'read' },

@@ -1,13 +1,15 @@
-/** Reads the records of commands by key or by name, and counts them. Changes nothing. */
+/** Reads the names of commands, their records by key or by name, and counts them. Changes nothing. */
 import type { Command } from '../../../core/commands/command.ts';
-import type { CommandLoad } from '../../../core/commands/stores.ts';
+import type { CommandLoad, DeliveryFilter } from '../../../core/commands/stores.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import type { PageRequest, Position } from '../../../core/page.ts';
 import { liveIds, liveRead } from './link-words.ts';
 import { nameArgs } from './parts.ts';
 import type { RedisParts } from '../parts.ts';
 import { decodeCommand, decodeCommandOr, retained } from './record.ts';
 import { listOf, type ReadCommand, type Reply } from '../types.ts';
-import { scattered, type Store } from '../store.ts';
+import { inByteOrder, partitionsOf, scattered, type Store } from '../store.ts';
+
 /** The most records that one act reads as they are stored. Such a call takes 2 to 5 ms (see `read` in commands.lua). */
 export const READ_BATCH = 256;
 
@@ -111,4 +113,101 @@ export function getLoads(store: Store, clients: readonly ClientKey[]): Promise<r
       return some.map((_, i) => ({ inFlight: counts[2 * i] ?? 0, queued: counts[2 * i + 1] ?? 0 }));
     },
   });
+}
+
+// Reads the names of commands, live and ended, in the order of their bytes.
+
+/** Whose names are read: those of a client, of a user, or of all users. */
+type Owner = Pick<DeliveryFilter, 'userId' | 'clientId'>;
+type NamesPage = Pick<PageRequest, 'first' | 'after'>;
+
+/**
+ * Reads the next names of commands (user NUL client NUL command), merged over the partitions. Commands that are gone
+ * may be among them.
+ */
+export async function namesAfter(store: Store, owner: Owner, page: NamesPage): Promise<readonly string[]> {
+  const { userId, clientId } = owner;
+  const { first, after } = page;
+  const found = await Promise.all(
+    partitionsOf(store, userId).map(async (partition) => {
+      if (userId === null) return namesOfAll(store, partition, page);
+      const { min, max } = clientId === null ? EVERY_NAME : namesOfClient(clientId);
+      const user = { userId, min: after === null ? min : afterName(after), max };
+      return namesIn(store, await keysOf(store, partition, [user]), first);
+    }),
+  );
+  return inByteOrder([...new Set(found.flat())], (name) => name).slice(0, first);
+}
+
+/** The most users whose names are read at once. */
+const USERS = 16;
+
+/** Bounds of ZRANGEBYLEX for the names of one user, which are client NUL command. */
+type NameBounds = { readonly min: string; readonly max: string };
+const EVERY_NAME: NameBounds = { min: '-', max: '+' };
+
+function namesOfClient(clientId: string): NameBounds {
+  return { min: `[${clientId}\0`, max: `(${clientId}\u0001` };
+}
+
+/** Returns the lower bound for the names after a position. */
+function afterName([, clientId = '', commandId = '']: Position): string {
+  return `(${clientId}\0${commandId}`;
+}
+
+/** Reads the next names of all users of a partition: at least `first`, if there are that many. */
+async function namesOfAll(store: Store, partition: number, { first, after }: NamesPage): Promise<readonly string[]> {
+  const index = store.key(partition, 'cmdusers');
+  const found = new Set<string>();
+  for (let from = after === null ? '-' : `[${after[0] ?? ''}\0`; ;) {
+    const [reply] = await store.read([['ZRANGEBYLEX', index, from, '+', 'LIMIT', 0, USERS]]);
+    const members = listOf(reply).map(String);
+    const users = members.map((member) => {
+      const [userId = ''] = member.split('\0');
+      return { userId, ...EVERY_NAME, ...(after?.[0] === userId && { min: afterName(after) }) };
+    });
+    let left = await keysOf(store, partition, users);
+    while (left.length > 0 && found.size < first) {
+      const enough = await usersWith(store, left, first - found.size);
+      for (const name of await namesIn(store, left.slice(0, enough), first)) found.add(name);
+      left = left.slice(enough);
+    }
+    if (users.length < USERS || found.size >= first) return [...found];
+    from = `(${members.at(-1) ?? ''}`;
+  }
+}
+
+type NamesOfUser = NameBounds & { readonly userId: string };
+/** The keys that hold a user's names: one for each span with names (see lib-spans). A name may be in two of them. */
+type KeysOfUser = NamesOfUser & { readonly keys: readonly string[] };
+
+async function keysOf(store: Store, partition: number, users: readonly NamesOfUser[]): Promise<readonly KeysOfUser[]> {
+  const hashes = users.map(({ userId }) => store.hash(userId));
+  const spans = await store.read(hashes.map((hash) => ['ZRANGE', store.key(partition, 'spans', hash), 0, -1]));
+  return users.map((user, i) => {
+    const named = listOf(spans[i])
+      .map(String)
+      .filter((span) => span.startsWith('n'));
+    return { ...user, keys: named.map((span) => store.key(partition, 'names', hashes[i] ?? '', span.slice(1))) };
+  });
+}
+
+/** Returns how many of the first users have `wanted` names together; all if there are fewer names. */
+async function usersWith(store: Store, users: readonly KeysOfUser[], wanted: number): Promise<number> {
+  const counts = await store.read(
+    users.flatMap(({ keys, min, max }) => keys.map((key) => ['ZLEXCOUNT', key, min, max] as const)),
+  );
+  let [read, names] = [0, 0];
+  for (const [i, { keys }] of users.entries()) {
+    for (let k = 0; k < keys.length; k++) names += Number(counts[read++]);
+    if (names >= wanted) return i + 1;
+  }
+  return users.length;
+}
+
+/** Reads names of users: at most `first` of each key. */
+async function namesIn(store: Store, users: readonly KeysOfUser[], first: number): Promise<readonly string[]> {
+  const wanted = users.flatMap(({ keys, ...user }) => keys.map((key) => ({ ...user, key })));
+  const names = await store.read(wanted.map(({ key, min, max }) => ['ZRANGEBYLEX', key, min, max, 'LIMIT', 0, first]));
+  return wanted.flatMap(({ userId }, i) => listOf(names[i]).map((name) => `${userId}\0${String(name)}`));
 }

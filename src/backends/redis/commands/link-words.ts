@@ -78,8 +78,6 @@ const SHORT_FIELDS = 4 * MOVED_AT_ONCE + 2;
 
 type Reading = {
   readonly read: (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
-  /** Lists the live commands of the client, as `commands-queue` of commands.lua does. */
-  readonly list: () => Promise<Reply>;
   /** The keys of the client's HASH and of its connection. */
   readonly client: string;
   readonly connection: string;
@@ -162,13 +160,15 @@ export class QueueReader {
   }
 
   async #list(): Promise<Listing> {
-    const { list, isUp } = this.#of;
-    const texts = String((await list()) ?? '').split('\0');
-    const live: { readonly id: string; readonly place: number; readonly stage: string }[] = [];
-    for (let i = 0; i + 2 < texts.length; i += 3) {
-      const [id = '', place = '', stage = ''] = [texts[i], texts[i + 1], texts[i + 2]];
-      live.push({ id, place: Number(place), stage });
-    }
+    const { read, client, isUp } = this.#of;
+    const [keys] = await read([liveRead(client)]);
+    const ids = liveIds(keys);
+    const [states] = ids.length === 0 ? [] : await read([['HMGET', client, ...fieldsOfStates(ids)]]);
+    const live = listOf(states).flatMap((state, i) => {
+      const [, , place, , stage = ''] = textOr(state)?.split('\0', 5) ?? [];
+      // A command that has ended since its id was read has no state.
+      return place === undefined ? [] : [{ id: ids[i] ?? '', place: Number(place), stage }];
+    });
     const waiting = live.filter(({ stage }) => moves(stage, isUp)).sort((a, b) => a.place - b.place);
     const running = live.filter(({ stage }) => !moves(stage, true)).map(({ id }) => id);
     return { waiting, running, all: live.map(({ id }) => id) };

@@ -354,7 +354,6 @@ function createQueueReader({ store, transactions }: CommandParts, key: ClientKey
   const partition = store.partitionOfUser(key.userId);
   const reader = new QueueReader({
     read: store.read,
-    list: () => store.act(partition, 'commands-queue', [hash]),
     client: store.key(partition, 'client', hash),
     connection: store.key(partition, 'conn', hash),
     isUp: link !== 'down',

@@ -18,30 +18,19 @@ end
 
 local verdict = fence()
 if verdict then return { verdict } end
-local asked, at = {}, 6
+local replies, at = { 'OK' }, 6
 while at <= #ARGV do
-  local name, count = ARGV[at], tonumber(ARGV[at + 1])
-  local arguments
+  local count, arguments = tonumber(ARGV[at + 1]), nil
   -- `unpack` fails if its results do not fit on Lua's stack.
   if count <= 1000 then arguments = { unpack(ARGV, at + 2, at + 1 + count) }
   else
     arguments = {}
     for i = 1, count do arguments[i] = ARGV[at + 1 + i] end
   end
-  asked[#asked + 1] = { name = name, arguments = arguments }
+  local ok, reply = pcall(acts[ARGV[at]], arguments)
+  if not ok and type(reply) == 'table' then reply = reply.err end
+  replies[#replies + 1] = ok and { 1, reply or false } or { 0, tostring(reply) }
   at = at + 2 + count
-end
-
-local replies = { 'OK' }
-for i, act in ipairs(asked) do
-  local ok, reply = pcall(acts[act.name], act.arguments)
-  if ok then
-    if reply == nil then reply = false end
-    replies[i + 1] = { 1, reply }
-  else
-    if type(reply) == 'table' then reply = reply.err end
-    replies[i + 1] = { 0, tostring(reply) }
-  end
 end
 if tonumber(head[2] or 0) > now then replies[1] = 'WATCHED' end
 return replies
