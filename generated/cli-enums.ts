@@ -441,18 +441,6 @@ export const ENUM_WORDS = {
     "SITE": "site",
     "RELAY": "relay"
   },
-  "OperatorAction": {
-    "DISCONNECT": "disconnect",
-    "DRAIN": "drain",
-    "CANCEL": "cancel",
-    "PAYLOAD": "payload",
-    "REVEAL": "reveal"
-  },
-  "RevealSubject": {
-    "COMMAND_PARAMS": "command_params",
-    "COMMAND_RESULT": "command_result",
-    "MESSAGE": "message"
-  },
   "ViewerKind": {
     "ADMIN": "admin",
     "USER": "user"
@@ -533,16 +521,16 @@ export const ENUM_WORDS = {
     "ENDED": "ended",
     "LATE": "late"
   },
-  "WaitStage": {
-    "ADMITTED": "admitted",
-    "ACKNOWLEDGED": "acknowledged",
-    "COMPLETED": "completed"
-  },
   "FailureKey": {
     "ACTION": "action",
     "CODE": "code",
     "CLIENT": "client",
     "NODE": "node"
+  },
+  "WaitStage": {
+    "ADMITTED": "admitted",
+    "ACKNOWLEDGED": "acknowledged",
+    "COMPLETED": "completed"
   },
   "ContextStatus": {
     "ACTIVE": "active",
@@ -562,5 +550,17 @@ export const ENUM_WORDS = {
   "CountsFrom": {
     "CONTEXTS": "contexts",
     "SNAPSHOT": "snapshot"
+  },
+  "OperatorAction": {
+    "DISCONNECT": "disconnect",
+    "DRAIN": "drain",
+    "CANCEL": "cancel",
+    "PAYLOAD": "payload",
+    "REVEAL": "reveal"
+  },
+  "RevealSubject": {
+    "COMMAND_PARAMS": "command_params",
+    "COMMAND_RESULT": "command_result",
+    "MESSAGE": "message"
   }
 } as const;
