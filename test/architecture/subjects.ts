@@ -29,6 +29,7 @@ export const HELPER_SPLINTERS: Readonly<Record<string, string>> = {
   'faults/mutants/guards-judges.ts': GUARDS,
   'faults/mutants/guards-places.ts': GUARDS,
   'faults/mutants/guards-redis-history.ts': GUARDS,
+  'faults/outages/processes/memory-log.ts': 'An entry point, which node loads before the relay.',
 };
 
 /**

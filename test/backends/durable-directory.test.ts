@@ -230,6 +230,11 @@ describe('a full disk', () => {
     reserve.giveUp();
     await expect(making).rejects.toMatchObject({ code: 'ENOSPC' });
     expect(readdirSync(directory.root)).toEqual([]);
+    const again = reserve.make();
+    await until(() => sizeOf(`${directory.reserve}.new`) === 8 * 1024 * 1024);
+    expect(reserve.giveUp()).toBe(true);
+    await expect(again).rejects.toMatchObject({ code: 'ENOSPC' });
+    expect(readdirSync(directory.root)).toEqual([]);
     await reserve.make();
     expect(sizeOf(directory.reserve)).toBe(8 * 1024 * 1024);
     expect([reserve.giveUp(), reserve.giveUp(), existsSync(directory.reserve)]).toEqual([true, false, false]);

@@ -24,7 +24,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -381,9 +381,12 @@ export class Reserve {
     const { bavail, bsize } = statfsSync(this.#root);
     if (bavail * bsize < RESERVE_BYTES) throw noSpace();
     const unfinished = `${this.#path}.new`;
+    const givenUp = this.#givenUp;
     try {
       await this.#write(unfinished);
-      await rename(unfinished, this.#path);
+      if (this.#givenUp !== givenUp) throw noSpace();
+      // In the same turn as the check, so that `giveUp` finds the reserve under one of its names.
+      renameSync(unfinished, this.#path);
     } catch (error) {
       rmSync(unfinished, { force: true });
       throw error;
@@ -412,7 +415,6 @@ export class Reserve {
         if (this.#givenUp !== givenUp) throw noSpace();
       }
       await file.datasync();
-      if (this.#givenUp !== givenUp) throw noSpace();
     } finally {
       await file.close();
     }
