@@ -72,7 +72,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   {
     of: 'cli/serve.ts',
     may: [
-      ...['cli/', 'callboard.ts', 'config.ts', '../demo/demo.ts', 'http/tokens.ts', 'http/sign-in.ts'],
+      ...['cli/', 'callboard.ts', 'config.ts', '../demo/demo.ts', 'http/tokens.ts'],
       ...['core/errors.ts', 'core/limits.ts', 'core/ports.ts', 'platform/log.ts', 'platform/system.ts'],
     ],
   },
