@@ -90,7 +90,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
     name: 'no-mark',
     says: 'a command is written to the socket without a recorded dispatch',
     file: 'core/commands/command.ts',
-    find: `    dispatchedAt: now,
+    find: `    dispatchedAt: nextTime(before, now),
 `,
     replace: '',
     plan: 'F0',
