@@ -183,9 +183,9 @@ function copy(directory: DataDirectory, to: string): void {
 const UNKNOWN_KEY = 'If no key of yours ever had this id, these rows were forged or changed.';
 
 /**
- * Verifies the chain of an audit file (`--file`, by default AUDIT_FILE or the one in DATA_DIR), or the chain of a running relay (`--url`, with
- * the token of an administrator in CALLBOARD_TOKEN). The audit keys come from the settings of the relay. Throws
- * CommandError with the first wrong row, or if the key of some rows is missing.
+ * Verifies the chain of an audit file (`--file`, by default AUDIT_FILE or the one in DATA_DIR), or the chain of a
+ * running relay (`--url`, with the token of an administrator in CALLBOARD_TOKEN). The audit keys come from the settings
+ * of the relay. Throws CommandError with the first wrong row, or if the key of some rows is missing.
  */
 export async function audit([, ...argv]: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--file', '--url'] });

@@ -282,8 +282,10 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const seen = sightings.length === 0 ? undefined : sightings.find((sighting) => sighting.messageId === messageId);
     // An end of which the record can keep no sighting is not new either: nothing else is kept of it.
     this.tx.countEnd(!seen && sightings.length < SIGHTINGS_PER_COMMAND);
-    if (seen)
-      return { kind: 'duplicate', command: this.#move(entry, { sightings: seeAgain(before, seen, this.tx.now) }) };
+    if (seen) {
+      const again = seeAgain(before, seen, nextTime(before, this.tx.now));
+      return { kind: 'duplicate', command: this.#move(entry, { sightings: again }) };
+    }
     if (isTerminal(before)) return { kind: 'late', command: this.#keepLate(entry, { end, messageId }) };
     const { instanceId, kept, error } = end;
     if (before.boundInstanceId !== instanceId)

@@ -55,12 +55,14 @@ export function ends(bench: () => Bench): void {
       bench().setBack(5);
       await bench().backend.commands.finish(keyFor('c2'), ending());
       await bench().backend.commands.finish(keyFor('c1'), ending());
+      bench().setBack(5);
+      await bench().backend.commands.finish(keyFor('c2'), ending());
       const [c1, c2] = [await read(bench(), 'c1'), await read(bench(), 'c2')];
       expect(c1).toMatchObject({ dispatchedAt: queuedAt, terminalAt: queuedAt });
       const { admittedAt } = c2;
       expect(second).toMatchObject({ command: { dispatchedAt: admittedAt } });
       expect(c2).toMatchObject({ dispatchedAt: admittedAt, acknowledgedAt: admittedAt, terminalAt: admittedAt });
-      expect(c2.sightings).toMatchObject([{ firstSeenAt: admittedAt, lastSeenAt: admittedAt }]);
+      expect(c2.sightings).toMatchObject([{ firstSeenAt: admittedAt, lastSeenAt: admittedAt, count: 2 }]);
     });
 
     it('distinguishes a failure from a refusal by the client, and accepts its report that it stopped', async () => {

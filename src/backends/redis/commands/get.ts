@@ -138,8 +138,8 @@ export async function namesAfter(store: Store, owner: Owner, page: NamesPage): P
   return inByteOrder([...new Set(found.flat())], (name) => name).slice(0, first);
 }
 
-/** The most users whose names are read at once. */
-const USERS = 16;
+/** The most users that are looked at at once: a page of users with a few names each takes few round trips. */
+const USERS = 64;
 
 /** Bounds of ZRANGEBYLEX for the names of one user, which are client NUL command. */
 type NameBounds = { readonly min: string; readonly max: string };
