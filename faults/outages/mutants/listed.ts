@@ -113,10 +113,8 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'counted-again',
     says: 'an end that is sent again because it got no answer counts as another end',
     file: 'core/commands/rules.ts',
-    find: `    if (seen)
-`,
-    replace: `    if (seen === null)
-`,
+    find: '    if (seen) return',
+    replace: '    if (seen === null) return',
     plan: 'F8d',
     caughtBy: ['I3'],
   },

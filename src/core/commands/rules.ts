@@ -282,10 +282,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const seen = sightings.length === 0 ? undefined : sightings.find((sighting) => sighting.messageId === messageId);
     // An end of which the record can keep no sighting is not new either: nothing else is kept of it.
     this.tx.countEnd(!seen && sightings.length < SIGHTINGS_PER_COMMAND);
-    if (seen) {
-      const again = seeAgain(before, seen, nextTime(before, this.tx.now));
-      return { kind: 'duplicate', command: this.#move(entry, { sightings: again }) };
-    }
+    const at = nextTime(before, this.tx.now);
+    if (seen) return { kind: 'duplicate', command: this.#move(entry, { sightings: seeAgain(before, seen, at) }) };
     if (isTerminal(before)) return { kind: 'late', command: this.#keepLate(entry, { end, messageId }) };
     const { instanceId, kept, error } = end;
     if (before.boundInstanceId !== instanceId)
@@ -296,7 +294,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
       execution: end.refused ? 'refused_by_client' : 'reported_by_client',
       error,
       reason: error?.code ?? null,
-      sightings: see(before, messageId, nextTime(before, this.tx.now)),
+      sightings: see(before, messageId, at),
     };
     return { kind: 'finished', command: this.#conclude(entry, recorded, end.payload) };
   }
