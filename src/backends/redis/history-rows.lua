@@ -12,8 +12,19 @@
 lib.history_read_blocks = 16
 lib.history_reads = 32
 
--- A pattern that matches each row of a block, and captures the command's id.
-lib.history_command_of_row = string.rep('%Z*%z', 4) .. '(%Z*)%z' .. string.rep('%Z*%z', 6)
+-- Returns the command ids of the rows of a block, '' for a row of no command. Plain searches take a quarter of the time
+-- of a pattern, which steps through each payload.
+lib.history_commands_of = function(block)
+  local find, found, from = string.find, {}, 1
+  while from <= #block do
+    for _ = 1, 4 do from = (find(block, '\0', from, true) or #block) + 1 end
+    local id = find(block, '\0', from, true) or #block
+    found[#found + 1] = string.sub(block, from, id - 1)
+    from = id + 1
+    for _ = 1, 6 do from = (find(block, '\0', from, true) or #block) + 1 end
+  end
+  return found
+end
 
 -- Removes the blocks of a stream whose rows are all beyond its limits, and subtracts them from the counts of the stream
 -- and of its user. `aged`: also blocks that are too old.
@@ -191,11 +202,10 @@ lib.history_indexed_rows = function(row, blocks)
     at, seq = tonumber(at), tonumber(seq)
     local span = lib.history_span_of(spans, at)
     local name = span and span.over > now and at >= least and lib.history_span_key(row.uh, span.start)
-    for commandId in string.gmatch(entry[2][2], lib.history_command_of_row) do
-      if name and commandId ~= '' then
-        found[#found + 1] = { commandId = commandId, at = at, seq = seq, name = name }
+    for i, commandId in ipairs(name and lib.history_commands_of(entry[2][2]) or {}) do
+      if commandId ~= '' then
+        found[#found + 1] = { commandId = commandId, at = at, seq = seq + i - 1, name = name }
       end
-      seq = seq + 1
     end
   end
   return found
