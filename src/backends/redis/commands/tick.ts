@@ -32,6 +32,9 @@ const NO_LIMIT = 1e15;
 /** A HASH that is read, and the fields. */
 export type ReadHash = { readonly slot: string; readonly key: string; readonly fields: Set<string> };
 
+/** The comparisons of each HASH, by its slot: field, expected text, acts. */
+type Comparisons = Map<string, Map<string, [field: string, expected: string, acts: string]>>;
+type Comparison = { readonly act: number; readonly field: string; readonly expected: string };
 type Write = { readonly start: readonly string[]; readonly words: string[]; index: string };
 type Sum = { sum: number; come: number; index: string };
 /** `place`: the place among the scopes of the call, from 1. */
@@ -108,9 +111,9 @@ export class Tick {
   /** By key of a scope's reservations, the time by which this call has it searched for due commands. */
   readonly searched = new Map<string, number>();
   readonly #hashes = new Map<string, ReadHash>();
-  readonly #equal = new Map<string, string[]>();
-  readonly #starts: string[][] = [];
-  readonly #holds = new Map<string, string[]>();
+  readonly #equal: Comparisons = new Map();
+  readonly #starts: Comparisons = new Map();
+  readonly #holds: Comparisons = new Map();
   readonly #only: string[][] = [];
   readonly #texts = new Map<string, string[]>();
   readonly #leases = new Map<string, { held: string; over: string }>();
@@ -153,20 +156,17 @@ export class Tick {
   }
 
   /** A field must be equal to a text; '': absent. */
-  equal(act: number, { slot, fields }: ReadHash, field: string, expected: string): void {
-    fields.add(field);
-    note(this.#equal, [slot, field, expected], act);
+  equal(act: number, hash: ReadHash, field: string, expected: string): void {
+    compare(this.#equal, hash, { act, field, expected });
   }
 
-  starts(act: number, { slot, fields }: ReadHash, field: string, expected: string): void {
-    fields.add(field);
-    this.#starts.push([slot, field, expected, String.fromCharCode(act)]);
+  starts(act: number, hash: ReadHash, field: string, expected: string): void {
+    compare(this.#starts, hash, { act, field, expected });
   }
 
   /** A field must contain a text; '': it is the head of a stream that is open. */
-  holds(act: number, { slot, fields }: ReadHash, field: string, expected: string): void {
-    fields.add(field);
-    note(this.#holds, [slot, field, expected], act);
+  holds(act: number, hash: ReadHash, field: string, expected: string): void {
+    compare(this.#holds, hash, { act, field, expected });
   }
 
   /** The HASH of a client must have no other live command than those with these fields. */
@@ -316,7 +316,10 @@ export class Tick {
     this.#late.push([slot, String.fromCharCode(act), mailbox, userId, clientId, String(states.length), ...states]);
   }
 
-  /** Adds a command that waits: its state is written with its place in the queue. */
+  /**
+   * Adds a command that waits: its state is written with its place in the queue. `words`: field, its state before and
+   * after the place, the least place before its own, and the mailbox of another node with what is posted there, or ''.
+   */
   wait(act: number, { slot, fields }: ReadHash, words: readonly string[]): void {
     fields.add('o');
     const held = this.#waiting.get(slot) ?? { slot, index: '', words: [] };
@@ -367,9 +370,13 @@ export class Tick {
       out.push(String(size));
       for (const row of rows) for (const word of row) out.push(word);
     };
-    part(this.#equal.values(), this.#equal.size);
-    part(this.#starts, this.#starts.length);
-    part(this.#holds.values(), this.#holds.size);
+    for (const comparisons of [this.#equal, this.#starts, this.#holds]) {
+      out.push(String(comparisons.size));
+      for (const [slot, ofSlot] of comparisons) {
+        out.push(slot);
+        part(ofSlot.values(), ofSlot.size);
+      }
+    }
     part(this.#only, this.#only.length);
     part(this.#texts.values(), this.#texts.size);
     out.push(this.key('nodes'));
@@ -414,11 +421,15 @@ export class Tick {
   }
 }
 
-function note(of: Map<string, string[]>, words: readonly [string, string, string], act: number): void {
-  const name = words.join(NUL);
-  const known = of.get(name);
-  if (known) known[3] += String.fromCharCode(act);
-  else of.set(name, [...words, String.fromCharCode(act)]);
+/** Adds a comparison of a field of a HASH, once for all acts that need it. */
+function compare(all: Comparisons, { slot, fields }: ReadHash, { act, field, expected }: Comparison): void {
+  fields.add(field);
+  const ofSlot = all.get(slot) ?? new Map<string, [string, string, string]>();
+  if (ofSlot.size === 0) all.set(slot, ofSlot);
+  const name = field + NUL + expected;
+  const known = ofSlot.get(name);
+  if (known) known[2] += String.fromCharCode(act);
+  else ofSlot.set(name, [field, expected, String.fromCharCode(act)]);
 }
 
 function add(held: Sum, by: number): void {

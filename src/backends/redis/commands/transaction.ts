@@ -527,14 +527,14 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const nodeId = moved === '' ? entry.offeredTo : null;
     const floor = moved === '' ? '0' : String(Math.max(Number(upTo), Number(moved)));
     const [start = '', rest = ''] = entry.state('\x01').split('\x01');
-    const words = [`s${commandId}`, start, rest];
+    const words = [`s${commandId}`, start, rest, floor];
     if (nodeId !== null && nodeId !== caller.nodeId) {
-      const box = this.mailboxOf(nodeId) ?? '';
+      const box = this.mailboxOf(nodeId);
       const params = held.params !== null && utf8Length(held.params) <= CARRIED_BYTES ? held.params : '';
-      return this.tick.wait(this.act, client, [...words, box, held.request, entry.waits ?? '', params, floor]);
-    }
-    if (nodeId !== null) this.#postNames([entry]);
-    this.tick.wait(this.act, client, [...words, '', '', '', '', floor]);
+      if (box !== null)
+        return this.tick.wait(this.act, client, [...words, box, held.request, entry.waits ?? '', params]);
+    } else if (nodeId !== null) this.#postNames([entry]);
+    this.tick.wait(this.act, client, [...words, '']);
   }
 
   /**

@@ -14,7 +14,8 @@
 -- An `index` says which acts a word belongs to: pairs of bytes, the number of an act and how many words it has there
 -- plus one (for numbers: what it adds plus 64). A part of all acts has the index ''.
 local call = redis.call
-local find, match, fmt, concat, floor, byte = string.find, string.match, string.format, table.concat, math.floor, string.byte
+local find, match, sub, fmt, byte = string.find, string.match, string.sub, string.format, string.byte
+local concat, floor = table.concat, math.floor
 local a, p = ARGV, 16
 
 -- Returns the next argument.
@@ -134,36 +135,49 @@ local function differs(index, code, value)
     bad[act] = bad[act] or { code, value or false }
   end
 end
--- Comparisons: equal, starts with, contains; each slot, field, expected, acts. '' is an absent field, or a count of 0.
+-- Comparisons: equal, starts with, contains. For each HASH its slot, how many, and of each the field, the expected text
+-- and the acts. '' is an absent field, or a count of 0.
 for _ = 1, take() do
-  local slot, field, expected, acts = take(), take(), take(), take()
-  local v = seen[slot][field]
-  if (v or '') ~= expected and not (v == '0' and expected == '') then differs(acts, 'differs', v) end
+  local of, count = seen[take()], take()
+  for i = p, p + 3 * count - 3, 3 do
+    local v, expected = of[a[i]], a[i + 1]
+    if (v or '') ~= expected and not (v == '0' and expected == '') then differs(a[i + 2], 'differs', v) end
+  end
+  p = p + 3 * count
 end
 for _ = 1, take() do
-  local slot, field, expected, acts = take(), take(), take(), take()
-  local v = seen[slot][field]
-  if not v or string.sub(v, 1, #expected) ~= expected then differs(acts, 'differs', v) end
+  local of, count = seen[take()], take()
+  for i = p, p + 3 * count - 3, 3 do
+    local v, expected = of[a[i]], a[i + 1]
+    if not v or sub(v, 1, #expected) ~= expected then differs(a[i + 2], 'differs', v) end
+  end
+  p = p + 3 * count
 end
 local holds, closed = p, {}
 for _ = 1, take() do
-  local slot, field, expected, acts = take(), take(), take(), take()
-  local v = seen[slot][field]
-  -- '' is expected of the head of a stream: it is open, and its newest row is not too old.
-  local at = v and expected == '' and match(v, '^%d+ (%d+)')
-  if not lib and (not v or not find(v, expected, 1, true) or (at and at + a[14] <= now)) then
-    differs(acts, 'closed')
-    closed[slot] = math.min(closed[slot] or 255, byte(acts))
+  local slot, count = take(), take()
+  for i = p, p + 3 * count - 3, 3 do
+    local v, expected = seen[slot][a[i]], a[i + 1]
+    -- '' is expected of the head of a stream: it is open, and its newest row is not too old.
+    local at = v and expected == '' and match(v, '^%d+ (%d+)')
+    if not lib and (not v or not find(v, expected, 1, true) or (at and at + a[14] <= now)) then
+      differs(a[i + 2], 'closed')
+      closed[slot] = math.min(closed[slot] or 255, byte(a[i + 2]))
+    end
   end
+  p = p + 3 * count
 end
 -- Later acts of a user whose stream is not open are repeated with the act that opens it, so that their order stays.
 if next(closed) then
   p = holds
   for _ = 1, take() do
-    local slot, _, _, acts = take(), take(), take(), take()
-    for i = 1, #acts do
-      if byte(acts, i) > (closed[slot] or 255) then differs(string.sub(acts, i, i), 'closed') end
+    local slot, count = take(), take()
+    for i = p, p + 3 * count - 3, 3 do
+      for act in string.gmatch(a[i + 2], '.') do
+        if byte(act) > (closed[slot] or 255) then differs(act, 'closed') end
+      end
     end
+    p = p + 3 * count
   end
 end
 -- Returns the fields with states of a client's live commands that are not among the next arguments: how many, fields.
@@ -339,7 +353,7 @@ for _ = 1, take() do
   if not ok or ok[byte(act)] then
     for _, field in ipairs(fields) do
       local place, stage = match(call('HGET', keyOf[slot], field), '^%Z*%z%Z*%z(%Z*)%z%Z*%z(%Z*)%z')
-      if stage == 'queued' then late[#late + 1] = { place = place + 0, id = string.sub(field, 2) } end
+      if stage == 'queued' then late[#late + 1] = { place = place + 0, id = sub(field, 2) } end
     end
   end
   table.sort(late, function(x, y) return x.place < y.place end)
@@ -349,17 +363,17 @@ for _ = 1, take() do
 end
 
 -- Commands that wait: slot of the client, how many, acts, then for each: field, its state before and after its place,
--- the mailbox of another node or '', and for that mailbox the request, waiters and params; the least place before its.
+-- the least place before its own, the mailbox of another node or '', and for that mailbox the request, waiters and params.
 local placed, boxes = {}, {}
 for _ = 1, take() do
   local slot, count, index = take(), take() + 0, take()
   local place, list = (seen[slot].o or 0) + 0, { 'HSET', keyOf[slot] }
   for i = 1, count do
     local act = byte(index, i)
-    local field, start, rest, to, request, waits, params = take(), take(), take(), take(), take(), take(), take()
-    local least = take() + 0
+    local field, start, rest, least, to, request, waits, params = unpack(a, p, p + 7)
+    p = p + (to == '' and 5 or 8)
     if not ok or ok[act] then
-      place = math.max(place, least) + 1
+      place = math.max(place, least + 0) + 1
       local state = start .. whole(place) .. rest
       placed[#placed + 1] = act
       placed[#placed + 1] = whole(place)
@@ -390,8 +404,8 @@ for _, box in pairs(boxes) do call(unpack(box)) end
 
 -- Adds the place of a row beyond those that the HASH has of a command (see lib-history-commands in history-rows.lua).
 local function morePlaces(heads, id, place)
-  local tag = string.sub(KEYS[1], 1, -5)
-  local name = tag .. 'cmdmore:' .. string.sub(heads, #tag + 13) .. ':' .. redis.sha1hex(id)
+  local tag = sub(KEYS[1], 1, -5)
+  local name = tag .. 'cmdmore:' .. sub(heads, #tag + 13) .. ':' .. redis.sha1hex(id)
   call('ZADD', name, 0, place)
   call('PEXPIRE', name, a[14] + 3600000)
   local count = call('ZCARD', name)
