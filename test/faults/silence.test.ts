@@ -1,7 +1,7 @@
 /** Tests that a relay which stops without notice is found to be silent by another relay. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as after } from 'node:timers/promises';
-import { inject, expect, onTestFinished, test } from 'vitest';
+import { inject, expect, onTestFailed, onTestFinished, test } from 'vitest';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { ownFolder } from '../kit/folder.ts';
@@ -13,6 +13,8 @@ import { ADMIN_TOKEN, SECRET, startRelay, type Relay } from '../../faults/outage
  */
 const LONG = 120_000;
 const OFTEN_MS = 100;
+/** The time that one answer may take. */
+const ANSWER_MS = 30_000;
 
 type Source = { readonly node_id: string | null; readonly reason: string | null };
 type Listing<Item> = {
@@ -28,7 +30,10 @@ type Node = {
 };
 
 async function ask<Item>({ url }: Relay, path: string): Promise<Listing<Item>> {
-  const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+  const response = await fetch(`${url}${path}`, {
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+    signal: AbortSignal.timeout(ANSWER_MS),
+  });
   expect(response.status).toBe(200);
   return response.json();
 }
@@ -64,6 +69,7 @@ test(
 
     await dies.proc.kill();
     const seen: string[] = [];
+    onTestFailed(() => console.error('seen:', seen, 'said by the relay that lives:', lives.proc.complaint()));
     for (let listing = await list(); ; listing = await list()) {
       const [row] = listing.items;
       const silent = listing.completeness.sources.filter(({ reason }) => reason === 'node_silent');
