@@ -26,7 +26,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
     name: 'place-outlives-its-row',
     says: 'the index of commands keeps the places of rows that were removed',
     file: 'backends/redis/history-rows.lua',
-    find: 'if #rows > 0 then lib.history_remove_indexed(row, rows) end',
+    find: 'for name, hash in pairs(hashes) do lib.history_remove_gathered(row, name, hash) end',
     replace: '',
     judge: { test: 'test/backends/redis-history-places.test.ts' },
   },

@@ -42,7 +42,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     name: 'deadlines-of-the-relay',
     says: 'a command is due by the clock of its relay',
     file: 'backends/redis/program/transaction.lua',
-    find: "  if (real >= at + 0) ~= (over == '1') then return { 'CLOCK', fmt('%.0f', real) } end",
+    find: "  if (real >= at + 0) ~= (over == '1') then return { 'CLOCK', whole(real) } end",
     replace: '',
     judge: { test: 'test/backends/redis-transactions.test.ts' },
   },

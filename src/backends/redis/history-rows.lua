@@ -8,8 +8,10 @@
 -- payload and optional members, error (JSON), spill (JSON), payload. history-rows.ts reads and writes the same format.
 -- needs: lib-history-bytes, lib-history-commands
 
--- How many blocks one read gets, and how many such reads one call makes at most.
+-- How many blocks one read gets at most, and the first one if it is known up to which row they go; and how many such
+-- reads one call makes at most.
 lib.history_read_blocks = 16
+lib.history_first_blocks = 4
 lib.history_reads = 32
 
 -- Returns the command ids of the rows of a block, '' for a row of no command. Plain searches take a quarter of the time
@@ -46,6 +48,7 @@ lib.history_bound = function(row, info, aged)
   local slack = math.min(lib.history_slack, math.floor(row.streamMessages / 32))
   return {
     any = aged or oldest >= info.next + slack,
+    oldest = not aged and oldest or nil,
     -- `at`: the time of a block; `upcoming`: the seq of the first row of the block after it.
     beyond = function(at, upcoming) return upcoming <= oldest or at <= least end,
   }
@@ -54,10 +57,12 @@ end
 -- Finds the oldest blocks of a stream for which `bound.beyond` returns true, subtracts them from the counts of the
 -- stream and removes their rows from the index of commands. The last block of the stream is never one of them. Returns
 -- the id of the oldest block that stays if the caller must remove the blocks before it, else false.
+-- `bound.oldest`: the seq of the oldest row that stays; nil if it is not known.
 lib.history_trim = function(row, info, bound)
   local stream, from, oldest, trimmed = key('stream', row.sth), '-', nil, false
+  local count, read, first = bound.oldest and lib.history_first_blocks or lib.history_read_blocks, 0, nil
   for _ = 1, bound.any and lib.history_reads or 0 do
-    local blocks, gone = call('XRANGE', stream, from, '+', 'COUNT', lib.history_read_blocks), {}
+    local blocks, gone = call('XRANGE', stream, from, '+', 'COUNT', count), {}
     for _, entry in ipairs(blocks) do
       local at, seq = string.match(entry[1], '^(%d+)-(%d+)$')
       local block = { entry = entry, at = tonumber(at), seq = tonumber(seq) }
@@ -71,11 +76,15 @@ lib.history_trim = function(row, info, bound)
         trimmed, info.bytes, info.droppedAt = true, info.bytes - #oldest.entry[2][2], oldest.at
         gone[#gone + 1] = oldest.entry
       end
-      oldest = block
+      oldest, first = block, first or block
     end
     lib.history_remove_rows(row, gone)
-    if #blocks < lib.history_read_blocks then break end
-    from = '(' .. blocks[#blocks][1]
+    if #blocks < count then break end
+    from, read = '(' .. blocks[#blocks][1], read + #blocks
+    -- As many blocks as go, if they have as many rows as those that were read, and the one that stays.
+    local each = math.max(1, (oldest.seq - first.seq) / math.max(1, read - 1))
+    local left = bound.oldest and math.ceil((bound.oldest - oldest.seq) / each) or lib.history_read_blocks
+    count = math.max(1, math.min(lib.history_read_blocks, left + 1))
   end
   if trimmed then info.next = oldest.seq + 1 end
   return trimmed and oldest.entry[1]
@@ -183,75 +192,64 @@ lib.history_remove_places = function(row)
   end
 end
 
--- Removes the places of the rows in these blocks, up to about `history_places_most` in a call.
+-- Removes the places of the rows in these blocks, up to about `history_places_most` in a call. Leaves out rows that are
+-- too old, if `row` has `retentionMs`, and spans that are over: if they were removed here, a write might open them again.
 lib.history_remove_rows = function(row, blocks)
-  if lib.history_places_left <= 0 then return end
-  local rows = lib.history_indexed_rows(row, blocks)
-  lib.history_places_left = lib.history_places_left - #rows
-  if #rows > 0 then lib.history_remove_indexed(row, rows) end
-end
-
--- Returns the rows of these blocks that the index has: of each the command, time, seq and the HASH of its span. Leaves
--- out rows that are too old, if `row` has `retentionMs`, and spans that are over. They are only removed: if this call
--- removes one, a later write would create it again.
-lib.history_indexed_rows = function(row, blocks)
-  local found, spans = {}, #blocks > 0 and lib.history_spans(row.uh) or {}
+  if lib.history_places_left <= 0 or #blocks == 0 then return end
+  local spans, hashes = lib.history_spans(row.uh), {}
   local least = row.retentionMs and now - row.retentionMs + 1 or 0
   for _, entry in ipairs(blocks) do
     local at, seq = string.match(entry[1], '^(%d+)-(%d+)$')
-    at, seq = tonumber(at), tonumber(seq)
-    local span = lib.history_span_of(spans, at)
-    local name = span and span.over > now and at >= least and lib.history_span_key(row.uh, span.start)
-    for i, commandId in ipairs(name and lib.history_commands_of(entry[2][2]) or {}) do
-      if commandId ~= '' then
-        found[#found + 1] = { commandId = commandId, at = at, seq = seq + i - 1, name = name }
-      end
+    local span = lib.history_span_of(spans, tonumber(at))
+    if span and span.over > now and tonumber(at) >= least then
+      local name = lib.history_span_key(row.uh, span.start)
+      hashes[name] = hashes[name] or { ids = {}, places = {} }
+      lib.history_gather(hashes[name], entry[2][2], at .. '\0' .. row.suffix .. '\0', tonumber(seq))
     end
   end
-  return found
+  for name, hash in pairs(hashes) do lib.history_remove_gathered(row, name, hash) end
 end
 
--- Removes the places of these rows. Each HASH is read once, and written by at most one HDEL and one HSET.
-lib.history_remove_indexed = function(row, rows)
-  local hashes = {}
-  for _, indexed in ipairs(rows) do
-    local hash = hashes[indexed.name] or { ids = {}, places = {}, changed = {} }
-    hashes[indexed.name] = hash
-    if not hash.places[indexed.commandId] then
-      hash.places[indexed.commandId] = ''
-      hash.ids[#hash.ids + 1] = indexed.commandId
+-- Adds the places of a block's rows to those that are removed from a HASH, by command. `start`: how a place begins.
+lib.history_gather = function(hash, block, start, seq)
+  local ids, places = hash.ids, hash.places
+  for i, id in ipairs(lib.history_commands_of(block)) do
+    if id ~= '' then
+      if not places[id] then ids[#ids + 1] = id end
+      places[id] = (places[id] or '') .. start .. text(seq + i - 1) .. '\0'
+      lib.history_places_left = lib.history_places_left - 1
     end
-  end
-  for name, hash in pairs(hashes) do
-    for i, places in ipairs(call('HMGET', name, unpack(hash.ids))) do hash.places[hash.ids[i]] = places or '' end
-  end
-  for _, indexed in ipairs(rows) do lib.history_remove_place(row, indexed, hashes[indexed.name]) end
-  for name, hash in pairs(hashes) do
-    local gone, left = { 'HDEL', name }, { 'HSET', name }
-    for commandId in pairs(hash.changed) do
-      if hash.places[commandId] == '' then gone[#gone + 1] = commandId
-      else
-        left[#left + 1] = commandId
-        left[#left + 1] = hash.places[commandId]
-      end
-    end
-    if #gone > 2 then call(unpack(gone)) end
-    if #left > 2 then call(unpack(left)) end
   end
 end
 
--- Removes the place of one of these rows from what was read of its HASH, or from the further places of its command.
-lib.history_remove_place = function(row, indexed, hash)
-  local commandId, at, seq = indexed.commandId, indexed.at, indexed.seq
-  local places = hash.places[commandId]
-  local first, last = string.find(places, text(at) .. '\0' .. row.suffix .. '\0' .. text(seq) .. '\0', 1, true)
-  if first then
-    hash.places[commandId] = string.sub(places, 1, first - 1) .. string.sub(places, last + 1)
-    hash.changed[commandId] = true
-    return
+-- Removes these places from a HASH, which is read once, and written by at most one HDEL and one HSET.
+lib.history_remove_gathered = function(row, name, hash)
+  local gone, left = { 'HDEL', name }, { 'HSET', name }
+  for i, known in ipairs(#hash.ids > 0 and call('HMGET', name, unpack(hash.ids)) or {}) do
+    local id = hash.ids[i]
+    -- Mostly all rows of a command are removed together.
+    local rest = known == hash.places[id] and '' or lib.history_without(row, id, known or '', hash.places[id])
+    if known and rest == '' then gone[#gone + 1] = id
+    elseif known and rest ~= known then
+      left[#left + 1] = id
+      left[#left + 1] = rest
+    end
   end
-  local more = key('cmdmore', row.uh, redis.sha1hex(commandId))
-  call('ZREM', more, string.format('%016.0f', at) .. '\0' .. row.suffix .. '\0' .. string.format('%016.0f', seq))
+  if #gone > 2 then call(unpack(gone)) end
+  if #left > 2 then call(unpack(left)) end
+end
+
+-- Returns the first places of a command without those that are removed, and removes the others from its further places.
+lib.history_without = function(row, id, known, removed)
+  for at, suffix, seq in string.gmatch(removed, '(%Z*)%z(%Z*)%z(%Z*)%z') do
+    local first, last = string.find(known, at .. '\0' .. suffix .. '\0' .. seq .. '\0', 1, true)
+    if first then known = string.sub(known, 1, first - 1) .. string.sub(known, last + 1)
+    else
+      local place = string.format('%016.0f', at) .. '\0' .. suffix .. '\0' .. string.format('%016.0f', seq)
+      call('ZREM', key('cmdmore', row.uh, redis.sha1hex(id)), place)
+    end
+  end
+  return known
 end
 
 -- library: lib-history-spans

@@ -125,7 +125,7 @@ if a[1] ~= '' then real = a[1] + 0 else
 end
 real = math.max(real, (meta[1] or 0) + 0)
 local now = a[6] + 0
-if now < (meta[1] or 0) + 0 or now < real - a[7] or now > real + a[8] then return { 'CLOCK', fmt('%.0f', real) } end
+if now < (meta[1] or 0) + 0 or now < real - a[7] or now > real + a[8] then return { 'CLOCK', whole(real) } end
 
 local bad, tight = nil, a[12] == '1'
 local function differs(index, code, value)
@@ -212,7 +212,7 @@ for _ = 1, take() do
 end
 for _ = 1, take() do
   local at, acts, over = take(), take(), take()
-  if (real >= at + 0) ~= (over == '1') then return { 'CLOCK', fmt('%.0f', real) } end
+  if (real >= at + 0) ~= (over == '1') then return { 'CLOCK', whole(real) } end
 end
 -- Ids that no ended command may have: spans of the user, start of the keys of records, name, acts.
 local spans = {}
@@ -451,7 +451,7 @@ for _ = 1, take() do
     at = math.max(at + 0, now)
     local atText, count, joined = whole(at), #block, concat(block)
     seq = seq + 0
-    call('XADD', stream, atText .. '-' .. fmt('%.0f', seq + 1), count, joined)
+    call('XADD', stream, atText .. '-' .. whole(seq + 1), count, joined)
     local list = places[cs] or { 'HSET', keyOf[cs] }
     places[cs] = list
     local cmd = seen[cs]
@@ -462,13 +462,14 @@ for _ = 1, take() do
       if #known >= 16 * 18 and select(2, string.gsub(known, '%z', '')) >= 16 * 3 then
         morePlaces(keyOf[hs], id, fmt('%016.0f', at) .. '\0' .. suffix .. '\0' .. fmt('%016.0f', seq + i))
       elseif id ~= '' then
-        cmd[id] = known .. atText .. '\0' .. suffix .. '\0' .. fmt('%.0f', seq + i) .. '\0'
+        cmd[id] = known .. atText .. '\0' .. suffix .. '\0' .. whole(seq + i) .. '\0'
         list[#list + 1] = id
         list[#list + 1] = cmd[id]
       end
-      local name, value, ms = match(marked and a[marks + row] or '', '^(%Z*)%z(%Z*)%z(%d+)$')
-      if name then
-        local place = atText .. '-' .. fmt('%.0f', seq + i)
+      local mark = marked and a[marks + row] or ''
+      if mark ~= '' then
+        local name, value, ms = match(mark, '^(%Z*)%z(%Z*)%z(%d+)$')
+        local place = atText .. '-' .. whole(seq + i)
         call('SET', name, value .. place, 'PX', ms)
         placed[#placed + 1] = byte(acts, row)
         placed[#placed + 1] = place
@@ -487,7 +488,7 @@ for _ = 1, take() do
     local head = heads[hs] or { 'HSET', keyOf[hs] }
     heads[hs] = head
     head[#head + 1] = field
-    head[#head + 1] = concat({ fmt('%.0f', seq + count), atText, whole(turn), renewed, evicted, upcoming, whole(bytes + #joined) }, ' ')
+    head[#head + 1] = concat({ whole(seq + count), atText, whole(turn), renewed, evicted, upcoming, whole(bytes + #joined) }, ' ')
     if seq + count - a[10] + 1 >= upcoming + a[11] then notes[#notes + 1] = field end
   end
 end
