@@ -386,8 +386,8 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     name: 'reduced-without-mark',
     says: 'a record that is reduced leaves no mark, so its id runs again',
     file: 'backends/redis/commands-records.lua',
-    find: "call('HSET', records, name, table.concat(mark, '\\0'))",
-    replace: "call('HDEL', records, name)",
+    find: 'if mark then append(marks, names[i], mark) elseif whole then append(gone, names[i]) end',
+    replace: 'if whole then append(gone, names[i]) end',
     judge: { test: 'test/contract/redis-shares.test.ts' },
   },
   {

@@ -171,17 +171,14 @@ lib.bounded_first = function(of, life)
   end
 end
 
--- Removes at most `most` of a user's oldest from the order and the amounts of the share. Calls `drop` for each with the
--- user's hash and id, the span, the name, whether it still counts, and until when. Returns how many there were.
+-- Removes at most `most` of a user's oldest from the order and the amounts of the share. Calls `drop` with the user's
+-- hash and id, the span, and the entries of the order. Returns how many there were.
 lib.bounded_drop = function(of, uh, userId, most, drop)
   local _, span = lib.bounded_oldest(of, uh)
   if not span then return 0 end
   local dropped = call('LPOP', lib.bounded_order(of, uh, span), most)
   lib.shares_take(of.share, uh, -#dropped, span)
-  for _, entry in ipairs(dropped) do
-    local at, name = string.match(entry, '^(%d+) (.*)$')
-    drop(uh, userId, span, name, tonumber(at) > now, at)
-  end
+  drop(uh, userId, span, dropped)
   return #dropped
 end
 
@@ -225,35 +222,11 @@ lib.reduce_names = function(at, window)
   return 'n' .. text(hour + math.floor((at - hour) / length) * length) .. '.' .. window
 end
 
--- Removes an ended command from the listings and counts. Returns the span of its name.
-lib.reduce_unlist = function(uh, name, record, window)
-  local admitted, ended = tonumber(record.admittedAt), tonumber(record.terminalAt)
-  local listed, span = record.clientId .. '\0' .. record.commandId, lib.reduce_names(admitted, window)
-  call('ZREM', lib.spans_key(uh, span), listed)
-  if ended > admitted + lib.reduce_life then
-    call('ZREM', lib.spans_key(uh, lib.reduce_names(ended, window)), listed)
-  end
-  call('ZREM', lib.newest_key(admitted), uh .. name)
-  local second = text(math.floor(tonumber(record.forgetAt) / 1000))
-  if call('HINCRBY', key('endedcount'), second, -1) <= 0 then call('HDEL', key('endedcount'), second) end
-  return span
-end
-
 -- From now on, `count` marks of a user are given back with the span of their ends, and not with that of their names.
 lib.reduce_move = function(uh, names, ended, count)
   if not call('ZSCORE', key('spans', uh), names) then return end
   lib.shares_add(names .. ':' .. uh, -count)
   lib.shares_add('k' .. ended .. ':' .. uh, count)
-end
-
--- Removes the result of an ended command, unless a row of a mailbox may still name it: then it goes with its span.
-lib.reduce_result = function(uh, name, record)
-  if tonumber(record.terminalAt) + lib.reduce_named > now then return end
-  local results = lib.spans_key(uh, 'r' .. record.resultIn)
-  local result = call('HGET', results, name)
-  if not result then return end
-  call('HDEL', results, name)
-  lib.shares_take('r', uh, -#result, 'r' .. record.resultIn)
 end
 
 -- Notes until when listings lack commands, and the greatest id that left no mark, '' if each has one, under the name of
@@ -270,19 +243,31 @@ lib.reduce_note = function(name, till, id)
   return first
 end
 
--- Reduces the record of a user's command to its mark, or removes it if it does not count any more. `fields`: the place
--- of each field in a record; `done`: counts what was reduced, and has what reduce_note and reduce_move get for each user.
-lib.reduce_record = function(uh, span, name, counts, fields, done)
-  local records = lib.spans_key(uh, span)
-  local whole = call('HGET', records, name)
-  if not whole then return end
-  if not counts then return call('HDEL', records, name) end
-  local record, values = {}, {}
-  for value in string.gmatch(whole, '(%Z*)%z') do values[#values + 1] = value end
-  for field, place in pairs(fields) do record[field] = values[place] or '' end
-  local names = lib.reduce_unlist(uh, name, record, string.match(span, '%.(%d+)$'))
+-- Returns fields of a record. `fields`: their names, by their place in a record.
+lib.reduce_read = function(whole, fields)
+  local record, from = {}, 1
+  for place = 1, table.maxn(fields) do
+    local stop = string.find(whole, '\0', from, true) or #whole + 1
+    if fields[place] then record[fields[place]] = string.sub(whole, from, stop - 1) end
+    from = stop + 1
+  end
+  return record
+end
+
+-- Reduces a record, and returns its mark; nil if it leaves none. `together`: collects what is removed for many records
+-- at once.
+lib.reduce_record = function(uh, span, name, record, together, done)
+  local admitted, ended, window = tonumber(record.admittedAt), tonumber(record.terminalAt), string.match(span, '%.(%d+)$')
+  local listed, names = record.clientId .. '\0' .. record.commandId, lib.reduce_names(admitted, window)
+  group(together.unlist, lib.spans_key(uh, names), listed)
+  if ended > admitted + lib.reduce_life then
+    group(together.unlist, lib.spans_key(uh, lib.reduce_names(ended, window)), listed)
+  end
+  group(together.unlist, lib.newest_key(admitted), uh .. name)
+  group(together.seconds, text(math.floor(tonumber(record.forgetAt) / 1000)), name)
   local had = record.resultIn ~= '' and record.resultIn ~= '-'
-  if had then lib.reduce_result(uh, name, record) end
+  -- A row of a mailbox may still name the result of a command that has just ended: then it goes with its span.
+  if had and ended + lib.reduce_named <= now then group(together.results, 'r' .. record.resultIn, name) end
   done.records, done.results = done.records + 1, done.results + (had and 1 or 0)
   local note = done.notes[uh] or { till = 0, id = '', userId = record.userId, marks = {} }
   done.notes[uh] = note
@@ -290,15 +275,43 @@ lib.reduce_record = function(uh, span, name, counts, fields, done)
   if record.unmarked == '1' then
     done.forgotten = done.forgotten + 1
     if lib.newest_before(note.id, record.commandId) then note.id = record.commandId end
-    return call('HDEL', records, name)
+    return nil
   end
-  local mark = {
-    'm', record.forgetAt, record.admittedAt, record.terminalAt, record.outcome, record.execution,
-    string.match(record.error, '"code":"([%w_]+)"') or '', record.resultIn ~= '' and '1' or '', record.digest, '',
-  }
-  call('HSET', records, name, table.concat(mark, '\0'))
   note.marks[names] = note.marks[names] or {}
   note.marks[names][span] = (note.marks[names][span] or 0) + 1
+  return table.concat({
+    'm', record.forgetAt, record.admittedAt, record.terminalAt, record.outcome, record.execution,
+    string.match(record.error, '"code":"([%w_]+)"') or '', record.resultIn ~= '' and '1' or '', record.digest, '',
+  }, '\0')
+end
+
+-- Reduces records of a user to their marks, or removes those that do not count any more. Each key is read and written
+-- once. `entries`: the entries of the order that name the records; `fields`: as for reduce_read; `done`: counts what was
+-- reduced, and has what reduce_note and reduce_move get for each user.
+lib.reduce_records = function(uh, span, entries, fields, done)
+  local records, names, counts = lib.spans_key(uh, span), {}, {}
+  local marks, gone, together = { 'HSET', records }, { 'HDEL', records }, { unlist = {}, seconds = {}, results = {} }
+  for i, entry in ipairs(entries) do
+    local at, name = string.match(entry, '^(%d+) (.*)$')
+    names[i], counts[i] = name, tonumber(at) > now
+  end
+  for i, whole in ipairs(call('HMGET', records, unpack(names))) do
+    local record = whole and counts[i] and lib.reduce_read(whole, fields)
+    local mark = record and lib.reduce_record(uh, span, names[i], record, together, done)
+    if mark then append(marks, names[i], mark) elseif whole then append(gone, names[i]) end
+  end
+  if #marks > 2 then call(unpack(marks)) end
+  if #gone > 2 then call(unpack(gone)) end
+  for name, members in pairs(together.unlist) do call('ZREM', name, unpack(members)) end
+  for second, ended in pairs(together.seconds) do
+    if call('HINCRBY', key('endedcount'), second, -#ended) <= 0 then call('HDEL', key('endedcount'), second) end
+  end
+  for from, ended in pairs(together.results) do
+    local results, bytes = lib.spans_key(uh, from), 0
+    for _, result in ipairs(call('HMGET', results, unpack(ended))) do bytes = bytes + #(result or '') end
+    call('HDEL', results, unpack(ended))
+    lib.shares_take('r', uh, -bytes, from)
+  end
 end
 
 -- library: lib-newest

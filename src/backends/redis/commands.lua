@@ -14,23 +14,14 @@
 -- Captures when an ended command is forgotten: the 26th field of a record (see commands/record.ts).
 lib.commands_forget_pattern = '^' .. string.rep('%Z*%z', 25) .. '(%d*)%z'
 
--- Collects the commands by a key: `groups` has for each key a list of places in the arguments.
-lib.commands_group = function(groups, name, place)
-  groups[name] = groups[name] or {}
-  table.insert(groups[name], place)
-end
-
 -- Reads the live commands of one client into `found`, by place. Adds the others to `ended`, by user.
 lib.commands_read_live = function(a, ch, places, found, ended)
   local fields = {}
-  for _, place in ipairs(places) do
-    fields[#fields + 1] = 's' .. a[place + 1]
-    fields[#fields + 1] = 'a' .. a[place + 1]
-  end
+  for _, place in ipairs(places) do append(fields, 's' .. a[place + 1], 'a' .. a[place + 1]) end
   local values = call('HMGET', key('client', ch), unpack(fields))
   for i, place in ipairs(places) do
     local state, request = values[2 * i - 1], values[2 * i]
-    if state and request then found[place] = state .. request else lib.commands_group(ended, a[place + 2], place) end
+    if state and request then found[place] = state .. request else group(ended, a[place + 2], place) end
   end
 end
 
@@ -74,7 +65,7 @@ acts['commands-read'] = function(a)
   local first = alternatives + tonumber(a[3])
   for i = 4, alternatives - 1 do texts[#texts + 1] = a[i] end
   for i = alternatives, first - 1 do one_of[#one_of + 1] = a[i] end
-  for place = first, #a, 3 do lib.commands_group(clients, a[place], place) end
+  for place = first, #a, 3 do group(clients, a[place], place) end
   for ch, places in pairs(clients) do lib.commands_read_live(a, ch, places, found, ended) end
   for uh, places in pairs(ended) do lib.commands_read_ended(a, uh, places, found) end
   local reply, stage = { text(now) }, given(a[1])
@@ -107,8 +98,7 @@ acts['commands-loads'] = function(a)
       if string.byte(field) == 115 then live = live + 1 end
     end
     local waiting = tonumber(call('HGET', name, 'n') or 0)
-    found[#found + 1] = live - waiting
-    found[#found + 1] = waiting
+    append(found, live - waiting, waiting)
   end
   return found
 end
@@ -124,10 +114,10 @@ end
 -- needs: lib-bounded, lib-reduce
 acts['commands-reduce'] = function(a)
   local fields, done, users = {}, { records = 0, results = 0, forgotten = 0, notes = {} }, {}
-  for i = 4, #a, 2 do fields[a[i]] = tonumber(a[i + 1]) end
+  for i = 4, #a, 2 do fields[tonumber(a[i + 1])] = a[i] end
   local bounds = { guarantee = tonumber(a[1]), total = tonumber(a[2]), life = tonumber(a[3]) }
-  local more = lib.bounded_keep(lib.bounded_of.e, bounds, function(uh, _, span, name, counts)
-    lib.reduce_record(uh, span, name, counts, fields, done)
+  local more = lib.bounded_keep(lib.bounded_of.e, bounds, function(uh, _, span, entries)
+    lib.reduce_records(uh, span, entries, fields, done)
   end)
   local till = 0
   for uh, note in pairs(done.notes) do

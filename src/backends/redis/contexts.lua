@@ -135,10 +135,8 @@ lib.contexts_take = function(part)
   lib.contexts_slices(#part.ids, function(from, to)
     local values, members = {}, {}
     for i = from, to do
-      values[#values + 1] = part.ids[i]
-      values[#values + 1] = lib.contexts_value(part, i)
-      members[#members + 1] = 0
-      members[#members + 1] = owner .. part.ids[i]
+      append(values, part.ids[i], lib.contexts_value(part, i))
+      append(members, 0, owner .. part.ids[i])
     end
     call('HSET', part.name, unpack(values))
     call('ZADD', index, unpack(members))

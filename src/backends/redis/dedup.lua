@@ -11,14 +11,17 @@
 acts['dedup-evict'] = function(a)
   local count, users, known = 0, {}, {}
   local bounds = { guarantee = tonumber(a[1]), total = tonumber(a[2]), life = tonumber(a[3]) }
-  local more = lib.bounded_keep(lib.bounded_of.d, bounds, function(uh, userId, _, hash, counts, at)
-    if not counts then return end
-    -- A relay whose clock is ahead may have replaced the mark, which is in the order once more.
-    if string.match(call('GET', key('mark', hash)) or '', '^%d+') ~= at then return end
-    call('DEL', key('mark', hash))
-    count = count + 1
-    if not known[uh] then users[#users + 1] = userId end
-    known[uh] = true
+  local more = lib.bounded_keep(lib.bounded_of.d, bounds, function(uh, userId, _, entries)
+    for _, entry in ipairs(entries) do
+      local at, hash = string.match(entry, '^(%d+) (.*)$')
+      -- A relay whose clock is ahead may have replaced the mark, which is in the order once more.
+      if tonumber(at) > now and string.match(call('GET', key('mark', hash)) or '', '^%d+') == at then
+        call('DEL', key('mark', hash))
+        count = count + 1
+        if not known[uh] then users[#users + 1] = userId end
+        known[uh] = true
+      end
+    end
   end)
   if count > 0 then call('HSET', KEYS[1], 'forgot', text(now)) end
   return { more and 1 or 0, count, unpack(users) }

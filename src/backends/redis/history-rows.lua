@@ -204,22 +204,17 @@ lib.history_remove_rows = function(row, blocks)
     if span and span.over > now and tonumber(at) >= least then
       local name = lib.history_span_key(row.uh, span.start)
       hashes[name] = hashes[name] or { ids = {}, places = {} }
-      lib.history_gather(hashes[name], entry[2][2], at .. '\0' .. row.suffix .. '\0', tonumber(seq))
+      local ids, places, start = hashes[name].ids, hashes[name].places, at .. '\0' .. row.suffix .. '\0'
+      for i, id in ipairs(lib.history_commands_of(entry[2][2])) do
+        if id ~= '' then
+          if not places[id] then append(ids, id) end
+          places[id] = (places[id] or '') .. start .. text(seq + i - 1) .. '\0'
+          lib.history_places_left = lib.history_places_left - 1
+        end
+      end
     end
   end
   for name, hash in pairs(hashes) do lib.history_remove_gathered(row, name, hash) end
-end
-
--- Adds the places of a block's rows to those that are removed from a HASH, by command. `start`: how a place begins.
-lib.history_gather = function(hash, block, start, seq)
-  local ids, places = hash.ids, hash.places
-  for i, id in ipairs(lib.history_commands_of(block)) do
-    if id ~= '' then
-      if not places[id] then ids[#ids + 1] = id end
-      places[id] = (places[id] or '') .. start .. text(seq + i - 1) .. '\0'
-      lib.history_places_left = lib.history_places_left - 1
-    end
-  end
 end
 
 -- Removes these places from a HASH, which is read once, and written by at most one HDEL and one HSET.
@@ -229,11 +224,7 @@ lib.history_remove_gathered = function(row, name, hash)
     local id = hash.ids[i]
     -- Mostly all rows of a command are removed together.
     local rest = known == hash.places[id] and '' or lib.history_without(row, id, known or '', hash.places[id])
-    if known and rest == '' then gone[#gone + 1] = id
-    elseif known and rest ~= known then
-      left[#left + 1] = id
-      left[#left + 1] = rest
-    end
+    if known and rest == '' then append(gone, id) elseif known and rest ~= known then append(left, id, rest) end
   end
   if #gone > 2 then call(unpack(gone)) end
   if #left > 2 then call(unpack(left)) end

@@ -41,12 +41,16 @@ local function hash(name)
   return row
 end
 
+-- Appends values to a list.
+local function append(list, ...)
+  for i = 1, select('#', ...) do list[#list + 1] = (select(i, ...)) end
+end
+
 -- Returns a table of texts as a flat list: names and values in turn.
 local function flat(row)
   local list = {}
   for field, value in pairs(row) do
-    list[#list + 1] = field
-    list[#list + 1] = value
+    append(list, field, value)
   end
   return list
 end
@@ -55,4 +59,10 @@ end
 local function given(argument)
   if argument == '' then return nil end
   return argument
+end
+
+-- Adds a value to the list that a table has under a name.
+local function group(lists, name, value)
+  lists[name] = lists[name] or {}
+  table.insert(lists[name], value)
 end

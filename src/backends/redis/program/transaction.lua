@@ -47,13 +47,9 @@ end
 -- Adds to `of` what each act takes of a guard.
 local function parts(of, g)
   local function note(act, by)
-    local list = of[act]
-    if not list then
-      list = {}
-      of[act] = list
-    end
-    list[#list + 1] = g
-    list[#list + 1] = by
+    of[act] = of[act] or {}
+    table.insert(of[act], g)
+    table.insert(of[act], by)
   end
   if g.share then
     for act, by in string.gmatch(g.index, '(%d+):(%-?%d+)') do note(act + 0, by + 0) end
@@ -383,14 +379,8 @@ for _ = 1, take() do
         local box = boxes[to] or { 'XADD', to, '*' }
         boxes[to] = box
         for _, word in ipairs({ 'kind', 'command', 'state', state, 'request', request }) do box[#box + 1] = word end
-        if waits ~= '' then
-          box[#box + 1] = 'waits'
-          box[#box + 1] = waits
-        end
-        if params ~= '' then
-          box[#box + 1] = 'params'
-          box[#box + 1] = params
-        end
+        if waits ~= '' then box[#box + 1], box[#box + 2] = 'waits', waits end
+        if params ~= '' then box[#box + 1], box[#box + 2] = 'params', params end
       end
     end
   end
