@@ -254,16 +254,20 @@ lib.reduce_read = function(whole, fields)
   return record
 end
 
--- Reduces a record, and returns its mark; nil if it leaves none. `together`: collects what is removed for many records
--- at once.
+-- Reduces a record, and returns its mark; nil if it leaves none. `together`: collects what many records have in common.
 lib.reduce_record = function(uh, span, name, record, together, done)
-  local admitted, ended, window = tonumber(record.admittedAt), tonumber(record.terminalAt), string.match(span, '%.(%d+)$')
-  local listed, names = record.clientId .. '\0' .. record.commandId, lib.reduce_names(admitted, window)
-  group(together.unlist, lib.spans_key(uh, names), listed)
+  local admitted, ended, window = tonumber(record.admittedAt), tonumber(record.terminalAt), together.window
+  local listed, of = record.clientId .. '\0' .. record.commandId, together.keys[admitted]
+  if not of then
+    local names = lib.reduce_names(admitted, window)
+    of = { names = names, listed = lib.spans_key(uh, names), newest = lib.newest_key(admitted) }
+    together.keys[admitted] = of
+  end
+  group(together.unlist, of.listed, listed)
   if ended > admitted + lib.reduce_life then
     group(together.unlist, lib.spans_key(uh, lib.reduce_names(ended, window)), listed)
   end
-  group(together.unlist, lib.newest_key(admitted), uh .. name)
+  group(together.unlist, of.newest, uh .. name)
   group(together.seconds, text(math.floor(tonumber(record.forgetAt) / 1000)), name)
   local had = record.resultIn ~= '' and record.resultIn ~= '-'
   -- A row of a mailbox may still name the result of a command that has just ended: then it goes with its span.
@@ -277,8 +281,8 @@ lib.reduce_record = function(uh, span, name, record, together, done)
     if lib.newest_before(note.id, record.commandId) then note.id = record.commandId end
     return nil
   end
-  note.marks[names] = note.marks[names] or {}
-  note.marks[names][span] = (note.marks[names][span] or 0) + 1
+  note.marks[of.names] = note.marks[of.names] or {}
+  note.marks[of.names][span] = (note.marks[of.names][span] or 0) + 1
   return table.concat({
     'm', record.forgetAt, record.admittedAt, record.terminalAt, record.outcome, record.execution,
     string.match(record.error, '"code":"([%w_]+)"') or '', record.resultIn ~= '' and '1' or '', record.digest, '',
@@ -290,7 +294,8 @@ end
 -- reduced, and has what reduce_note and reduce_move get for each user.
 lib.reduce_records = function(uh, span, entries, fields, done)
   local records, names, counts = lib.spans_key(uh, span), {}, {}
-  local marks, gone, together = { 'HSET', records }, { 'HDEL', records }, { unlist = {}, seconds = {}, results = {} }
+  local together = { unlist = {}, seconds = {}, results = {}, keys = {}, window = string.match(span, '%.(%d+)$') }
+  local marks, gone = { 'HSET', records }, { 'HDEL', records }
   for i, entry in ipairs(entries) do
     local at, name = string.match(entry, '^(%d+) (.*)$')
     names[i], counts[i] = name, tonumber(at) > now
