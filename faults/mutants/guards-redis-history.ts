@@ -31,6 +31,14 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/redis-history-places.test.ts' },
   },
   {
+    name: 'trimmed-beyond-the-budget-of-places',
+    says: 'a call trims further streams after it has removed its most places',
+    file: 'backends/redis/history-rows.lua',
+    find: 'bound.any and lib.history_places_left > 0 and lib.history_reads or 0',
+    replace: 'bound.any and lib.history_reads or 0',
+    judge: { test: 'test/backends/redis-history-places.test.ts' },
+  },
+  {
     name: 'span-removed-as-it-was-opened',
     says: 'after RETENTION_MS was raised, commands are forgotten by the index before their rows',
     file: 'backends/redis/history-rows.lua',

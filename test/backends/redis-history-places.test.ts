@@ -77,6 +77,26 @@ describe('the index of commands over Redis', () => {
     );
   });
 
+  it('names exactly the stored messages after many streams were trimmed at once', async () => {
+    const opened = await bench({ retentionMs: RETENTION_MS, streamMessages: 256 });
+    const suffixes = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const write = (count: number) =>
+      Promise.all(
+        suffixes.flatMap((suffix) =>
+          Array.from({ length: count }, (_, i) =>
+            opened.backend.history.retain(newMessage({ suffix, commandId: `${suffix}${i}` })),
+          ),
+        ),
+      );
+    for (const count of [250, 250, 250, 8, 8, 8]) {
+      await write(count);
+      await opened.quiet();
+      await opened.advance(1);
+    }
+    expect((await indexedPlaces(opened)).toSorted()).toEqual((await storedPlaces(opened)).toSorted());
+    expect(await opened.audit()).toEqual([]);
+  });
+
   it('is removed soon after the messages are too old', async () => {
     const opened = await bench({ retentionMs: RETENTION_MS });
     const { history } = opened.backend;

@@ -61,7 +61,7 @@ end
 lib.history_trim = function(row, info, bound)
   local stream, from, oldest, trimmed = key('stream', row.sth), '-', nil, false
   local count, read, first = bound.oldest and lib.history_first_blocks or lib.history_read_blocks, 0, nil
-  for _ = 1, bound.any and lib.history_reads or 0 do
+  for _ = 1, bound.any and lib.history_places_left > 0 and lib.history_reads or 0 do
     local blocks, gone = call('XRANGE', stream, from, '+', 'COUNT', count), {}
     for _, entry in ipairs(blocks) do
       local at, seq = string.match(entry[1], '^(%d+)-(%d+)$')
@@ -79,7 +79,7 @@ lib.history_trim = function(row, info, bound)
       oldest, first = block, first or block
     end
     lib.history_remove_rows(row, gone)
-    if #blocks < count then break end
+    if #blocks < count or lib.history_places_left <= 0 then break end
     from, read = '(' .. blocks[#blocks][1], read + #blocks
     -- As many blocks as go, if they have as many rows as those that were read, and the one that stays.
     local each = math.max(1, (oldest.seq - first.seq) / math.max(1, read - 1))
@@ -114,7 +114,7 @@ lib.history_make_bytes = function(guarantee, total)
   for _ = 1, lib.history_evictions do
     local excess = lib.shares_held('h') - total
     local victim = excess > 0 and (lib.history_of_most_over(guarantee) or lib.history_of_oldest())
-    if not victim then return end
+    if not victim or lib.history_places_left <= 0 then return end
     lib.history_shorten(victim, excess)
   end
 end
@@ -174,8 +174,8 @@ end
 -- the row is removed because of its age: then the span is removed soon.
 -- needs: lib-history-blocks, lib-history-spans
 
--- The most rows of which one call removes the places, give or take the rows of one read. Redis answers no other request
--- while a call runs.
+-- The most rows of which one call removes the places, give or take the rows of one read: Redis answers no other request
+-- while a call runs. The next append to a stream continues its trim.
 lib.history_places_most = 512
 lib.history_places_left = lib.history_places_most
 
