@@ -289,9 +289,8 @@ lib.reduce_record = function(uh, span, name, record, together, done)
   }, '\0')
 end
 
--- Reduces records of a user to their marks, or removes those that do not count any more. Each key is read and written
--- once. `entries`: the entries of the order that name the records; `fields`: as for reduce_read; `done`: counts what was
--- reduced, and has what reduce_note and reduce_move get for each user.
+-- Reduces the records of a user that these entries of the order name to marks, or removes those that do not count any
+-- more. `fields`: as for reduce_read; `done`: counts what was reduced, and has what reduce_note and reduce_move get.
 lib.reduce_records = function(uh, span, entries, fields, done)
   local records, names, counts = lib.spans_key(uh, span), {}, {}
   local together = { unlist = {}, seconds = {}, results = {}, keys = {}, window = string.match(span, '%.(%d+)$') }

@@ -50,7 +50,8 @@ end
 local function flat(row)
   local list = {}
   for field, value in pairs(row) do
-    append(list, field, value)
+    list[#list + 1] = field
+    list[#list + 1] = value
   end
   return list
 end
