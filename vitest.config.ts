@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { TEST_MS, WAIT_MS } from './test/kit/patience.ts';
 import { filesOf, TOPOLOGIES, type Topology } from './test/topologies.ts';
 
 /**
@@ -24,10 +25,8 @@ function projects(topology: Topology): TestProjectInlineConfiguration[] {
 }
 
 function project(name: string, topology: Topology, files: Files): TestProjectInlineConfiguration {
-  // When a test advances its clock by hours, thousands of event-loop turns follow, and each waits for Redis.
-  const testTimeout = topology === 'direct' ? 60_000 : 120_000;
-  const test = { name, ...files, setupFiles, provide: { topology }, testTimeout, hookTimeout: 60_000 };
-  return { ...resolving, test: { ...test, pool: 'forks' } };
+  const bounds = { testTimeout: TEST_MS, hookTimeout: TEST_MS, expect: { poll: { timeout: WAIT_MS } } };
+  return { ...resolving, test: { name, ...files, setupFiles, provide: { topology }, ...bounds, pool: 'forks' } };
 }
 
 export default defineConfig({

@@ -81,7 +81,9 @@ type Relay = {
 async function openRelay(folder: string): Promise<Relay> {
   const { openCallboard } = (await import(`${folder}/src/callboard.ts`)) as typeof import('../src/callboard.ts');
   const { readConfig } = (await import(`${folder}/src/config.ts`)) as typeof import('../src/config.ts');
-  const callboard = await openCallboard({ config: readConfig({ ...RELAY_ENV, CALLBOARD_PORT: '0' }, []) });
+  const callboard = await openCallboard({
+    config: readConfig({ ...RELAY_ENV, CALLBOARD_PORT: '0', CALLBOARD_MCP: 'on' }, []),
+  });
   let server: Server | null = null;
   const found = (message: unknown): void => void ({ server } = message as { server: Server });
   subscribe('tracing:net.server.listen:asyncStart', found);
@@ -154,9 +156,10 @@ function openHttp(relay: Relay): (request: string) => Promise<string> {
   };
 }
 
-function requestOf(method: string, path: string, token: string, body: object): string {
+function requestOf(method: string, path: string, token: string, body: object, headers: readonly string[] = []): string {
   const text = JSON.stringify(body);
-  const head = `Host: bench\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`;
+  const lines = ['Host: bench', `Authorization: Bearer ${token}`, 'Content-Type: application/json', ...headers];
+  const head = lines.map((line) => `${line}\r\n`).join('');
   return `${method} ${path} HTTP/1.1\r\n${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
 }
 
@@ -227,6 +230,38 @@ async function calls(
   };
 }
 
+const MCP_VERSION = '2026-07-28';
+
+/** Calls an action of two clients as an agent. Each call has a key, because equal calls at the same time are one. */
+async function toolCalls(relay: Relay): Promise<(ms: number) => Promise<number>> {
+  const token = await userToken('u4', 'connect', 'invoke');
+  await echoClients(relay, token, ['c0', 'c1']);
+  let n = 0;
+  const headers = [
+    'Accept: application/json, text/event-stream',
+    `Mcp-Protocol-Version: ${MCP_VERSION}`,
+    'Mcp-Method: tools/call',
+    `Mcp-Name: ${ACTION}`,
+  ];
+  const request = (): string => {
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': MCP_VERSION,
+      'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+      'callboard/idempotencyKey': `pairs-${++n}`,
+    };
+    const params = { name: ACTION, arguments: { ...PAYLOAD, client: `c${n % 2}` }, _meta };
+    return requestOf('POST', '/mcp', token, { jsonrpc: '2.0', id: n, method: 'tools/call', params }, headers);
+  };
+  const connections = Array.from({ length: IN_FLIGHT }, () => openHttp(relay));
+  const first = JSON.stringify(await askFor(connections[0] ?? openHttp(relay), request()));
+  if (!first.includes('ppp')) throw new Error(`A call was answered ${first.slice(0, 300)}`);
+  return async (ms) => {
+    const counts = await Promise.all(connections.map((one) => lanes(1, ms, () => one(request()))));
+    return counts.reduce((sum, count) => sum + count, 0);
+  };
+}
+
 type LinkCalls = { readonly clients?: number; readonly reports?: boolean; readonly asksProgress?: boolean };
 
 /** Calls actions of some clients over one link. */
@@ -272,6 +307,7 @@ const ROWS: Readonly<Record<string, Row>> = {
       const input = { userId: 'u3', clientId, action: ACTION, params: PAYLOAD };
       return ['/graphql', { query: INVOKE, variables: { input } }];
     }),
+  'call over MCP': toolCalls,
   'query, 10 connections': (relay) => summary(relay, 'u10', 10),
   'query, 100 connections': (relay) => summary(relay, 'u100', 100),
   async [`event to ${STREAMS} streams`](relay) {

@@ -55,6 +55,8 @@ function connect({ member, start, role }: Part): Runtime {
     clientId,
     clientType,
     ...(habit === 'drops' && { WebSocket: flakySocket(() => roughly(NETWORK_LASTS_MS) / start.tempo) }),
+    // Some actions of the demo fail on purpose; their callers see why.
+    onError() {},
     onStatus(status) {
       if (status.state === 'connected') send({ type: 'connected' });
       // The relay has closed the link for good, for example because another instance has replaced this one.

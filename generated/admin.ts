@@ -220,6 +220,8 @@ export type HeartbeatIndicator =
 
 /** Why a source contributed less than it could have. */
 export type IncompleteReason =
+  /** The relay restarted, and clients that were connected before may still report again. */
+  | 'AWAITING_REPORTS'
   /** Rows were dropped before their retention time was over, for lack of space. */
   | 'EVICTED'
   /** The answer’s bound was reached. */
@@ -389,6 +391,8 @@ export type RefusalCode =
   | 'not_connected'
   /** `not_found`, HTTP status 404. It does not exist, or the token may not know of it. */
   | 'not_found'
+  /** `not_received`, HTTP status 200. `failed`: the command was written, and its client says that it never arrived. Nothing ran. */
+  | 'not_received'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
@@ -425,7 +429,7 @@ export type RefusalCode =
   | 'site_capability_denied'
   /** `site_mode_denied`, HTTP status 403. The site is not a cooperative one. */
   | 'site_mode_denied'
-  /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one. */
+  /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one; or a hello is older than the link of its instance. */
   | 'stale_instance'
   /** `store_full`, HTTP status 503. A total of the whole relay is used up; `share` names which. */
   | 'store_full'
@@ -435,6 +439,8 @@ export type RefusalCode =
   | 'store_unavailable'
   /** `too_complex`, HTTP status 400. The GraphQL document costs more than is allowed. */
   | 'too_complex'
+  /** `too_late`, HTTP status 200. Refused: the time of the command was over before its handler could start. */
+  | 'too_late'
   /** `unauthenticated`, HTTP status 401. The token is missing, wrong or expired. Another token may help. */
   | 'unauthenticated'
   /** `unknown_action`, HTTP status 200. Refused: the client has no such action. */
@@ -596,7 +602,7 @@ export type CommandFileQueryVariables = Exact<{
 }>;
 
 
-export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, contextId: string | null, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, knowsPlaces: boolean, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, contextId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
+export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, contextId: string | null, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, connectDeadline: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, knowsPlaces: boolean, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, contextId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
 
 export type PendingQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -605,7 +611,7 @@ export type PendingQueryVariables = Exact<{
 }>;
 
 
-export type PendingQuery = { pendingRpcs: { nextCursor: string | null, nodes: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, contextId: string | null, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type PendingQuery = { pendingRpcs: { nextCursor: string | null, nodes: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, contextId: string | null, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, connectDeadline: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type PendingCountQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -621,7 +627,7 @@ export type PendingCountByNodeQueryVariables = Exact<{
 
 export type PendingCountByNodeQuery = { pendingRpcCountByNode: { items: Array<{ nodeId: string | null, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
-export type WaiterRowFragment = { rpcId: string, commandId: string, userId: string, clientId: string, action: string, contextId: string | null, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
+export type WaiterRowFragment = { rpcId: string, commandId: string, userId: string, clientId: string, action: string, contextId: string | null, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, connectDeadline: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
 
 export type DeliverySummaryQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -651,7 +657,7 @@ export type DeliveryCommandsQueryVariables = Exact<{
 }>;
 
 
-export type DeliveryCommandsQuery = { delivery: { commands: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
+export type DeliveryCommandsQuery = { delivery: { commands: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
 export type DeliveryStatusQueryVariables = Exact<{
   userId: string;
@@ -660,9 +666,9 @@ export type DeliveryStatusQueryVariables = Exact<{
 }>;
 
 
-export type DeliveryStatusQuery = { delivery: { status: { userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } } | null } };
+export type DeliveryStatusQuery = { delivery: { status: { userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } } | null } };
 
-export type DeliveryRowFragment = { userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } };
+export type DeliveryRowFragment = { userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } };
 
 export type CancelMutationVariables = Exact<{
   input: CancelCommandInput;
@@ -876,6 +882,7 @@ export const WaiterRowFragmentDoc = new TypedDocumentString(`
   callerNodeId
   createdAt
   timesOutAt
+  connectDeadline
   ageMs
   instanceMismatch {
     expectedInstanceId
@@ -902,6 +909,7 @@ export const DeliveryRowFragmentDoc = new TypedDocumentString(`
   dispatchedAt
   acknowledgedAt
   terminalAt
+  connectDeadline
   deadline
   nodeId
   boundInstanceId
@@ -1561,6 +1569,7 @@ fragment WaiterRow on PendingRpc {
   callerNodeId
   createdAt
   timesOutAt
+  connectDeadline
   ageMs
   instanceMismatch {
     expectedInstanceId
@@ -1585,6 +1594,7 @@ fragment DeliveryRow on DeliveryRecord {
   dispatchedAt
   acknowledgedAt
   terminalAt
+  connectDeadline
   deadline
   nodeId
   boundInstanceId
@@ -1658,6 +1668,7 @@ export const PendingDocument = new TypedDocumentString(`
   callerNodeId
   createdAt
   timesOutAt
+  connectDeadline
   ageMs
   instanceMismatch {
     expectedInstanceId
@@ -1857,6 +1868,7 @@ export const DeliveryCommandsDocument = new TypedDocumentString(`
   dispatchedAt
   acknowledgedAt
   terminalAt
+  connectDeadline
   deadline
   nodeId
   boundInstanceId
@@ -1906,6 +1918,7 @@ export const DeliveryStatusDocument = new TypedDocumentString(`
   dispatchedAt
   acknowledgedAt
   terminalAt
+  connectDeadline
   deadline
   nodeId
   boundInstanceId

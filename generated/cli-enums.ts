@@ -331,7 +331,8 @@ export const ENUM_WORDS = {
     "NODE_SILENT": "node_silent",
     "STORE_UNAVAILABLE": "store_unavailable",
     "EVICTED": "evicted",
-    "NOT_SUPPORTED": "not_supported"
+    "NOT_SUPPORTED": "not_supported",
+    "AWAITING_REPORTS": "awaiting_reports"
   },
   "ConnectionStatus": {
     "CONNECTED": "connected",
@@ -423,9 +424,11 @@ export const ENUM_WORDS = {
     "arguments_invalid": "arguments_invalid",
     "lease_busy": "lease_busy",
     "unknown_action": "unknown_action",
+    "too_late": "too_late",
     "handler_failed": "handler_failed",
     "result_unavailable": "result_unavailable",
     "client_timeout": "client_timeout",
+    "not_received": "not_received",
     "result_expired": "result_expired",
     "cancelled": "cancelled"
   },

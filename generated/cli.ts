@@ -179,6 +179,8 @@ export type HeartbeatIndicator =
 
 /** Why a source contributed less than it could have. */
 export type IncompleteReason =
+  /** The relay restarted, and clients that were connected before may still report again. */
+  | 'awaiting_reports'
   /** Rows were dropped before their retention time was over, for lack of space. */
   | 'evicted'
   /** The answer’s bound was reached. */
@@ -339,6 +341,8 @@ export type RefusalCode =
   | 'not_connected'
   /** `not_found`, HTTP status 404. It does not exist, or the token may not know of it. */
   | 'not_found'
+  /** `not_received`, HTTP status 200. `failed`: the command was written, and its client says that it never arrived. Nothing ran. */
+  | 'not_received'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
@@ -375,7 +379,7 @@ export type RefusalCode =
   | 'site_capability_denied'
   /** `site_mode_denied`, HTTP status 403. The site is not a cooperative one. */
   | 'site_mode_denied'
-  /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one. */
+  /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one; or a hello is older than the link of its instance. */
   | 'stale_instance'
   /** `store_full`, HTTP status 503. A total of the whole relay is used up; `share` names which. */
   | 'store_full'
@@ -385,6 +389,8 @@ export type RefusalCode =
   | 'store_unavailable'
   /** `too_complex`, HTTP status 400. The GraphQL document costs more than is allowed. */
   | 'too_complex'
+  /** `too_late`, HTTP status 200. Refused: the time of the command was over before its handler could start. */
+  | 'too_late'
   /** `unauthenticated`, HTTP status 401. The token is missing, wrong or expired. Another token may help. */
   | 'unauthenticated'
   /** `unknown_action`, HTTP status 200. Refused: the client has no such action. */
@@ -539,7 +545,7 @@ export type GetCallQueryVariables = Exact<{
 }>;
 
 
-export type GetCallQuery = { command: { action: string, outcome: Outcome | null, user_id: string, client_id: string, command_id: string, error: { code: string, message: string } | null, delivery: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null, waiters: Array<{ rpc_id: string, wait_for: WaitStage, age_ms: number, times_out_at: string, caller: { kind: CommandCallerKind, name: string } }>, sightings: Array<{ count: number, message_id: string, first_seen_at: string, last_seen_at: string }>, history: { next_cursor: string | null, items: Array<{ at: string, kind: MessageKind, stream: string, message_id: string, payload_bytes: number, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } | null };
+export type GetCallQuery = { command: { action: string, outcome: Outcome | null, user_id: string, client_id: string, command_id: string, error: { code: string, message: string } | null, delivery: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, connect_deadline: string, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null, waiters: Array<{ rpc_id: string, wait_for: WaitStage, age_ms: number, times_out_at: string, caller: { kind: CommandCallerKind, name: string } }>, sightings: Array<{ count: number, message_id: string, first_seen_at: string, last_seen_at: string }>, history: { next_cursor: string | null, items: Array<{ at: string, kind: MessageKind, stream: string, message_id: string, payload_bytes: number, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } | null };
 
 export type TailCallsSubscriptionVariables = Exact<{
   user_id?: string | null | undefined;
@@ -550,7 +556,7 @@ export type TailCallsSubscriptionVariables = Exact<{
 }>;
 
 
-export type TailCallsSubscription = { commandEvents: { at: string, missed: number, event: CommandEventStage, record: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } } };
+export type TailCallsSubscription = { commandEvents: { at: string, missed: number, event: CommandEventStage, record: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, connect_deadline: string, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } } };
 
 export type RevealPayloadMutationVariables = Exact<{
   user_id: string;
@@ -684,7 +690,7 @@ export type ListDeliveryCommandsQueryVariables = Exact<{
 }>;
 
 
-export type ListDeliveryCommandsQuery = { delivery: { commands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
+export type ListDeliveryCommandsQuery = { delivery: { commands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, connect_deadline: string, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
 
 export type GroupFailuresQueryVariables = Exact<{
   by?: Array<FailureKey> | FailureKey;
@@ -703,7 +709,7 @@ export type GroupFailuresQueryVariables = Exact<{
 }>;
 
 
-export type GroupFailuresQuery = { delivery: { failures: { count: number, group_count: number, items: Array<{ action: string | null, code: string | null, count: number, share: number, user_id: string | null, client_id: string | null, node_id: string | null, last: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } }>, outcomes: Array<{ outcome: Outcome, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
+export type GroupFailuresQuery = { delivery: { failures: { count: number, group_count: number, items: Array<{ action: string | null, code: string | null, count: number, share: number, user_id: string | null, client_id: string | null, node_id: string | null, last: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, connect_deadline: string, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } }>, outcomes: Array<{ outcome: Outcome, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
 
 export type FindCommandsQueryVariables = Exact<{
   id_or_trace: string;
@@ -712,7 +718,7 @@ export type FindCommandsQueryVariables = Exact<{
 }>;
 
 
-export type FindCommandsQuery = { findCommands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type FindCommandsQuery = { findCommands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, connect_deadline: string, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type DisconnectClientMutationVariables = Exact<{
   user_id: string;
@@ -728,7 +734,7 @@ export type DisconnectClientMutation = { disconnectClient:
 
 export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, counters: Array<{ name: string, value: number }> };
 
-export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } };
+export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, connect_deadline: string, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } };
 
 export type ListStreamsQueryVariables = Exact<{
   user_id: string;
@@ -773,7 +779,7 @@ export type ListPendingRpcsQueryVariables = Exact<{
 }>;
 
 
-export type ListPendingRpcsQuery = { pendingRpcs: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, rpc_id: string, command_id: string, user_id: string, client_id: string, wait_for: WaitStage, expected_instance_id: string | null, context_id: string | null, node_id: string | null, caller_node_id: string, created_at: string, times_out_at: string, age_ms: number, caller: { kind: CommandCallerKind, name: string, program: string | null }, instance_mismatch: { expected_instance_id: string, observed_instance_id: string | null, observed_at: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListPendingRpcsQuery = { pendingRpcs: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, rpc_id: string, command_id: string, user_id: string, client_id: string, wait_for: WaitStage, expected_instance_id: string | null, context_id: string | null, node_id: string | null, caller_node_id: string, created_at: string, times_out_at: string, connect_deadline: string, age_ms: number, caller: { kind: CommandCallerKind, name: string, program: string | null }, instance_mismatch: { expected_instance_id: string, observed_instance_id: string | null, observed_at: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type CountPendingRpcsQueryVariables = Exact<{
   user_id?: string | null | undefined;
@@ -789,9 +795,9 @@ export type CountPendingRpcsQueryVariables = Exact<{
 
 export type CountPendingRpcsQuery = { pendingRpcCount: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
-type Invoked_InvokeActionOutcome_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, command_id: string, rpc_id: string | null, error: { code: string, message: string } | null };
+type Invoked_InvokeActionOutcome_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, command_id: string, rpc_id: string | null, last_proven_stage: Stage | null, error: { code: string, message: string } | null };
 
-type Invoked_InvokeActionPending_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, command_id: string, rpc_id: string | null, error: { code: string, message: string } | null };
+type Invoked_InvokeActionPending_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, command_id: string, rpc_id: string | null, last_proven_stage: Stage | null, error: { code: string, message: string } | null };
 
 export type InvokedFragment =
   | Invoked_InvokeActionOutcome_Fragment
@@ -977,6 +983,7 @@ export const DeliveryStatusRecordFragmentDoc = new TypedDocumentString(`
   acknowledged_at: acknowledgedAt
   terminal_at: terminalAt
   duration_ms: durationMs
+  connect_deadline: connectDeadline
   deadline
   node_id: nodeId
   bound_instance_id: boundInstanceId
@@ -1042,6 +1049,7 @@ export const InvokedFragmentDoc = new TypedDocumentString(`
   rpc_id: rpcId
   outcome
   stage
+  last_proven_stage: lastProvenStage
   execution
   result
   error {
@@ -1484,6 +1492,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   acknowledged_at: acknowledgedAt
   terminal_at: terminalAt
   duration_ms: durationMs
+  connect_deadline: connectDeadline
   deadline
   node_id: nodeId
   bound_instance_id: boundInstanceId
@@ -1538,6 +1547,7 @@ export const TailCallsDocument = new TypedDocumentString(`
   acknowledged_at: acknowledgedAt
   terminal_at: terminalAt
   duration_ms: durationMs
+  connect_deadline: connectDeadline
   deadline
   node_id: nodeId
   bound_instance_id: boundInstanceId
@@ -1985,6 +1995,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   acknowledged_at: acknowledgedAt
   terminal_at: terminalAt
   duration_ms: durationMs
+  connect_deadline: connectDeadline
   deadline
   node_id: nodeId
   bound_instance_id: boundInstanceId
@@ -2076,6 +2087,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   acknowledged_at: acknowledgedAt
   terminal_at: terminalAt
   duration_ms: durationMs
+  connect_deadline: connectDeadline
   deadline
   node_id: nodeId
   bound_instance_id: boundInstanceId
@@ -2135,6 +2147,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   acknowledged_at: acknowledgedAt
   terminal_at: terminalAt
   duration_ms: durationMs
+  connect_deadline: connectDeadline
   deadline
   node_id: nodeId
   bound_instance_id: boundInstanceId
@@ -2331,6 +2344,7 @@ export const ListPendingRpcsDocument = new TypedDocumentString(`
       caller_node_id: callerNodeId
       created_at: createdAt
       times_out_at: timesOutAt
+      connect_deadline: connectDeadline
       age_ms: ageMs
       instance_mismatch: instanceMismatch {
         expected_instance_id: expectedInstanceId

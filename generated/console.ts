@@ -273,6 +273,8 @@ export type HeartbeatIndicator =
 
 /** Why a source contributed less than it could have. */
 export type IncompleteReason =
+  /** The relay restarted, and clients that were connected before may still report again. */
+  | 'AWAITING_REPORTS'
   /** Rows were dropped before their retention time was over, for lack of space. */
   | 'EVICTED'
   /** The answer’s bound was reached. */
@@ -540,6 +542,8 @@ export type RefusalCode =
   | 'not_connected'
   /** `not_found`, HTTP status 404. It does not exist, or the token may not know of it. */
   | 'not_found'
+  /** `not_received`, HTTP status 200. `failed`: the command was written, and its client says that it never arrived. Nothing ran. */
+  | 'not_received'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
@@ -576,7 +580,7 @@ export type RefusalCode =
   | 'site_capability_denied'
   /** `site_mode_denied`, HTTP status 403. The site is not a cooperative one. */
   | 'site_mode_denied'
-  /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one. */
+  /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one; or a hello is older than the link of its instance. */
   | 'stale_instance'
   /** `store_full`, HTTP status 503. A total of the whole relay is used up; `share` names which. */
   | 'store_full'
@@ -586,6 +590,8 @@ export type RefusalCode =
   | 'store_unavailable'
   /** `too_complex`, HTTP status 400. The GraphQL document costs more than is allowed. */
   | 'too_complex'
+  /** `too_late`, HTTP status 200. Refused: the time of the command was over before its handler could start. */
+  | 'too_late'
   /** `unauthenticated`, HTTP status 401. The token is missing, wrong or expired. Another token may help. */
   | 'unauthenticated'
   /** `unknown_action`, HTTP status 200. Refused: the client has no such action. */
@@ -711,6 +717,11 @@ export type StreamsQueryVariables = Exact<{
 
 export type StreamsQuery = { streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
+export type NewestStreamsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type NewestStreamsQuery = { users: { nodes: Array<{ userId: string, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
 export type MessagesQueryVariables = Exact<{
   stream: string;
   kinds?: Array<MessageKind> | MessageKind | null | undefined;
@@ -760,7 +771,17 @@ export type ContextsQueryVariables = Exact<{
 }>;
 
 
-export type ContextsQuery = { contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, contextCount: { count: number } };
+export type ContextsQuery = { contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, contextCount: { count: number } };
+
+export type PlacePageQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+  contextId: string;
+  calls?: DeliveryFilter | null | undefined;
+}>;
+
+
+export type PlacePageQuery = { context: { metadata: unknown, userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null } | null, commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type WindowsQueryVariables = Exact<{
   filter?: BrowserWindowFilter | null | undefined;
@@ -779,12 +800,23 @@ export type UsersQueryVariables = Exact<{
 
 export type UsersQuery = { users: { nodes: Array<{ userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
+export type UserTimeLineQueryVariables = Exact<{
+  userId: string;
+  to?: DeliveryFilter | null | undefined;
+  by?: DeliveryFilter | null | undefined;
+  acts?: AuditFilter | null | undefined;
+  first: number;
+}>;
+
+
+export type UserTimeLineQuery = { to: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, by: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, acts: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
 export type UserPageQueryVariables = Exact<{
   userId: string;
 }>;
 
 
-export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }> } } | null };
+export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null }>, assigned: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null }> }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }> } } | null };
 
 export type SitesQueryVariables = Exact<{
   userId?: string | null | undefined;
@@ -827,7 +859,7 @@ export type RevokeGrantMutation = { revokeGrant:
 export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type NodesQuery = { server: { durability: { kind: DurabilityKind, sync: string | null, bytes: number | null, full: boolean, snapshotAt: string | null, away: { since: string, clean: boolean, lost: boolean } | null } | null }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, version: string | null, startedAt: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, links: number, connectionWaiters: number, unfinishedCommands: number, mailboxListenerAlive: boolean, reconciliationAlive: boolean, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+export type NodesQuery = { server: { durability: { kind: DurabilityKind, sync: string | null, bytes: number | null, full: boolean, snapshotAt: string | null, away: { since: string, clean: boolean, lost: boolean } | null } | null }, delivery: { nodes: { nodes: Array<{ version: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
 export type DrainNodeMutationVariables = Exact<{
   nodeId: string;
@@ -865,6 +897,10 @@ export type AuditQueryVariables = Exact<{
 
 export type AuditQuery = { auditEvents: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
+export type ActsPartFragment = { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } };
+
+export type AuditRowFragment = { id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } };
+
 export type AuditCheckQueryVariables = Exact<{ [key: string]: never; }>;
 
 
@@ -875,24 +911,29 @@ export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
 export type ViewerQuery = { viewer: { kind: ViewerKind, name: string | null, userId: string | null, scopes: Array<Scope>, expiresAt: string | null, nodeId: string, mode: Mode }, server: { traceUrl: string | null } };
 
-export type ShellOfAdminQueryVariables = Exact<{
-  long?: PendingRpcFilter | null | undefined;
+export type ShellQueryVariables = Exact<{
+  isAdmin: boolean;
 }>;
 
 
-export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, longWaits: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, links: number, connectionWaiters: number, unfinishedCommands: number }> } } };
+export type ShellQuery = { delivery?: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number }> } }, pendingRpcCount: { count: number }, longWaits: { count: number } };
 
-export type ShellOfUserQueryVariables = Exact<{
-  long?: PendingRpcFilter | null | undefined;
+export type SearchOfAdminQueryVariables = Exact<{
+  text: string;
 }>;
 
 
-export type ShellOfUserQuery = { pendingRpcCount: { count: number }, longWaits: { count: number } };
+export type SearchOfAdminQuery = { users: { nodes: Array<{ userId: string }> }, actions: { items: Array<{ action: { name: string } }> } };
+
+export type SearchOfUserQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type SearchOfUserQuery = { connections: { nodes: Array<{ actionNames: Array<string> }> } };
 
 export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewQuery = { delivery: { summary: { sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, stale: boolean, links: number, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcCount: { count: number }, longWaits: { count: number }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }> } };
+export type OverviewQuery = { delivery: { summary: { sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ version: string | null, nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, topClients: { items: Array<{ userId: string, clientId: string, queued: number, inFlight: number, pendingRpcCount: number, reconnectsLastHour: number, connection: { clientType: ClientType, status: ConnectionStatus, nodeId: string, lastSeenAt: string, disconnectCause: DisconnectCause | null } | null }> }, pendingRpcCount: { count: number }, longWaits: { count: number } };
 
 export type OverviewSeriesQueryVariables = Exact<{
   names: Array<string> | string;
@@ -910,7 +951,7 @@ export type CallsQueryVariables = Exact<{
 }>;
 
 
-export type CallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type CallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type BulkCallsQueryVariables = Exact<{
   filter?: DeliveryFilter | null | undefined;
@@ -921,14 +962,16 @@ export type BulkCallsQueryVariables = Exact<{
 
 export type BulkCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } };
 
-export type BulkClientsQueryVariables = Exact<{
-  nodeId: string;
+export type ClientNamesQueryVariables = Exact<{
+  userId?: string | null | undefined;
+  nodeId?: string | null | undefined;
+  text?: string | null | undefined;
   first: number;
   after?: string | null | undefined;
 }>;
 
 
-export type BulkClientsQuery = { connections: { nodes: Array<{ userId: string, clientId: string, status: ConnectionStatus }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } };
+export type ClientNamesQuery = { connections: { nodes: Array<{ userId: string, clientId: string, status: ConnectionStatus }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } };
 
 export type CallPageQueryVariables = Exact<{
   userId: string;
@@ -937,16 +980,18 @@ export type CallPageQueryVariables = Exact<{
 }>;
 
 
-export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, contextId: string | null, boundInstanceId: string | null, cancelRequestedAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ messageId: string, stream: string, traceId: string | null, id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } | null };
+export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, contextId: string | null, boundInstanceId: string | null, cancelRequestedAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ messageId: string, stream: string, traceId: string | null, id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } | null };
 
 export type CallUpdatesSubscriptionVariables = Exact<{
   userId: string;
   clientId: string;
   commandId: string;
+  revealReason?: string | null | undefined;
+  isRevealed?: boolean | null | undefined;
 }>;
 
 
-export type CallUpdatesSubscription = { commandUpdates: { at: string, stage: Stage, outcome: Outcome | null, progress: unknown, missed: number } };
+export type CallUpdatesSubscription = { commandUpdates: { at: string, stage: Stage, outcome: Outcome | null, isProgress: boolean, progressNumber: number | null, progress?: unknown, missed: number } };
 
 export type CancelCallMutationVariables = Exact<{
   input: CancelCommandInput;
@@ -963,7 +1008,7 @@ export type CallEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } } } };
+export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } } } };
 
 export type FindCommandsQueryVariables = Exact<{
   idOrTrace: string;
@@ -989,7 +1034,7 @@ export type WaitsQueryVariables = Exact<{
 }>;
 
 
-export type WaitsQuery = { pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcCount: { count: number } };
+export type WaitsQuery = { pendingRpcs: { completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> }, nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcCount: { count: number } };
 
 export type ClientsQueryVariables = Exact<{
   userId?: string | null | undefined;
@@ -1005,7 +1050,7 @@ export type ClientsQueryVariables = Exact<{
 }>;
 
 
-export type ClientsQuery = { connections: { nodes: Array<{ pendingRpcCount: number, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type ClientsQuery = { connections: { nodes: Array<{ pendingRpcCount: number, reconnectsLastHour: number, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type ClientChangesSubscriptionVariables = Exact<{
   userId?: string | null | undefined;
@@ -1020,14 +1065,7 @@ export type ClientPageQueryVariables = Exact<{
 }>;
 
 
-export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }> }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> } } | null };
-
-export type ClientLinksQueryVariables = Exact<{
-  stream: string;
-}>;
-
-
-export type ClientLinksQuery = { messages: { nodes: Array<{ id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, error: { message: string } | null, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null }> } } | null };
 
 export type TopClientsQueryVariables = Exact<{
   by: ClientMeasure;
@@ -1040,14 +1078,6 @@ export type BacklogCountQueryVariables = Exact<{ [key: string]: never; }>;
 
 
 export type BacklogCountQuery = { topClients: { items: Array<{ clientId: string }> } };
-
-export type ClientCallsQueryVariables = Exact<{
-  filter?: DeliveryFilter | null | undefined;
-  first: number;
-}>;
-
-
-export type ClientCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type DisconnectClientMutationVariables = Exact<{
   userId: string;
@@ -1073,7 +1103,20 @@ export type ActionCallsQueryVariables = Exact<{
 }>;
 
 
-export type ActionCallsQuery = { delivery: { latest: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }> }, measured: { nodes: Array<{ outcome: Outcome | null, durationMs: number | null, code: string | null, admittedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+export type ActionCallsQuery = { delivery: { latest: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, measured: { nodes: Array<{ outcome: Outcome | null, durationMs: number | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+
+export type ActionPermissionsQueryVariables = Exact<{
+  userId: string;
+  actions: Array<string> | string;
+}>;
+
+
+export type ActionPermissionsQuery = { actionPermissions: Array<{ action: string, callers: Array<{ kind: CommandCallerKind, verdict: PreflightVerdict, message: string }> }> };
+
+export type AgentCallsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type AgentCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type ActionDetailsQueryVariables = Exact<{
   userId: string;
@@ -1143,15 +1186,27 @@ export type CompletenessPartFragment = { complete: boolean, sources: Array<{ nod
 
 export type PageInfoPartFragment = { endCursor: string | null, hasNextPage: boolean };
 
+export type CallsPartFragment = { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } };
+
+export type WaitsPartFragment = { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } };
+
+export type StreamsPartFragment = { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } };
+
+export type WaitCountsFragment = { pendingRpcCount: { count: number }, longWaits: { count: number } };
+
+export type NodeRowFragment = { nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number };
+
 export type RefusalPartFragment = { by: RefusedBy, code: RefusalCode, message: string };
 
 export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> };
 
-export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null };
+export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null };
 
 export type CallerPartFragment = { kind: CommandCallerKind, name: string, program: string | null };
 
-export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } };
+export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } };
+
+export type RankedRowFragment = { userId: string, clientId: string, queued: number, inFlight: number, pendingRpcCount: number, reconnectsLastHour: number, connection: { clientType: ClientType, status: ConnectionStatus, nodeId: string, lastSeenAt: string, disconnectCause: DisconnectCause | null } | null };
 
 type InvocationPart_InvokeActionOutcome_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null };
 
@@ -1170,7 +1225,7 @@ export type StreamRowFragment = { key: string, suffix: string, messageCount: num
 
 export type WindowRowFragment = { userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string };
 
-export type ContextRowFragment = { userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string };
+export type ContextRowFragment = { userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null };
 
 export type SiteRowFragment = { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } };
 
@@ -1192,6 +1247,32 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
+export const AuditRowFragmentDoc = new TypedDocumentString(`
+    fragment AuditRow on AuditEvent {
+  id
+  at
+  who
+  action
+  reason
+  outcome
+  node
+  requestId
+  subject {
+    userId
+    clientId
+    commandId
+    messageId
+    nodeId
+    stream
+  }
+}
+    `, {"fragmentName":"AuditRow"}) as unknown as TypedDocumentString<AuditRowFragment, unknown>;
+export const PageInfoPartFragmentDoc = new TypedDocumentString(`
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+    `, {"fragmentName":"PageInfoPart"}) as unknown as TypedDocumentString<PageInfoPartFragment, unknown>;
 export const CompletenessPartFragmentDoc = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
@@ -1204,12 +1285,272 @@ export const CompletenessPartFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"CompletenessPart"}) as unknown as TypedDocumentString<CompletenessPartFragment, unknown>;
-export const PageInfoPartFragmentDoc = new TypedDocumentString(`
+export const ActsPartFragmentDoc = new TypedDocumentString(`
+    fragment ActsPart on AuditEventConnection {
+  nodes {
+    ...AuditRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+    fragment AuditRow on AuditEvent {
+  id
+  at
+  who
+  action
+  reason
+  outcome
+  node
+  requestId
+  subject {
+    userId
+    clientId
+    commandId
+    messageId
+    nodeId
+    stream
+  }
+}
+fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`, {"fragmentName":"ActsPart"}) as unknown as TypedDocumentString<ActsPartFragment, unknown>;
+export const CallerPartFragmentDoc = new TypedDocumentString(`
+    fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
+    `, {"fragmentName":"CallerPart"}) as unknown as TypedDocumentString<CallerPartFragment, unknown>;
+export const CallRowFragmentDoc = new TypedDocumentString(`
+    fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  caller {
+    ...CallerPart
+  }
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  code
+  message
+  queuedAt
+  connectDeadline
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}
+    fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}`, {"fragmentName":"CallRow"}) as unknown as TypedDocumentString<CallRowFragment, unknown>;
+export const CallsPartFragmentDoc = new TypedDocumentString(`
+    fragment CallsPart on DeliveryRecordConnection {
+  nodes {
+    ...CallRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  caller {
+    ...CallerPart
+  }
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  code
+  message
+  queuedAt
+  connectDeadline
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}`, {"fragmentName":"CallsPart"}) as unknown as TypedDocumentString<CallsPartFragment, unknown>;
+export const WaitRowFragmentDoc = new TypedDocumentString(`
+    fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  stage
+  waitFor
+  caller {
+    ...CallerPart
+  }
+  createdAt
+  timesOutAt
+  connectDeadline
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    observedAt
+  }
+}
+    fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}`, {"fragmentName":"WaitRow"}) as unknown as TypedDocumentString<WaitRowFragment, unknown>;
+export const WaitsPartFragmentDoc = new TypedDocumentString(`
+    fragment WaitsPart on PendingRpcConnection {
+  nodes {
+    ...WaitRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+}
     fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }
-    `, {"fragmentName":"PageInfoPart"}) as unknown as TypedDocumentString<PageInfoPartFragment, unknown>;
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  stage
+  waitFor
+  caller {
+    ...CallerPart
+  }
+  createdAt
+  timesOutAt
+  connectDeadline
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    observedAt
+  }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}`, {"fragmentName":"WaitsPart"}) as unknown as TypedDocumentString<WaitsPartFragment, unknown>;
+export const StreamRowFragmentDoc = new TypedDocumentString(`
+    fragment StreamRow on Stream {
+  key
+  suffix
+  messageCount
+  firstAt
+  lastAt
+}
+    `, {"fragmentName":"StreamRow"}) as unknown as TypedDocumentString<StreamRowFragment, unknown>;
+export const StreamsPartFragmentDoc = new TypedDocumentString(`
+    fragment StreamsPart on StreamConnection {
+  nodes {
+    ...StreamRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment StreamRow on Stream {
+  key
+  suffix
+  messageCount
+  firstAt
+  lastAt
+}`, {"fragmentName":"StreamsPart"}) as unknown as TypedDocumentString<StreamsPartFragment, unknown>;
+export const WaitCountsFragmentDoc = new TypedDocumentString(`
+    fragment WaitCounts on Query {
+  pendingRpcCount {
+    count
+  }
+  longWaits: pendingRpcCount(filter: { minAgeMs: 60000 }) {
+    count
+  }
+}
+    `, {"fragmentName":"WaitCounts"}) as unknown as TypedDocumentString<WaitCountsFragment, unknown>;
+export const NodeRowFragmentDoc = new TypedDocumentString(`
+    fragment NodeRow on DispatcherNode {
+  nodeId
+  stale
+  draining
+  updatedAt
+  startedAt
+  links
+  connectionWaiters
+  unfinishedCommands
+}
+    `, {"fragmentName":"NodeRow"}) as unknown as TypedDocumentString<NodeRowFragment, unknown>;
 export const RefusalPartFragmentDoc = new TypedDocumentString(`
     fragment RefusalPart on Refusal {
   by
@@ -1235,67 +1576,23 @@ export const ClientRowFragmentDoc = new TypedDocumentString(`
   actionNames
 }
     `, {"fragmentName":"ClientRow"}) as unknown as TypedDocumentString<ClientRowFragment, unknown>;
-export const CallerPartFragmentDoc = new TypedDocumentString(`
-    fragment CallerPart on CommandCaller {
-  kind
-  name
-  program
-}
-    `, {"fragmentName":"CallerPart"}) as unknown as TypedDocumentString<CallerPartFragment, unknown>;
-export const WaitRowFragmentDoc = new TypedDocumentString(`
-    fragment WaitRow on PendingRpc {
-  rpcId
+export const RankedRowFragmentDoc = new TypedDocumentString(`
+    fragment RankedRow on SampledClient {
   userId
   clientId
-  commandId
-  action
-  stage
-  waitFor
-  caller {
-    ...CallerPart
-  }
-  createdAt
-  timesOutAt
-  nodeId
-  callerNodeId
-  instanceMismatch {
-    observedAt
+  queued
+  inFlight
+  pendingRpcCount
+  reconnectsLastHour
+  connection {
+    clientType
+    status
+    nodeId
+    lastSeenAt
+    disconnectCause
   }
 }
-    fragment CallerPart on CommandCaller {
-  kind
-  name
-  program
-}`, {"fragmentName":"WaitRow"}) as unknown as TypedDocumentString<WaitRowFragment, unknown>;
-export const CallRowFragmentDoc = new TypedDocumentString(`
-    fragment CallRow on DeliveryRecord {
-  userId
-  clientId
-  commandId
-  action
-  caller {
-    ...CallerPart
-  }
-  stage
-  outcome
-  reason
-  execution
-  admittedAt
-  terminalAt
-  durationMs
-  code
-  message
-  deadline
-  nodeId
-  scopeId
-  lateResults
-  lastProvenStage
-}
-    fragment CallerPart on CommandCaller {
-  kind
-  name
-  program
-}`, {"fragmentName":"CallRow"}) as unknown as TypedDocumentString<CallRowFragment, unknown>;
+    `, {"fragmentName":"RankedRow"}) as unknown as TypedDocumentString<RankedRowFragment, unknown>;
 export const InvocationPartFragmentDoc = new TypedDocumentString(`
     fragment InvocationPart on Invocation {
   outcome
@@ -1339,15 +1636,6 @@ export const LinkRowFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"LinkRow"}) as unknown as TypedDocumentString<LinkRowFragment, unknown>;
-export const StreamRowFragmentDoc = new TypedDocumentString(`
-    fragment StreamRow on Stream {
-  key
-  suffix
-  messageCount
-  firstAt
-  lastAt
-}
-    `, {"fragmentName":"StreamRow"}) as unknown as TypedDocumentString<StreamRowFragment, unknown>;
 export const WindowRowFragmentDoc = new TypedDocumentString(`
     fragment WindowRow on BrowserWindow {
   userId
@@ -1379,8 +1667,23 @@ export const ContextRowFragmentDoc = new TypedDocumentString(`
   taskAssignedAt
   title
   reportedAt
+  command {
+    commandId
+    action
+    delivery {
+      admittedAt
+      outcome
+      caller {
+        ...CallerPart
+      }
+    }
+  }
 }
-    `, {"fragmentName":"ContextRow"}) as unknown as TypedDocumentString<ContextRowFragment, unknown>;
+    fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}`, {"fragmentName":"ContextRow"}) as unknown as TypedDocumentString<ContextRowFragment, unknown>;
 export const SiteRowFragmentDoc = new TypedDocumentString(`
     fragment SiteRow on Site {
   siteId
@@ -1401,8 +1704,49 @@ export const SiteRowFragmentDoc = new TypedDocumentString(`
 export const StreamsDocument = new TypedDocumentString(`
     query Streams($userId: ID!, $prefix: String, $first: Int!, $after: String) {
   streams(userId: $userId, prefix: $prefix, first: $first, after: $after) {
+    ...StreamsPart
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment StreamsPart on StreamConnection {
+  nodes {
+    ...StreamRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment StreamRow on Stream {
+  key
+  suffix
+  messageCount
+  firstAt
+  lastAt
+}`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
+export const NewestStreamsDocument = new TypedDocumentString(`
+    query NewestStreams {
+  users(first: 50) {
     nodes {
-      ...StreamRow
+      userId
+      streams(first: 20) {
+        ...StreamsPart
+      }
     }
     pageInfo {
       ...PageInfoPart
@@ -1426,13 +1770,24 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }
+fragment StreamsPart on StreamConnection {
+  nodes {
+    ...StreamRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
 fragment StreamRow on Stream {
   key
   suffix
   messageCount
   firstAt
   lastAt
-}`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
+}`) as unknown as TypedDocumentString<NewestStreamsQuery, NewestStreamsQueryVariables>;
 export const MessagesDocument = new TypedDocumentString(`
     query Messages($stream: String!, $kinds: [MessageKind!], $afterTime: DateTime, $beforeTime: DateTime, $order: MessageOrder!, $first: Int!, $after: String) {
   messages(
@@ -1561,6 +1916,11 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
 fragment ContextRow on ExecutionContext {
   userId
   clientId
@@ -1572,7 +1932,106 @@ fragment ContextRow on ExecutionContext {
   taskAssignedAt
   title
   reportedAt
+  command {
+    commandId
+    action
+    delivery {
+      admittedAt
+      outcome
+      caller {
+        ...CallerPart
+      }
+    }
+  }
 }`) as unknown as TypedDocumentString<ContextsQuery, ContextsQueryVariables>;
+export const PlacePageDocument = new TypedDocumentString(`
+    query PlacePage($userId: ID!, $clientId: ID!, $contextId: ID!, $calls: DeliveryFilter) {
+  context(userId: $userId, clientId: $clientId, contextId: $contextId) {
+    ...ContextRow
+    metadata
+  }
+  commands(filter: $calls, order: NEWEST, first: 20) {
+    ...CallsPart
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment CallsPart on DeliveryRecordConnection {
+  nodes {
+    ...CallRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  caller {
+    ...CallerPart
+  }
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  code
+  message
+  queuedAt
+  connectDeadline
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}
+fragment ContextRow on ExecutionContext {
+  userId
+  clientId
+  contextId
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+  command {
+    commandId
+    action
+    delivery {
+      admittedAt
+      outcome
+      caller {
+        ...CallerPart
+      }
+    }
+  }
+}`) as unknown as TypedDocumentString<PlacePageQuery, PlacePageQueryVariables>;
 export const WindowsDocument = new TypedDocumentString(`
     query Windows($filter: BrowserWindowFilter, $first: Int!, $after: String) {
   browserWindows(filter: $filter, first: $first, after: $after) {
@@ -1645,6 +2104,123 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
+export const UserTimeLineDocument = new TypedDocumentString(`
+    query UserTimeLine($userId: ID!, $to: DeliveryFilter, $by: DeliveryFilter, $acts: AuditFilter, $first: Int!) {
+  to: commands(filter: $to, order: NEWEST, first: $first) {
+    ...CallsPart
+  }
+  by: commands(filter: $by, order: NEWEST, first: $first) {
+    ...CallsPart
+  }
+  acts: auditEvents(filter: $acts, first: $first) {
+    ...ActsPart
+  }
+  streams(userId: $userId, first: 100) {
+    ...StreamsPart
+  }
+}
+    fragment ActsPart on AuditEventConnection {
+  nodes {
+    ...AuditRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment AuditRow on AuditEvent {
+  id
+  at
+  who
+  action
+  reason
+  outcome
+  node
+  requestId
+  subject {
+    userId
+    clientId
+    commandId
+    messageId
+    nodeId
+    stream
+  }
+}
+fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment CallsPart on DeliveryRecordConnection {
+  nodes {
+    ...CallRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment StreamsPart on StreamConnection {
+  nodes {
+    ...StreamRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  caller {
+    ...CallerPart
+  }
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  code
+  message
+  queuedAt
+  connectDeadline
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}
+fragment StreamRow on Stream {
+  key
+  suffix
+  messageCount
+  firstAt
+  lastAt
+}`) as unknown as TypedDocumentString<UserTimeLineQuery, UserTimeLineQueryVariables>;
 export const UserPageDocument = new TypedDocumentString(`
     query UserPage($userId: ID!) {
   user(userId: $userId) {
@@ -1664,20 +2240,7 @@ export const UserPageDocument = new TypedDocumentString(`
       }
     }
     pendingRpcs(first: 10) {
-      nodes {
-        ...WaitRow
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-    }
-    streams(first: 20) {
-      nodes {
-        ...StreamRow
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
+      ...WaitsPart
     }
     browserWindows(first: 10) {
       nodes {
@@ -1718,6 +2281,14 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }
+fragment WaitsPart on PendingRpcConnection {
+  nodes {
+    ...WaitRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+}
 fragment ClientRow on ConnectionSnapshot {
   userId
   clientId
@@ -1747,6 +2318,7 @@ fragment WaitRow on PendingRpc {
   }
   createdAt
   timesOutAt
+  connectDeadline
   nodeId
   callerNodeId
   instanceMismatch {
@@ -1757,13 +2329,6 @@ fragment CallerPart on CommandCaller {
   kind
   name
   program
-}
-fragment StreamRow on Stream {
-  key
-  suffix
-  messageCount
-  firstAt
-  lastAt
 }
 fragment WindowRow on BrowserWindow {
   userId
@@ -1793,6 +2358,17 @@ fragment ContextRow on ExecutionContext {
   taskAssignedAt
   title
   reportedAt
+  command {
+    commandId
+    action
+    delivery {
+      admittedAt
+      outcome
+      caller {
+        ...CallerPart
+      }
+    }
+  }
 }`) as unknown as TypedDocumentString<UserPageQuery, UserPageQueryVariables>;
 export const SitesDocument = new TypedDocumentString(`
     query Sites($userId: ID, $first: Int!, $after: String) {
@@ -1927,17 +2503,10 @@ export const NodesDocument = new TypedDocumentString(`
   delivery {
     nodes(first: 100) {
       nodes {
-        nodeId
-        stale
-        draining
-        updatedAt
+        ...NodeRow
         version
-        startedAt
         memoryBytes
         eventLoopDelayMs
-        links
-        connectionWaiters
-        unfinishedCommands
         mailboxListenerAlive
         reconciliationAlive
         counters {
@@ -1960,6 +2529,16 @@ export const NodesDocument = new TypedDocumentString(`
     complete
     reason
   }
+}
+fragment NodeRow on DispatcherNode {
+  nodeId
+  stale
+  draining
+  updatedAt
+  startedAt
+  links
+  connectionWaiters
+  unfinishedCommands
 }`) as unknown as TypedDocumentString<NodesQuery, NodesQueryVariables>;
 export const DrainNodeDocument = new TypedDocumentString(`
     mutation DrainNode($nodeId: ID!, $withinMs: Int!, $reason: String) {
@@ -2039,33 +2618,39 @@ export const DedupDocument = new TypedDocumentString(`
 export const AuditDocument = new TypedDocumentString(`
     query Audit($filter: AuditFilter, $first: Int!, $after: String) {
   auditEvents(filter: $filter, first: $first, after: $after) {
-    nodes {
-      id
-      at
-      who
-      action
-      reason
-      outcome
-      node
-      requestId
-      subject {
-        userId
-        clientId
-        commandId
-        messageId
-        nodeId
-        stream
-      }
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
+    ...ActsPart
   }
 }
-    fragment CompletenessPart on Completeness {
+    fragment ActsPart on AuditEventConnection {
+  nodes {
+    ...AuditRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment AuditRow on AuditEvent {
+  id
+  at
+  who
+  action
+  reason
+  outcome
+  node
+  requestId
+  subject {
+    userId
+    clientId
+    commandId
+    messageId
+    nodeId
+    stream
+  }
+}
+fragment CompletenessPart on Completeness {
   complete
   sources {
     nodeId
@@ -2105,39 +2690,60 @@ export const ViewerDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
-export const ShellOfAdminDocument = new TypedDocumentString(`
-    query ShellOfAdmin($long: PendingRpcFilter) {
-  pendingRpcCount {
-    count
-  }
-  longWaits: pendingRpcCount(filter: $long) {
-    count
-  }
-  delivery {
+export const ShellDocument = new TypedDocumentString(`
+    query Shell($isAdmin: Boolean!) {
+  ...WaitCounts
+  delivery @include(if: $isAdmin) {
     nodes(first: 100) {
       nodes {
-        nodeId
-        stale
-        draining
-        updatedAt
-        links
-        connectionWaiters
-        unfinishedCommands
+        ...NodeRow
       }
     }
   }
 }
-    `) as unknown as TypedDocumentString<ShellOfAdminQuery, ShellOfAdminQueryVariables>;
-export const ShellOfUserDocument = new TypedDocumentString(`
-    query ShellOfUser($long: PendingRpcFilter) {
+    fragment WaitCounts on Query {
   pendingRpcCount {
     count
   }
-  longWaits: pendingRpcCount(filter: $long) {
+  longWaits: pendingRpcCount(filter: { minAgeMs: 60000 }) {
     count
   }
 }
-    `) as unknown as TypedDocumentString<ShellOfUserQuery, ShellOfUserQueryVariables>;
+fragment NodeRow on DispatcherNode {
+  nodeId
+  stale
+  draining
+  updatedAt
+  startedAt
+  links
+  connectionWaiters
+  unfinishedCommands
+}`) as unknown as TypedDocumentString<ShellQuery, ShellQueryVariables>;
+export const SearchOfAdminDocument = new TypedDocumentString(`
+    query SearchOfAdmin($text: String!) {
+  users(text: $text, first: 4) {
+    nodes {
+      userId
+    }
+  }
+  actions(text: $text) {
+    items {
+      action {
+        name
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<SearchOfAdminQuery, SearchOfAdminQueryVariables>;
+export const SearchOfUserDocument = new TypedDocumentString(`
+    query SearchOfUser {
+  connections(first: 50) {
+    nodes {
+      actionNames
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<SearchOfUserQuery, SearchOfUserQueryVariables>;
 export const OverviewDocument = new TypedDocumentString(`
     query Overview {
   delivery {
@@ -2147,9 +2753,7 @@ export const OverviewDocument = new TypedDocumentString(`
     }
     nodes(first: 100) {
       nodes {
-        nodeId
-        stale
-        links
+        ...NodeRow
         version
       }
       completeness {
@@ -2164,15 +2768,13 @@ export const OverviewDocument = new TypedDocumentString(`
       }
     }
   }
-  pendingRpcCount {
-    count
-  }
-  longWaits: pendingRpcCount(filter: { minAgeMs: 60000 }) {
-    count
-  }
+  ...WaitCounts
   pendingRpcs(first: 5) {
-    nodes {
-      ...WaitRow
+    ...WaitsPart
+  }
+  topClients(by: RECONNECTS, first: 5) {
+    items {
+      ...RankedRow
     }
   }
 }
@@ -2185,6 +2787,36 @@ export const OverviewDocument = new TypedDocumentString(`
     complete
     reason
   }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment WaitsPart on PendingRpcConnection {
+  nodes {
+    ...WaitRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+}
+fragment WaitCounts on Query {
+  pendingRpcCount {
+    count
+  }
+  longWaits: pendingRpcCount(filter: { minAgeMs: 60000 }) {
+    count
+  }
+}
+fragment NodeRow on DispatcherNode {
+  nodeId
+  stale
+  draining
+  updatedAt
+  startedAt
+  links
+  connectionWaiters
+  unfinishedCommands
 }
 fragment WaitRow on PendingRpc {
   rpcId
@@ -2199,6 +2831,7 @@ fragment WaitRow on PendingRpc {
   }
   createdAt
   timesOutAt
+  connectDeadline
   nodeId
   callerNodeId
   instanceMismatch {
@@ -2209,6 +2842,21 @@ fragment CallerPart on CommandCaller {
   kind
   name
   program
+}
+fragment RankedRow on SampledClient {
+  userId
+  clientId
+  queued
+  inFlight
+  pendingRpcCount
+  reconnectsLastHour
+  connection {
+    clientType
+    status
+    nodeId
+    lastSeenAt
+    disconnectCause
+  }
 }`) as unknown as TypedDocumentString<OverviewQuery, OverviewQueryVariables>;
 export const OverviewSeriesDocument = new TypedDocumentString(`
     query OverviewSeries($names: [String!]!, $windowSeconds: Int!, $stepSeconds: Int) {
@@ -2249,15 +2897,7 @@ export const OverviewSeriesDocument = new TypedDocumentString(`
 export const CallsDocument = new TypedDocumentString(`
     query Calls($filter: DeliveryFilter, $first: Int!, $after: String) {
   commands(filter: $filter, order: NEWEST, first: $first, after: $after) {
-    nodes {
-      ...CallRow
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
+    ...CallsPart
   }
 }
     fragment CompletenessPart on Completeness {
@@ -2273,6 +2913,17 @@ export const CallsDocument = new TypedDocumentString(`
 fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
+}
+fragment CallsPart on DeliveryRecordConnection {
+  nodes {
+    ...CallRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
 }
 fragment CallerPart on CommandCaller {
   kind
@@ -2296,6 +2947,8 @@ fragment CallRow on DeliveryRecord {
   durationMs
   code
   message
+  queuedAt
+  connectDeadline
   deadline
   nodeId
   scopeId
@@ -2320,9 +2973,15 @@ export const BulkCallsDocument = new TypedDocumentString(`
   endCursor
   hasNextPage
 }`) as unknown as TypedDocumentString<BulkCallsQuery, BulkCallsQueryVariables>;
-export const BulkClientsDocument = new TypedDocumentString(`
-    query BulkClients($nodeId: ID!, $first: Int!, $after: String) {
-  connections(nodeId: $nodeId, first: $first, after: $after) {
+export const ClientNamesDocument = new TypedDocumentString(`
+    query ClientNames($userId: ID, $nodeId: ID, $text: String, $first: Int!, $after: String) {
+  connections(
+    userId: $userId
+    nodeId: $nodeId
+    text: $text
+    first: $first
+    after: $after
+  ) {
     nodes {
       userId
       clientId
@@ -2336,7 +2995,7 @@ export const BulkClientsDocument = new TypedDocumentString(`
     fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
-}`) as unknown as TypedDocumentString<BulkClientsQuery, BulkClientsQueryVariables>;
+}`) as unknown as TypedDocumentString<ClientNamesQuery, ClientNamesQueryVariables>;
 export const CallPageDocument = new TypedDocumentString(`
     query CallPage($userId: ID!, $clientId: ID!, $commandId: ID!) {
   command(userId: $userId, clientId: $clientId, commandId: $commandId) {
@@ -2352,7 +3011,6 @@ export const CallPageDocument = new TypedDocumentString(`
     }
     delivery {
       ...CallRow
-      queuedAt
       dispatchedAt
       acknowledgedAt
       attempts
@@ -2430,6 +3088,7 @@ fragment WaitRow on PendingRpc {
   }
   createdAt
   timesOutAt
+  connectDeadline
   nodeId
   callerNodeId
   instanceMismatch {
@@ -2458,6 +3117,8 @@ fragment CallRow on DeliveryRecord {
   durationMs
   code
   message
+  queuedAt
+  connectDeadline
   deadline
   nodeId
   scopeId
@@ -2475,12 +3136,19 @@ fragment MessageRow on Message {
   }
 }`) as unknown as TypedDocumentString<CallPageQuery, CallPageQueryVariables>;
 export const CallUpdatesDocument = new TypedDocumentString(`
-    subscription CallUpdates($userId: ID!, $clientId: ID!, $commandId: ID!) {
-  commandUpdates(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    subscription CallUpdates($userId: ID!, $clientId: ID!, $commandId: ID!, $revealReason: String, $isRevealed: Boolean = false) {
+  commandUpdates(
+    userId: $userId
+    clientId: $clientId
+    commandId: $commandId
+    revealReason: $revealReason
+  ) {
     at
     stage
     outcome
-    progress
+    isProgress
+    progressNumber
+    progress @include(if: $isRevealed)
     missed
   }
 }
@@ -2532,6 +3200,8 @@ fragment CallRow on DeliveryRecord {
   durationMs
   code
   message
+  queuedAt
+  connectDeadline
   deadline
   nodeId
   scopeId
@@ -2602,12 +3272,7 @@ export const FailuresDocument = new TypedDocumentString(`
 export const WaitsDocument = new TypedDocumentString(`
     query Waits($filter: PendingRpcFilter, $first: Int!, $after: String) {
   pendingRpcs(filter: $filter, first: $first, after: $after) {
-    nodes {
-      ...WaitRow
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
+    ...WaitsPart
     completeness {
       ...CompletenessPart
     }
@@ -2630,6 +3295,14 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }
+fragment WaitsPart on PendingRpcConnection {
+  nodes {
+    ...WaitRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+}
 fragment WaitRow on PendingRpc {
   rpcId
   userId
@@ -2643,6 +3316,7 @@ fragment WaitRow on PendingRpc {
   }
   createdAt
   timesOutAt
+  connectDeadline
   nodeId
   callerNodeId
   instanceMismatch {
@@ -2671,6 +3345,7 @@ export const ClientsDocument = new TypedDocumentString(`
     nodes {
       ...ClientRow
       pendingRpcCount
+      reconnectsLastHour
     }
     pageInfo {
       ...PageInfoPart
@@ -2758,9 +3433,7 @@ export const ClientPageDocument = new TypedDocumentString(`
       }
     }
     pendingRpcs(first: 20) {
-      nodes {
-        ...WaitRow
-      }
+      ...WaitsPart
     }
     contexts(first: 20) {
       nodes {
@@ -2777,6 +3450,18 @@ export const ClientPageDocument = new TypedDocumentString(`
     limit
     complete
     reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment WaitsPart on PendingRpcConnection {
+  nodes {
+    ...WaitRow
+  }
+  pageInfo {
+    ...PageInfoPart
   }
 }
 fragment ClientRow on ConnectionSnapshot {
@@ -2808,6 +3493,7 @@ fragment WaitRow on PendingRpc {
   }
   createdAt
   timesOutAt
+  connectDeadline
   nodeId
   callerNodeId
   instanceMismatch {
@@ -2830,62 +3516,23 @@ fragment ContextRow on ExecutionContext {
   taskAssignedAt
   title
   reportedAt
+  command {
+    commandId
+    action
+    delivery {
+      admittedAt
+      outcome
+      caller {
+        ...CallerPart
+      }
+    }
+  }
 }`) as unknown as TypedDocumentString<ClientPageQuery, ClientPageQueryVariables>;
-export const ClientLinksDocument = new TypedDocumentString(`
-    query ClientLinks($stream: String!) {
-  messages(stream: $stream, order: NEWEST_FIRST, first: 200) {
-    nodes {
-      ...LinkRow
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment LinkRow on Message {
-  id
-  kind
-  at
-  clientId
-  instanceId
-  error {
-    message
-  }
-  link {
-    epoch
-    nodeId
-    cause
-    openMs
-    previousInstanceId
-  }
-}`) as unknown as TypedDocumentString<ClientLinksQuery, ClientLinksQueryVariables>;
 export const TopClientsDocument = new TypedDocumentString(`
     query TopClients($by: ClientMeasure!) {
   topClients(by: $by, first: 100) {
     items {
-      userId
-      clientId
-      queued
-      inFlight
-      pendingRpcCount
-      reconnectsLastHour
-      connection {
-        clientType
-        status
-        nodeId
-        lastSeenAt
-        disconnectCause
-      }
+      ...RankedRow
     }
     complete
     completeness {
@@ -2901,6 +3548,21 @@ export const TopClientsDocument = new TypedDocumentString(`
     limit
     complete
     reason
+  }
+}
+fragment RankedRow on SampledClient {
+  userId
+  clientId
+  queued
+  inFlight
+  pendingRpcCount
+  reconnectsLastHour
+  connection {
+    clientType
+    status
+    nodeId
+    lastSeenAt
+    disconnectCause
   }
 }`) as unknown as TypedDocumentString<TopClientsQuery, TopClientsQueryVariables>;
 export const BacklogCountDocument = new TypedDocumentString(`
@@ -2912,55 +3574,6 @@ export const BacklogCountDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<BacklogCountQuery, BacklogCountQueryVariables>;
-export const ClientCallsDocument = new TypedDocumentString(`
-    query ClientCalls($filter: DeliveryFilter, $first: Int!) {
-  commands(filter: $filter, order: NEWEST, first: $first) {
-    nodes {
-      ...CallRow
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment CallerPart on CommandCaller {
-  kind
-  name
-  program
-}
-fragment CallRow on DeliveryRecord {
-  userId
-  clientId
-  commandId
-  action
-  caller {
-    ...CallerPart
-  }
-  stage
-  outcome
-  reason
-  execution
-  admittedAt
-  terminalAt
-  durationMs
-  code
-  message
-  deadline
-  nodeId
-  scopeId
-  lateResults
-  lastProvenStage
-}`) as unknown as TypedDocumentString<ClientCallsQuery, ClientCallsQueryVariables>;
 export const DisconnectClientDocument = new TypedDocumentString(`
     mutation DisconnectClient($userId: ID!, $clientId: ID!, $reason: String) {
   disconnectClient(userId: $userId, clientId: $clientId, reason: $reason) {
@@ -3008,16 +3621,12 @@ export const ActionCallsDocument = new TypedDocumentString(`
     query ActionCalls($filter: DeliveryFilter) {
   delivery {
     latest: commands(filter: $filter, order: NEWEST, first: 10) {
-      nodes {
-        ...CallRow
-      }
+      ...CallsPart
     }
     measured: commands(filter: $filter, order: NEWEST, first: 1000) {
       nodes {
         outcome
         durationMs
-        code
-        admittedAt
       }
       pageInfo {
         ...PageInfoPart
@@ -3042,6 +3651,17 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }
+fragment CallsPart on DeliveryRecordConnection {
+  nodes {
+    ...CallRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
 fragment CallerPart on CommandCaller {
   kind
   name
@@ -3064,12 +3684,87 @@ fragment CallRow on DeliveryRecord {
   durationMs
   code
   message
+  queuedAt
+  connectDeadline
   deadline
   nodeId
   scopeId
   lateResults
   lastProvenStage
 }`) as unknown as TypedDocumentString<ActionCallsQuery, ActionCallsQueryVariables>;
+export const ActionPermissionsDocument = new TypedDocumentString(`
+    query ActionPermissions($userId: ID!, $actions: [String!]!) {
+  actionPermissions(userId: $userId, actions: $actions) {
+    action
+    callers {
+      kind
+      verdict
+      message
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ActionPermissionsQuery, ActionPermissionsQueryVariables>;
+export const AgentCallsDocument = new TypedDocumentString(`
+    query AgentCalls {
+  commands(filter: { callerKind: MCP }, order: NEWEST, first: 500) {
+    ...CallsPart
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment CallsPart on DeliveryRecordConnection {
+  nodes {
+    ...CallRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  caller {
+    ...CallerPart
+  }
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  code
+  message
+  queuedAt
+  connectDeadline
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}`) as unknown as TypedDocumentString<AgentCallsQuery, AgentCallsQueryVariables>;
 export const ActionDetailsDocument = new TypedDocumentString(`
     query ActionDetails($userId: ID!, $clientId: ID!) {
   connection(userId: $userId, clientId: $clientId) {

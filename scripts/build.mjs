@@ -40,9 +40,7 @@ cpSync(at('src/backends/redis'), at('dist/backends/redis'), {
   filter: (from) => !from.endsWith('.ts'),
 });
 chmodSync(at('dist/bin.js'), 0o755);
-cpSync(at('src/clients/THIRD-PARTY-LICENSES.md'), at('dist/THIRD-PARTY-LICENSES.md'));
-const { inlineValidator } = await import('./bundles.ts');
-await inlineValidator();
+cpSync(at('src/console/THIRD-PARTY-LICENSES.md'), at('dist/THIRD-PARTY-LICENSES.md'));
 runScript('scripts/bundles.ts', 'clients');
 runScript('scripts/bundles.ts', 'console');
 runScript('scripts/client-package.mjs');

@@ -1,22 +1,14 @@
 /**
  * Bundles the code for browsers: `node scripts/bundles.ts clients` writes the client libraries to dist/clients, and
- * `node scripts/bundles.ts console` the console to dist/console. Also puts the JSON Schema validator into the compiled
- * runtime. The package contains the results, not this file.
+ * `node scripts/bundles.ts console` the console to dist/console. The package contains the results, not this file.
  */
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { build, type BuildEnvironmentOptions, type Plugin } from 'vite';
+import { build, type Plugin } from 'vite';
 
 export type Built = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
-
-/**
- * The bundler's replacement of `self.location` in the code of `@cfworker/json-schema`. It hides the page's address from
- * this library. When the library is loaded, it resolves schemas against the page's address, and throws if that address
- * is not a plain URL, as in a worker made from a blob. Without an address, the library uses a fixed one.
- */
-const WITHOUT_ADDRESS = { 'self.location': 'undefined' };
 
 const LIBRARIES = ['runtime', 'caller', 'site'] as const;
 
@@ -35,49 +27,31 @@ export async function buildClients(folder: string): Promise<readonly Built[]> {
 
 async function bundle(library: string, folder: string): Promise<void> {
   const entry = fileURLToPath(new URL(`../src/clients/${library}/index.ts`, import.meta.url));
-  // `minify` is set on the bundler itself, because vite keeps white space in library mode.
-  const output = { codeSplitting: false, minify: true } as const;
-  await buildModule({ entry, folder, name: library, target: 'es2022', rolldownOptions: { output } });
-}
-
-/**
- * Puts the JSON Schema validator into the compiled runtime, so that the published packages do not depend on the
- * validator: rewrites dist/clients/runtime/registry.js. The other files of the runtime are not bundled into it.
- */
-export async function inlineValidator(): Promise<void> {
-  const folder = fileURLToPath(new URL('../dist/clients/runtime/', import.meta.url));
-  const entry = `${folder}registry.js`;
-  const external = (name: string, importer?: string): boolean => importer === entry && name.startsWith('.');
-  await buildModule({ entry, folder, name: 'registry', target: 'es2024', rolldownOptions: { external } });
-}
-
-type Module = Pick<BuildEnvironmentOptions, 'rolldownOptions'> & {
-  readonly entry: string;
-  readonly folder: string;
-  readonly name: string;
-  readonly target: string;
-};
-
-/** Writes `<name>.js` to a folder that also holds other files. */
-async function buildModule({ entry, folder, name, target, rolldownOptions = {} }: Module): Promise<void> {
   await build({
     configFile: false,
     publicDir: false,
     logLevel: 'error',
-    define: WITHOUT_ADDRESS,
     build: {
       outDir: folder,
       emptyOutDir: false,
-      target,
-      minify: false,
+      target: 'es2022',
       sourcemap: false,
-      lib: { entry, formats: ['es'], fileName: () => `${name}.js` },
-      rolldownOptions,
+      lib: { entry, formats: ['es'], fileName: () => `${library}.js` },
+      // `minify` is set on the bundler itself, because vite keeps white space in library mode.
+      minify: false,
+      rolldownOptions: { output: { codeSplitting: false, minify: true, comments: { annotation: false } } },
     },
   });
 }
 
 // The console.
+
+/**
+ * The bundler's replacement of `self.location` in the code of `@cfworker/json-schema`. It hides the page's address from
+ * this library. When the library is loaded, it resolves schemas against the page's address, and throws if that address
+ * is not a plain URL, as in a worker made from a blob. Without an address, the library uses a fixed one.
+ */
+const WITHOUT_ADDRESS = { 'self.location': 'undefined' };
 
 /**
  * The packages of React and what replaces them. The forms library is written for React; Preact has the same interface.

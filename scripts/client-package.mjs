@@ -93,5 +93,4 @@ writeFileSync(join(TO, 'index.d.ts'), `${about}export declare const entryPoints:
 writeFileSync(join(TO, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 copyFileSync(at('docs/clients.md'), join(TO, 'README.md'));
 copyFileSync(at('LICENSE'), join(TO, 'LICENSE'));
-copyFileSync(join(FROM, 'THIRD-PARTY-LICENSES.md'), join(TO, 'THIRD-PARTY-LICENSES.md'));
 process.stdout.write(`dist-client: callboard-client ${version}, ${copied.size} files\n`);

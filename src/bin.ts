@@ -66,6 +66,7 @@ process.exitCode = await main(process.argv.slice(2), {
   complain: (text) => void process.stderr.write(text),
   onStop,
   onCrash,
+  endNow: () => process.exit(0),
   screen: process.stdout.isTTY,
   ...(process.stdin.isTTY && process.stderr.isTTY && { ask }),
 });

@@ -4,11 +4,15 @@ import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import { openAuditFile } from './backends/memory/audit.ts';
 import { createMemoryBackend } from './backends/memory/backend.ts';
-import { createDirectorySpill, createMemorySpill } from './backends/spill.ts';
+import { createDirectorySpill } from './backends/spill/directory.ts';
+import { createSpillFiles } from './backends/spill/files.ts';
+import { createMemorySpill } from './backends/spill/memory.ts';
+import { createSpillThread } from './backends/spill/thread.ts';
 import type { AuditConfig, AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
 import type { AuditSign } from './core/audit/audit-rows.ts';
 import type { AuditBounds } from './core/audit/audit.ts';
 import { compilePolicy, defaultPolicy, type Authenticator, type Policy } from './core/auth/principal.ts';
+import type { RedisBackend } from './backends/redis/open.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
 import { CallboardError, fail } from './core/errors.ts';
@@ -32,6 +36,7 @@ import { createMetrics, type Meter } from './platform/metrics.ts';
 import {
   createCrypto,
   descriptorLimit,
+  steadyClock,
   systemClock,
   systemLoop,
   systemProcess,
@@ -74,8 +79,18 @@ export interface Callboard extends AsyncDisposable {
    * socket.
    */
   listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
+  /**
+   * Loads modules that only some requests need, once no request has arrived for a second, or after five seconds. Without
+   * it, the first of those requests loads them, and other requests wait for that.
+   */
+  preload(): void;
   /** Replaces the configured credentials from the next token on. Tokens of `jwksUrl` stay valid. Closes no link. */
   replaceCredentials(credentials: ReplacedCredentials): void;
+  /**
+   * Uses the login of this address of Redis for each connection that is made from now on. Returns false, and changes
+   * nothing, if the address differs in anything but the login from the one that the relay was opened with.
+   */
+  replaceRedisLogin(url: string): boolean;
   /**
    * Serves this certificate to new connections. Throws if the relay was opened without TLS or if the texts do not fit
    * together; then the certificate stays as it is.
@@ -154,7 +169,8 @@ export function createCallboard(options: CallboardOptions): Callboard {
 }
 
 function createInMemory(options: CallboardOptions): Composed {
-  const { config, clock = systemClock, log = silentLog } = options;
+  const { config, log = silentLog } = options;
+  const clock = steadyClock(options.clock ?? systemClock);
   if ((config.redis || config.dataDir) && !options.backend)
     fail('invalid_argument', 'Use openCallboard for a relay over Redis or with a data directory.');
   // In direct mode cursors do not outlive the process, so a random key is enough.
@@ -164,7 +180,7 @@ function createInMemory(options: CallboardOptions): Composed {
   const backend =
     options.backend ??
     createMemoryBackend({
-      ...{ clock, log, shares, metrics: meter, sha256: crypto.sha256 },
+      ...{ clock, log, shares, metrics: meter, sha256: crypto.sha256, markSecret: crypto.randomToken() },
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
       audit: config.audit?.file ? openAuditFile(config.audit.file, log) : undefined,
@@ -181,16 +197,21 @@ type Place = {
   readonly clock: Clock;
   readonly shares: Shares;
   readonly meter: Meter;
+  /** The id of the node; absent: that of the settings, or a random one. */
+  readonly nodeId?: string;
+  /** Uses another login of Redis, as `Callboard.replaceRedisLogin` says. Absent: the relay uses no Redis. */
+  readonly replaceLogin?: (url: string) => boolean;
 };
 
 /** Opens a data directory. Only this function imports the journal, so that a relay without one does not load it. */
 async function openDirectory(options: CallboardOptions, root: string): Promise<Place> {
-  const { config, clock = systemClock, log = silentLog } = options;
+  const { config, log = silentLog } = options;
+  const clock = steadyClock(options.clock ?? systemClock);
   const { openData } = await import('./backends/journal/open.ts');
   const shares = sharesOf(config, fitSockets);
   const meter = createMetrics(() => clock.now());
   const { backend, directory, cursorKey } = await openData({
-    ...{ root, version: VERSION, loop: systemLoop },
+    ...{ root, version: VERSION, loop: systemLoop, random: createCrypto('') },
     sync: config.dataSync ?? DATA_SYNC_MS,
     onFailure(error) {
       log.error({ err: error }, 'records can no longer be written: the relay ends');
@@ -206,7 +227,8 @@ async function openDirectory(options: CallboardOptions, root: string): Promise<P
     },
   });
   const crypto = createCrypto(cursorKey);
-  const spill = options.spill ?? spillStore(config.spillDir ?? directory.spill, { clock, log, crypto, shares });
+  const place = { clock, log, crypto, shares, checkRoom: () => void backend.ready() };
+  const spill = options.spill ?? spillStore(config.spillDir ?? directory.spill, place);
   return { backend, spill, crypto, clock, shares, meter };
 }
 
@@ -220,7 +242,7 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   // The store counts by the clock of the deployment, which is known once the store is open.
   const meterClock = { now: () => system.now() };
   const meter = createMetrics(() => meterClock.now());
-  const { backend, clock, cursorKey, spill } = await openRedisBackend({
+  const opened = await openRedisBackend({
     ...redis,
     retentionMs: config.retentionMs ?? RETENTION_MS,
     streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
@@ -233,11 +255,54 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
     log,
     metrics: meter,
   });
+  const { clock, cursorKey, replaceLogin } = opened;
   meterClock.now = () => clock.now();
   const crypto = createCrypto(cursorKey);
-  const place =
-    options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log, shares }));
-  return { backend, spill: place, crypto, clock, shares, meter };
+  const spill =
+    options.spill ??
+    (spillDir === null
+      ? opened.spill
+      : createDirectorySpill({ files: createSpillThread(spillDir), clock, random: crypto, log, shares }));
+  const place = { backend: opened.backend, spill, crypto, clock, shares, meter, replaceLogin };
+  return redis.store === 'owned' ? ownedPlace(options, redis, { ...place, connect: opened.connect }) : place;
+}
+
+/** The number of partitions that users are divided into, if relays own them. */
+const OWNED_PARTITIONS = 64;
+
+/** Opens the partitions that relays own, over the Redis of a place. Only this function imports that backend. */
+async function ownedPlace(
+  options: CallboardOptions,
+  redis: RedisConfig,
+  { connect, ...place }: Place & Pick<RedisBackend, 'connect'>,
+): Promise<Place> {
+  const { config, clock: system = systemClock, log = silentLog } = options;
+  const { openOwned } = await import('./backends/owned/open.ts');
+  const { crypto, clock, shares, meter } = place;
+  const policy = policyOf(options);
+  const nodeId = config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`;
+  const { backend } = await openOwned({
+    ...{ connect, nodeId, system, clock, log, loop: systemLoop, random: crypto, version: VERSION },
+    namespace: redis.namespace,
+    ...{ partitions: OWNED_PARTITIONS, groups: redis.partitions, claims: true },
+    scopeOf: (userId) => policy.scopeOf(userId).id,
+    digest: crypto.sign(JSON.stringify(config.policy?.scopes ?? [])),
+    memory: {
+      ...{ shares, metrics: meter, sha256: createCrypto('').sha256, markSecret: crypto.sign('marks') },
+      idempotencyWindowMs: config.idempotencyWindowMs,
+      history: historyLimitsOf(config, shares),
+    },
+  });
+  const close = async (): Promise<void> => {
+    await backend.close();
+    await place.backend.close();
+  };
+  const ready = async (): Promise<void> => {
+    // It says what is wrong with Redis itself: its rights, its memory, or its connection.
+    await place.backend.ready();
+    await backend.ready();
+  };
+  return { ...place, nodeId, backend: { ...backend, ready, close } };
 }
 
 const fitSockets = (bound: ShareBound): ShareBound => withinDescriptors(bound, descriptorLimit());
@@ -249,13 +314,13 @@ const policyOf = ({ policy, config }: CallboardOptions): Policy =>
 type Composed = { readonly callboard: Callboard; readonly attach: (server: HostServer) => Promise<void> };
 
 function compose(options: CallboardOptions, place: Place): Composed {
-  const { backend, spill, crypto, clock, shares, meter } = place;
+  const { backend, spill, crypto, clock, shares, meter, replaceLogin = () => false } = place;
   const { config, log = silentLog, tracing } = options;
   const { basePath = '', traceIds = false, maxBodyBytes = MAX_BODY_BYTES } = config;
   const core = createCore({
     loop: systemLoop,
     processMeter: systemProcess,
-    nodeId: config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
+    nodeId: place.nodeId ?? config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
     backend,
     clock,
     crypto,
@@ -286,6 +351,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
     maxBodyBytes,
     unauthenticatedSockets: config.unauthenticatedSockets,
     inboundBytesPerSecond: config.inboundBytesPerSecond,
+    pingMs: config.pingMs,
     origins: { allowedOrigins: config.allowedOrigins ?? [], trustProxy: config.trustProxy ?? false },
     introspection: config.introspection ?? 'admin',
     fastPath: config.fastPath ?? true,
@@ -299,9 +365,27 @@ function compose(options: CallboardOptions, place: Place): Composed {
     signIn: options.signIn,
   });
   const onRecord = backend.onRecord?.bind(backend);
-  const server = createHttpServer(app.requestHandler, { tls: config.tls ?? null, onRecord });
+  const server = createHttpServer(app.requestHandler, {
+    ...{ tls: config.tls ?? null, onRecord },
+    keepAliveMs: config.keepAliveMs,
+  });
   const { replace: replaceCredentials } = credentials;
-  return assemble({ core, backend, authenticator, app, server, meter, basePath, onRecord, replaceCredentials });
+  const start = (): Promise<void> => startOf({ core, app }, config);
+  const replace = { replaceCredentials, replaceRedisLogin: replaceLogin };
+  const ownSpill = options.spill ? null : spill;
+  return assemble({
+    core,
+    backend,
+    authenticator,
+    app,
+    server,
+    meter,
+    basePath,
+    onRecord,
+    ownSpill,
+    start,
+    ...replace,
+  });
 }
 
 /**
@@ -309,7 +393,12 @@ function compose(options: CallboardOptions, place: Place): Composed {
  * Other files stay.
  */
 export async function cleanSpillDirectory(root: string, log: Log = silentLog): Promise<number> {
-  return createDirectorySpill({ root, clock: systemClock, log }).clean();
+  return createDirectorySpill({
+    files: createSpillFiles(root),
+    clock: systemClock,
+    random: createCrypto(''),
+    log,
+  }).clean();
 }
 
 type Parts = {
@@ -321,10 +410,14 @@ type Parts = {
   readonly meter: Meter;
   readonly basePath: string;
   readonly onRecord: Backend['onRecord'];
-} & Pick<Callboard, 'replaceCredentials'>;
+  /** The store of large payloads, if the relay opened it itself. */
+  readonly ownSpill: SpillStore | null;
+  readonly start: () => Promise<void>;
+} & Pick<Callboard, 'replaceCredentials' | 'replaceRedisLogin'>;
 
 function assemble(parts: Parts): Composed {
-  const { core, backend, authenticator, app, server, meter, basePath, onRecord, replaceCredentials } = parts;
+  const { core, backend, authenticator, app, server, meter, basePath, onRecord, start } = parts;
+  const { ownSpill, replaceCredentials, replaceRedisLogin } = parts;
   let url: string | null = null;
   let attachment: Attachment | null = null;
   let closed: Promise<void> | null = null;
@@ -338,6 +431,7 @@ function assemble(parts: Parts): Composed {
     await app.close();
     await (attachment ?? server).close();
     await backend.close();
+    ownSpill?.close?.();
     meter.close();
   };
   const callboard: Callboard = {
@@ -348,11 +442,13 @@ function assemble(parts: Parts): Composed {
     },
     async listen({ host = '127.0.0.1', port = 0, fd } = {}) {
       if (attachment) fail('invalid_argument', 'The relay is attached to a server of the program.');
-      await core.start();
+      await start();
       url = (await server.listen({ host, port, fd })).url + basePath;
       return url;
     },
+    preload: () => app.preload(),
     replaceCredentials,
+    replaceRedisLogin,
     replaceCertificate: (tls) => server.replaceCertificate(tls),
     drain: (withinMs = DRAIN_MS) => core.drain(withinMs),
     close: ({ withinMs = 0 } = {}) => (closed ??= end(withinMs)),
@@ -364,7 +460,7 @@ function assemble(parts: Parts): Composed {
     [Symbol.asyncDispose]: () => callboard.close(),
   };
   const attach = async (to: HostServer): Promise<void> => {
-    await core.start();
+    await start();
     attachment = attachHandler(to, { handler: app.requestHandler, basePath, onRecord });
   };
   return { callboard, attach };
@@ -418,11 +514,20 @@ function consoleOf({ operatorConsole = true, label = null }: Settings): { folder
   return operatorConsole ? { folder: new URL('../dist/console/', import.meta.url), label: label ?? '' } : null;
 }
 
+/**
+ * Prepares for the first request. A relay that is asked to serve agents loads what that needs now: it takes a tenth of a
+ * second or more, in which no other request would be served. A trial leaves it to the first request of an agent.
+ */
+async function startOf({ core, app }: Pick<Parts, 'core' | 'app'>, { mcp }: Pick<Settings, 'mcp'>): Promise<void> {
+  if (mcp === 'on') await app.loadAgents();
+  await core.start();
+}
+
 const MCP_PACKAGE = '@modelcontextprotocol/server';
 
 /**
  * Whether a relay with these settings serves agents at `/mcp`. Throws `invalid_argument` with the command that installs
- * the package if it is asked for and missing. Only looks for the package: the first request of an agent loads it.
+ * the package if it is asked for and missing. Only looks for the package: `startOf` says what loads it.
  */
 export function servesMcp({ mcp = 'off' }: Pick<Settings, 'mcp'>): boolean {
   if (mcp === 'off') return false;
@@ -443,11 +548,11 @@ const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issu
 
 function spillStore(
   root: string | null,
-  parts: Pick<Place, 'clock' | 'crypto' | 'shares'> & { readonly log: Log },
+  parts: Pick<Place, 'clock' | 'crypto' | 'shares'> & { readonly log: Log; readonly checkRoom?: () => void },
 ): SpillStore {
   return root === null
     ? createMemorySpill(parts.clock, parts.crypto, parts.shares)
-    : createDirectorySpill({ root, ...parts });
+    : createDirectorySpill({ files: createSpillThread(root), random: parts.crypto, ...parts });
 }
 
 /**

@@ -86,7 +86,15 @@ export type Config = {
   /** How administrators may read payloads. */
   readonly reveal: SettingValues['REVEAL'];
   readonly allowedOrigins: readonly string[];
-  readonly trustProxy: boolean;
+  /**
+   * The proxies in front whose forwarding headers are trusted: a number of them, each of which appends to the headers.
+   * `false` or 0: none; `true`: one.
+   */
+  readonly trustProxy: boolean | number;
+  /** How long an HTTP connection may be idle between two requests. */
+  readonly keepAliveMs: number;
+  /** The interval of pings over links and event streams. */
+  readonly pingMs: number;
   readonly introspection: SettingValues['INTROSPECTION'];
   /**
    * Whether the fast path is used: shortcuts for known documents, and work shared by many subscribers. Responses have
@@ -122,11 +130,18 @@ export function readConfig(env: Environment, argv: readonly string[]): Config {
   for (const [name, detail] of overdrawn) faults.push({ parameter: shownAs(name), detail });
   const policy = readPolicy(given.get('POLICY_FILE'), faults);
   const tls = tlsOf(given, faults);
+  const certificates = redisCertificatesOf(given, faults);
   refuseInputs(faults, '\n');
   // Each issue of the schema is among the faults, so this throws nothing.
   if (!parsed.success) throw parsed.error;
   const paths = [...files, ...[given.get('TLS_CERT'), given.get('TLS_KEY')].flatMap((at) => (at ? [at.text] : []))];
-  return { ...toConfig(parsed.data, policy, warningsOf(env, given)), tls, files: paths };
+  const config = toConfig(parsed.data, policy, warningsOf(env, given));
+  return {
+    ...config,
+    redis: config.redis && { ...config.redis, ...(Object.keys(certificates).length > 0 && { certificates }) },
+    tls,
+    files: paths,
+  };
 }
 
 /** Whether large payloads are kept in memory, as far as the settings tell. */
@@ -223,6 +238,8 @@ function toConfig(
     reveal: settings.REVEAL,
     allowedOrigins: settings.ALLOWED_ORIGINS,
     trustProxy: settings.TRUST_PROXY,
+    keepAliveMs: settings.KEEP_ALIVE_MS,
+    pingMs: settings.PING_MS,
     introspection: settings.INTROSPECTION,
     fastPath: settings.FAST_PATH,
     traceIds: settings.TRACE_IDS,
@@ -341,12 +358,17 @@ export type AuthConfig = {
   /** A second key that verifies tokens while the secret is being replaced; null: none. */
   readonly previousSecret?: string | null;
   readonly jwksUrl: string | null;
-  readonly issuer: string | null;
-  readonly audience: string | null;
-  /** The claim with the user's id, in tokens of `jwksUrl`; default `sub`. */
-  readonly userClaim?: string | null;
-  /** The claim with the scopes, in tokens of `jwksUrl`; default the first of `scope`, `scp` and `permissions`. */
-  readonly scopeClaim?: string | null;
+  /** The issuers and audiences of which every JWT must have one; null or empty: any. */
+  readonly issuer: string | readonly string[] | null;
+  readonly audience: string | readonly string[] | null;
+  /** Whether `client_id` counts as the audience of a token of `jwksUrl` that has no `aud`. */
+  readonly audienceFromClientId?: boolean;
+  /** The paths of claims with the user's id, in tokens of `jwksUrl`; default `sub`. */
+  readonly userClaim?: string | readonly string[] | null;
+  /** Whether users in tokens of `jwksUrl` are made canonical. Default: another form of a user is refused. */
+  readonly foldUsers?: boolean;
+  /** The paths of claims with the scopes, in tokens of `jwksUrl`; default `scope`, `scp` and `permissions`. */
+  readonly scopeClaim?: string | readonly string[] | null;
   /** The prefix of the names of scopes, in tokens of `jwksUrl`; default none. */
   readonly scopePrefix?: string;
 };
@@ -361,6 +383,8 @@ function authOf(settings: SettingValues, generated: boolean): AuthConfig {
     jwksUrl: settings.JWKS_URL ?? null,
     issuer: settings.ISSUER ?? null,
     audience: settings.AUDIENCE ?? null,
+    audienceFromClientId: settings.AUDIENCE_FROM_CLIENT_ID,
+    foldUsers: settings.FOLD_USERS,
     userClaim: settings.USER_CLAIM ?? null,
     scopeClaim: settings.SCOPE_CLAIM ?? null,
     scopePrefix: settings.SCOPE_PREFIX,
@@ -388,9 +412,17 @@ export function secretsIn({
 
 // The settings of the Redis that the nodes of a deployment share.
 
+/** The authorities that sign Redis' certificates, and the certificate of the relay with its key, as PEM texts. */
+export type RedisCertificates = { readonly ca?: string; readonly cert?: string; readonly key?: string };
+
 export type RedisConfig = {
   /** The URL of Redis. It may contain a password, so it must never be logged or printed. */
   readonly url: string;
+  /**
+   * `redis`: Redis decides, by scripts. `owned`: relays decide, each for the users that it owns, and Redis has their logs.
+   * Absent: `redis`.
+   */
+  readonly store?: 'redis' | 'owned';
   readonly partitions: number;
   /**
    * The durability of the store, as declared. Null: the relay takes what Redis reports, and Redis must write to disk.
@@ -398,6 +430,8 @@ export type RedisConfig = {
   readonly durability: 'memory' | 'aof_everysec' | 'aof_always' | null;
   readonly namespace: string;
   readonly strictMigration: boolean;
+  /** The certificates for TLS; absent: those that Node trusts. */
+  readonly certificates?: RedisCertificates;
   /** The keys of an earlier system in the same Redis. */
   readonly legacy: { readonly commandStream: string | null; readonly pending: string | null };
 };
@@ -406,6 +440,7 @@ function redisOf(settings: SettingValues): RedisConfig | null {
   if (settings.REDIS_URL === undefined) return null;
   return {
     url: settings.REDIS_URL,
+    store: settings.STORE,
     partitions: settings.PARTITIONS,
     durability: settings.DURABILITY ?? null,
     namespace: settings.NAMESPACE,
@@ -467,6 +502,31 @@ function tlsOf(given: ReadonlyMap<SettingName, Given>, faults: InputError[]): Tl
     });
     return null;
   }
+}
+
+/** Returns the texts of the files of REDIS_TLS_CA, REDIS_TLS_CERT and REDIS_TLS_KEY. Adds faults to `faults`. */
+function redisCertificatesOf(given: ReadonlyMap<SettingName, Given>, faults: InputError[]): RedisCertificates {
+  const textIn = (name: SettingName): string | null => {
+    const at = given.get(name);
+    return at ? textOf(at, faults) : null;
+  };
+  const [certFile, keyFile] = [given.get('REDIS_TLS_CERT'), given.get('REDIS_TLS_KEY')];
+  const alone = certFile && keyFile ? undefined : (certFile ?? keyFile);
+  if (alone) faults.push({ parameter: alone.shownAs, detail: `needs REDIS_TLS_${certFile ? 'KEY' : 'CERT'} too` });
+  const [ca, cert, key] = [textIn('REDIS_TLS_CA'), textIn('REDIS_TLS_CERT'), textIn('REDIS_TLS_KEY')];
+  const texts = { ...(ca !== null && { ca }), ...(cert !== null && { cert }), ...(key !== null && { key }) };
+  try {
+    createSecureContext(texts);
+  } catch {
+    // The error of OpenSSL is not shown, because it may quote the key.
+    const at = given.get('REDIS_TLS_CERT') ?? given.get('REDIS_TLS_CA');
+    if (at)
+      faults.push({
+        parameter: at.shownAs,
+        detail: 'the certificates and the key are not PEM texts that fit together',
+      });
+  }
+  return texts;
 }
 
 /** Returns the text of the file that a setting names. If it cannot be read, adds a fault and returns null. */

@@ -7,12 +7,15 @@ import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
 import type { PolicyFile } from './core/auth/principal.ts';
 import { refuseInputs, type InputError } from './core/errors.ts';
+import { ID_FORM, isId } from './core/ids.ts';
 import { parsedJson } from './core/json.ts';
 import {
   AUDIT_KEEP_MS,
   AUDIT_ROWS,
   INBOUND_BYTES_PER_SECOND,
+  KEEP_ALIVE_MS,
   MAX_BODY_BYTES,
+  PING_MS,
   RETENTION_MS,
   STREAM_MESSAGES,
   TERMINAL_MS,
@@ -138,6 +141,8 @@ export const RANGES = {
   'audit.days': { min: 1, max: 3650 },
   'audit.maxRows': { min: 100, max: 1_000_000 },
   maxBodyBytes: { min: 1024, max: 64 * MIB },
+  keepAliveMs: { min: 1000, max: 3600_000 },
+  pingMs: { min: 1000, max: PING_MS },
 } as const satisfies Readonly<Record<string, Range>>;
 
 type RangedSettings = {
@@ -172,12 +177,21 @@ export const PREFIX = 'CALLBOARD_';
 
 const ranged = ({ min, max }: Range) => whole(min, max);
 const flag = z.enum(['true', 'false', '1', '0', 'on', 'off'], 'expected true or false').transform(isOn);
+/** The most proxies in front that TRUST_PROXY counts. */
+const PROXIES_MAX = 10;
+const TRUST_FORM = `expected true, false or a number of proxies up to ${PROXIES_MAX}`;
+const trustProxy = z
+  .string()
+  .regex(/^(true|on|false|off|\d{1,2})$/, TRUST_FORM)
+  .transform((text): boolean | number => (/^\d/.test(text) ? Number(text) : isOn(text)))
+  .refine((trust) => Number(trust) <= PROXIES_MAX, TRUST_FORM);
 const list = z.string().transform((text) =>
   text
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== ''),
 );
+const names = list.pipe(z.array(z.string()).min(1, 'expected at least one name'));
 /** Keys, one a line, of at least 32 bytes each: the present one, then those before it. */
 const keys = (tooShort: string, most: number, tooMany: string) =>
   z
@@ -185,7 +199,7 @@ const keys = (tooShort: string, most: number, tooMany: string) =>
     .transform((text) => text.split(/\r?\n/))
     .pipe(z.array(z.string().refine((key) => Buffer.byteLength(key) >= 32, tooShort)).max(most, tooMany));
 const visible = z.string().regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without spaces');
-const id = z.string().regex(/^[A-Za-z0-9_.:@~-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
+const id = z.string().refine(isId, `expected ${ID_FORM}`);
 const url = z.string().refine(isHttpUrl, 'expected an http or https address');
 const redisUrl = z.string().superRefine((text, context) => {
   const message = targetFault(text);
@@ -210,7 +224,7 @@ export const SETTINGS = z.object({
   PORT: whole(0, 65_535).default(4400),
   BASE_PATH: z
     .string()
-    .regex(/^(\/[A-Za-z0-9._~-]+)*\/?$/, 'expected a path such as /callboard')
+    .regex(/^(\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)*\/?$/, 'expected a path such as /callboard, without . and ..')
     .transform((path) => path.replace(/\/$/, ''))
     .default(''),
   ADMIN_TOKEN: list.pipe(z.array(visible)).default([]),
@@ -223,12 +237,18 @@ export const SETTINGS = z.object({
   TLS_CERT: z.string().optional(),
   TLS_KEY: z.string().optional(),
   JWKS_URL: url.optional(),
-  ISSUER: z.string().optional(),
-  AUDIENCE: z.string().optional(),
-  USER_CLAIM: z.string().min(1).optional(),
-  SCOPE_CLAIM: z.string().min(1).optional(),
+  ISSUER: names.optional(),
+  AUDIENCE: names.optional(),
+  AUDIENCE_FROM_CLIENT_ID: flag.default(false),
+  USER_CLAIM: names.optional(),
+  FOLD_USERS: flag.default(false),
+  SCOPE_CLAIM: names.optional(),
   SCOPE_PREFIX: z.string().default(''),
   REDIS_URL: redisUrl.optional(),
+  REDIS_TLS_CA: z.string().min(1).optional(),
+  REDIS_TLS_CERT: z.string().min(1).optional(),
+  REDIS_TLS_KEY: z.string().min(1).optional(),
+  STORE: z.enum(['redis', 'owned']).default('redis'),
   PARTITIONS: whole(1, 1024).default(1),
   DURABILITY: z.enum(['memory', 'aof_everysec', 'aof_always']).optional(),
   NAMESPACE: id.default('callboard'),
@@ -270,11 +290,18 @@ export const SETTINGS = z.object({
   ALLOWED_ORIGINS: list
     .pipe(
       z.array(
-        z.string().refine(isOrigin, 'expected exact origins such as https://app.example, without a path and without *'),
+        z
+          .string()
+          .refine(
+            isOrigin,
+            'expected exact origins such as https://app.example or chrome-extension://id, or null; without a path and without *',
+          ),
       ),
     )
     .default([]),
-  TRUST_PROXY: flag.default(false),
+  TRUST_PROXY: trustProxy.default(false),
+  KEEP_ALIVE_MS: ranged(RANGES.keepAliveMs).default(KEEP_ALIVE_MS),
+  PING_MS: ranged(RANGES.pingMs).default(PING_MS),
   INTROSPECTION: z.enum(['admin', 'all', 'off'], 'expected admin, all or off').default('admin'),
   STRICT_MIGRATION: flag.default(false),
   LEGACY_COMMAND_STREAM: z.string().optional(),
@@ -304,15 +331,20 @@ export const SWITCHES: ReadonlySet<SettingName> = new Set([
   'STRICT_MIGRATION',
   'FAST_PATH',
   'TRACE_IDS',
+  'AUDIENCE_FROM_CLIENT_ID',
+  'FOLD_USERS',
 ]);
 
 /** The settings that have an effect only with JWKS_URL. */
-export const JWKS_ONLY: readonly SettingName[] = ['USER_CLAIM', 'SCOPE_CLAIM', 'SCOPE_PREFIX'];
+export const JWKS_ONLY: readonly SettingName[] = [
+  ...(['USER_CLAIM', 'FOLD_USERS', 'SCOPE_CLAIM', 'SCOPE_PREFIX', 'AUDIENCE_FROM_CLIENT_ID'] as const),
+];
 
 /** The settings that have an effect only with REDIS_URL. */
 export const SHARED_ONLY: readonly SettingName[] = [
   ...(['PARTITIONS', 'DURABILITY', 'NAMESPACE', 'STRICT_MIGRATION'] as const),
   ...(['LEGACY_COMMAND_STREAM', 'LEGACY_PENDING'] as const),
+  ...(['REDIS_TLS_CA', 'REDIS_TLS_CERT', 'REDIS_TLS_KEY'] as const),
 ];
 /** The settings that have an effect only without REDIS_URL. */
 export const DIRECT_ONLY: readonly SettingName[] = ['AUDIT_FILE', 'DATA_DIR', 'DATA_SYNC'];
@@ -330,8 +362,13 @@ function isTraceUrl(text: string): boolean {
   return isHttpUrl(text) && /^https?:\/\/[^/?#{}@]+[/?#].*\{traceId\}/.test(text);
 }
 
+/**
+ * Whether a browser may send this text as an origin: that of a page, of an extension or of an app's shell, whose scheme
+ * is the browser's own, or `null`, which sandboxed pages and local files share.
+ */
 function isOrigin(text: string): boolean {
-  return isHttpUrl(text) && URL.parse(text)?.origin === text;
+  if (/^(?:https?|wss?):/i.test(text)) return isHttpUrl(text) && URL.parse(text)?.origin === text;
+  return text === 'null' || /^[a-z][a-z0-9+.-]*:\/\/[A-Za-z0-9._~:[\]-]*$/.test(text);
 }
 
 // Lists the settings whose text may be in a file, and reads such files.
@@ -390,7 +427,7 @@ const RULE = z.strictObject({
   action: globs.optional(),
 });
 const SCOPE = z.strictObject({
-  id: z.string().regex(/^[A-Za-z0-9_.:@~-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -'),
+  id: z.string().refine(isId, `expected ${ID_FORM}`),
   members: globs,
   capacity,
   member_capacity: capacity.optional(),

@@ -5,7 +5,16 @@
 import { describe, expect, it } from 'vitest';
 import { filesWithoutFirstComment, hasFirstComment } from './architecture/first-comments.ts';
 import { findCycle, importsOf, listSource, readSource, type SourceFile } from './architecture/imports.ts';
-import { DEMO_MAY, ROOMS, refusalOf, refusals, roomOf, strangeName } from './architecture/rules.ts';
+import {
+  DEMO_MAY,
+  OWN_TIME,
+  ROOMS,
+  SIMULATED,
+  refusalOf,
+  refusals,
+  roomOf,
+  strangeName,
+} from './architecture/rules.ts';
 import {
   HELPER_SPLINTERS,
   listHelpers,
@@ -16,6 +25,7 @@ import {
   splinters,
 } from './architecture/subjects.ts';
 import { SHARED_NAMES, sharedTypeNames } from './architecture/type-names.ts';
+import { ownBounds } from './architecture/waits.ts';
 
 const LINES_MAX = 600;
 /** The most lines of a Lua file that holds the acts of a room. */
@@ -61,6 +71,13 @@ describe('the sources', () => {
       .filter(({ text }) => /\bprocess\s*\.\s*(env|argv)\b|NODE_ENV/.test(text))
       .map(({ path }) => path);
     expect(readers.filter((path) => path !== 'bin.ts')).toEqual([]);
+  });
+
+  it('take time, turns and random numbers from ports, so that a simulation can give them', () => {
+    const own =
+      /\b(Date\.now|performance\.now|Math\.random)\(|(?<![.\w])(setTimeout|setInterval|setImmediate|random(Bytes|UUID|Int))\(|new Date\(\)|getRandomValues/;
+    const takers = files.filter(({ path, text }) => SIMULATED.test(path) && own.test(text));
+    expect(takers.map(({ path }) => path)).toEqual(Object.keys(OWN_TIME).toSorted());
   });
 
   it('never write to the console, except where a client library warns of what no program listens to', () => {
@@ -173,6 +190,8 @@ describe('the programs in faults', () => {
 
 describe('the tests', () => {
   const tests = readSource('test');
+  /** The files that look for bounds. */
+  const BOUNDS = ['architecture.test.ts', 'architecture/waits.ts'];
 
   it('keep their helper files in a kit folder', () => {
     const besides = ['run.ts', 'topologies.ts', 'architecture/', 'contract/', 'interop/'];
@@ -185,6 +204,19 @@ describe('the tests', () => {
 
   it('import each other without cycles', () => {
     expect(findCycle(tests)?.join(' -> ') ?? null).toBeNull();
+  });
+
+  it('wait as long as all tests do, so that none depends on how fast the machine is', () => {
+    expect(ownBounds(tests.filter(({ path }) => !BOUNDS.includes(path)))).toEqual([]);
+    for (const text of [
+      'expect.poll(look, { timeout: 5_000 })',
+      'vi.setConfig({ testTimeout: 90_000 });',
+      'page.setDefaultTimeout(15_000);',
+      '}, 60_000);',
+      'vi.waitFor(look)',
+      'signToken({ user, ttlSeconds: 60, now: Date.now() })',
+    ])
+      expect(ownBounds([{ path: 'a', text }]), text).toHaveLength(1);
   });
 });
 
@@ -262,6 +294,7 @@ const url = 'https://example'; import { h } from 'pkg';
     ['protocol/frames.ts', 'core/json.ts'],
     ['clients/runtime/index.ts', 'core/json.ts'],
     ['graphql/schema/users.ts', 'backends/memory/users.ts'],
+    ['backends/owned/routed.ts', 'backends/redis/open.ts'],
     ['rest/serve.ts', 'core/calls/calls.ts'],
     ['gateway/link.ts', 'http/auth.ts'],
     ['somewhere/new.ts', 'core/json.ts'],

@@ -14,7 +14,7 @@ it('the generated files are up to date with the schema and the REST documents', 
   });
   // If a file is stale, the exit code is 1 and the output names the file.
   await expect(codegen).resolves.toMatchObject({ stdout: expect.not.stringContaining('stale') });
-}, 120_000);
+});
 
 it('the generated types use the words of REST, not the names of GraphQL', () => {
   expect(generated).toContain("| 'late_result'");

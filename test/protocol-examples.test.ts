@@ -16,11 +16,9 @@ test.each(frames)('%s', (frame) => {
   const known = { up: Object.hasOwn(UP, type), down: Object.hasOwn(DOWN, type) };
   expect(known.up || known.down).toBe(true);
   // A type such as `cancel` is sent in both directions, with different members. One parser must accept the frame.
-  const faults = [known.up && parseUp(frame), known.down && parseDown(frame)].filter((read) => read !== false);
-  expect(
-    faults.some((read) => !isFault(read)),
-    JSON.stringify(faults),
-  ).toBe(true);
+  const up = known.up ? parseUp(frame) : null;
+  const isRead = (up !== null && !isFault(up)) || (known.down && parseDown(frame) !== null);
+  expect(isRead, JSON.stringify(up)).toBe(true);
 });
 
 test('each type of frame has an example', () => {

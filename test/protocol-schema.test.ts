@@ -157,7 +157,7 @@ function relayReads(text: string): boolean {
   }
 }
 
-const clientReads = (text: string): boolean => !isFault(parseDown(text));
+const clientReads = (text: string): boolean => parseDown(text) !== null;
 const shown = (text: string): string => text.slice(0, 200);
 /** Returns the frames about which the schema and the code disagree. */
 const disputed = (direction: Direction, reads: (text: string) => boolean, frames: readonly string[]): string[] =>

@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
 /**
  * A program that tests start: the variable that names its path, its default paths, and its Debian package. Add a row
@@ -58,7 +58,17 @@ function install(missing: readonly Need[]): void {
   process.exit(1);
 }
 
-type Suite = { readonly status: string; readonly assertionResults: readonly { readonly status: string }[] };
+/** The result of a test file, with times in milliseconds. */
+type Suite = {
+  readonly name: string;
+  readonly status: string;
+  readonly startTime: number;
+  readonly endTime: number;
+  readonly assertionResults: readonly { readonly status: string }[];
+};
+
+/** The number of test files that are listed with their time at the end, the slowest first. */
+const SLOWEST = 25;
 
 /** Counts the tests that passed and failed. A file that could not be loaded counts as one failed test. */
 function count(suites: readonly Suite[]): { readonly passed: number; readonly failed: number } {
@@ -88,7 +98,12 @@ const { status } = spawnSync(process.execPath, [vitest, 'run', ...reporters, ...
   stdio: 'inherit',
   cwd: ROOT,
 });
-const { passed, failed } = count(readSuites());
+const suites = readSuites();
+const timed = suites.map(({ name, startTime, endTime }) => ({ name: relative(ROOT, name), ms: endTime - startTime }));
+const slowest = timed.toSorted((one, other) => other.ms - one.ms).slice(0, SLOWEST);
+write('The slowest files, in seconds:');
+for (const { name, ms } of slowest) write(`${(ms / 1000).toFixed(1).padStart(8)} ${name}`);
+const { passed, failed } = count(suites);
 const line = `${passed} passed, ${failed} failed`;
 writeFileSync(COUNT, `${line}\n`);
 write(line);

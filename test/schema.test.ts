@@ -85,6 +85,7 @@ describe('the schema', () => {
 
   it('looks rows up by their natural keys, and each by its id', () => {
     expect(Object.keys(schema.getQueryType()?.getFields() ?? {}).sort()).toEqual([
+      'actionPermissions',
       'actions',
       'auditChain',
       'auditCheck',
@@ -97,6 +98,7 @@ describe('the schema', () => {
       'commands',
       'connection',
       'connections',
+      'context',
       'contextCount',
       'contexts',
       'dedup',

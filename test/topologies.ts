@@ -7,10 +7,11 @@ import { join } from 'node:path';
 
 /**
  * `direct`: one relay over memory. `shared-one`: one relay over Redis. `shared-two`: two relays over one Redis. One of
- * the two receives the calls, and the clients are connected to the other.
+ * the two receives the calls, and the clients are connected to the other. `owned-two`: the same with relays that own
+ * partitions, whose logs are in Redis; the one that receives the calls owns them all.
  */
-export type Topology = 'direct' | 'shared-one' | 'shared-two';
-const ALL: readonly Topology[] = ['direct', 'shared-one', 'shared-two'];
+export type Topology = 'direct' | 'shared-one' | 'shared-two' | 'owned-two';
+const ALL: readonly Topology[] = ['direct', 'shared-one', 'shared-two', 'owned-two'];
 
 /** The topologies of a run: all, or those in CALLBOARD_TEST_TOPOLOGY, separated by commas. */
 const chosen = process.env['CALLBOARD_TEST_TOPOLOGY']?.split(',') ?? ALL;
@@ -33,7 +34,7 @@ const OWN_PROCESS: readonly { readonly files: readonly string[]; readonly reason
     files: ['test/backends/{history-bytes,packed,retention,spill-memory}.test.ts'],
     reason: 'measures the memory of its process',
   },
-  { files: ['test/backends/spill-full.test.ts'], reason: 'replaces a module of Node' },
+  { files: ['test/backends/spill-full.test.ts', 'test/http/preload.test.ts'], reason: 'replaces a module' },
   {
     files: ['test/backends/redis-scans.test.ts', 'test/relay/json-bounds.test.ts'],
     reason: 'counts what its process parses',
@@ -121,8 +122,8 @@ const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason:
     reason: 'starts processes whose mode it chooses itself',
   },
   {
-    files: ['test/mcp/tools.test.ts'],
-    reason: 'tries functions: no relay is opened',
+    files: ['tools', 'schemas', 'catalog', 'arguments'].map((name) => `test/mcp/${name}.test.ts`),
+    reason: 'tries functions, or how a tool reads its arguments, which no store sees',
   },
   {
     files: ['test/mcp/many-clients.test.ts', 'test/mcp/failures.test.ts'],
@@ -137,19 +138,35 @@ const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason:
   { files: ['test/browser/console-silent.test.ts'], reason: 'opens nodes over Redis itself, whatever the topology' },
   { files: ['test/browser/console-operator.test.ts'], reason: 'drains the only node of a deployment' },
   { files: ['test/browser/console-walk.test.ts'], reason: 'counts clicks, which no store changes' },
+  {
+    files: ['frame', 'lookup', 'sessions', 'shell', 'user', 'who'].map(
+      (name) => `test/browser/console-${name}.test.ts`,
+    ),
+    reason:
+      'tests what the console makes of answers; the tests of GraphQL compare the answers in every mode, and console-acts and console-clients open the console there',
+  },
   { files: ['test/browser/console-build.test.ts'], reason: 'builds files: no relay is opened' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
   {
     files: ['test/browser/console-invoke.test.ts'],
-    reason: 'tests the form of an action; console-acts and console-user invoke actions in every mode',
+    reason: 'tests the form of an action; console-acts invokes actions in every mode',
   },
   { files: ['test/browser/console-advertised.test.ts'], reason: 'replaces what the relay answers about actions' },
+  {
+    files: ['test/browser/console-exact.test.ts'],
+    reason: 'compares what is typed with the request, which no store changes; clients/raw-json-with-relay sends it on',
+  },
+  {
+    files: ['extension', 'page-life', 'relay-pages'].map((name) => `test/browser/${name}.test.ts`),
+    reason: 'tests what a browser allows, how a page lives, or how pages look: no store changes that',
+  },
 ];
 
 const PATTERNS: Readonly<Record<Topology, readonly string[]>> = {
   direct: ['test/**/*.test.ts'],
   'shared-one': ONE_RELAY,
   'shared-two': INTEGRATION,
+  'owned-two': ONE_RELAY,
 };
 
 /** The test files of a topology: those that have a process of their own, and those that share processes. */

@@ -48,6 +48,6 @@ async function closed(callboard: Callboard): Promise<null> {
  */
 function withoutJsonCache(log: Log): Backend {
   const { sha256 } = createCrypto('');
-  const memory = createMemoryBackend({ clock: systemClock, log, sha256 });
+  const memory = createMemoryBackend({ markSecret: 'x', clock: systemClock, log, sha256 });
   return { ...memory, capabilities: { ...memory.capabilities, shared: true } };
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { serveActs } from '../lib/acts.ts';
-import { CONNECT, GONE, RATE, type Connecting } from './load.ts';
+import { CONNECT, GONE, GONE_CALL, RATE, type Connecting } from './load.ts';
 
 /** The number of connections that open at once: few enough that the relay's listen backlog never overflows. */
 const AT_ONCE = 64;
@@ -71,7 +71,8 @@ async function comeAndGo(asked: Connecting): Promise<void> {
   const { url, token } = asked;
   const caller = createHttpCaller({ url, token });
   const socket = await opened(GONE, asked);
-  for (let n = 0; n < GONE_CALLS; n++) await caller.invoke({ ...GONE, action: actionOf(n) }, { n });
+  await caller.invoke({ ...GONE, action: actionOf(0) }, { n: 0 }, { commandId: GONE_CALL });
+  for (let n = 1; n < GONE_CALLS; n++) await caller.invoke({ ...GONE, action: actionOf(n) }, { n });
   socket.close();
   await once(socket, 'close');
 }

@@ -17,6 +17,8 @@ const STATE = z.object({ made: z.number(), connected: z.number(), wrong: z.strin
 
 /** The client that was connected and called before the load began, and has left. */
 export const GONE = { userId: 'user-gone', clientId: 'client-gone' };
+/** The command id of the first call to GONE. */
+export const GONE_CALL = 'first-call';
 
 export interface ConsoleLoad extends AsyncDisposable {
   /** Sets the number of calls per second from now on; 0 stops them. */

@@ -1,11 +1,10 @@
 /** Measures the console in a real browser against a relay under load. */
 import type { Browser } from 'playwright-core';
-import { buildConsole } from '../../scripts/bundles.ts';
 import { launchChromium } from '../../test/browser/kit/chromium.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { ADMIN_TOKEN, SECRET, type Relay, startRelay } from '../lib/relay.ts';
-import { GONE, openConsoleLoad } from './load.ts';
-import { openTab, paintTime, type Tab } from './tab.ts';
+import { GONE, GONE_CALL, openConsoleLoad } from './load.ts';
+import { openTab, paintTime, type Tab, type TabOptions, type Task } from './tab.ts';
 
 export type Figure = {
   readonly text: string;
@@ -23,14 +22,15 @@ type MeasureOptions = {
   readonly rate: number;
   /** The time for which the heap of a live page is watched, in minutes. */
   readonly minutes: number;
+  /** How long calls are made before anything is measured, and each live page is watched then, in seconds. */
+  readonly seconds: number;
+  /** What is measured, of `PARTS`. */
+  readonly only: readonly string[];
   readonly say: (line: string) => void;
 };
 
-const BUILT = new URL('../../dist/console/', import.meta.url).pathname;
 const SLOWER = 4;
 const PAINTS = 5;
-/** How long each live page is watched for long tasks, in milliseconds. */
-const WATCH_MS = 20_000;
 /** How long the relay's CPU time is measured without a tab, and then as long with one, in milliseconds. */
 const IDLE_MS = 20_000;
 const IDLE_ROUNDS = 3;
@@ -59,13 +59,19 @@ const PAGES: readonly MeasuredPage[] = [
   { path: 'clients?view=silence', heading: 'Clients that were silent longest' },
   { path: 'clients/user-1/client-10', heading: 'client-10', isLive: true },
   { path: `clients/${GONE.userId}/${GONE.clientId}`, heading: GONE.clientId },
+  { path: `calls/${GONE.userId}/${GONE.clientId}/${GONE_CALL}`, heading: 'door.open' },
   { path: 'actions', heading: 'Actions' },
   { path: 'actions/door.open', heading: 'door.open' },
   { path: 'users', heading: 'Users' },
   { path: 'users/user-1', heading: 'user-1', isLive: true },
+  { path: 'sites', heading: 'Sites' },
+  { path: 'places', heading: 'Workers and windows', isLive: true },
+  { path: 'history', heading: 'History' },
   { path: 'history?user=user-1', heading: 'History' },
+  { path: 'audit', heading: 'Audit' },
   { path: 'nodes', heading: 'Nodes', isLive: true },
-  { path: 'capacity', heading: 'Capacity' },
+  { path: 'limits', heading: 'Limits' },
+  { path: 'agents', heading: 'Agents' },
 ];
 /** The token of a user, and the pages of a user. */
 const OF_USER = { user: 'user-1', scopes: ['invoke'], ttlSeconds: 24 * 3600 } as const;
@@ -76,11 +82,19 @@ const PAGES_OF_USER: readonly MeasuredPage[] = [
   { path: 'waits', heading: 'Waits' },
 ];
 
+const nameOf = ({ path }: MeasuredPage): string => path || 'overview';
+const ownNameOf = (page: MeasuredPage): string => `own/${nameOf(page)}`;
+
+/** What can be measured alone. A page is named by its path, and `own/` precedes the pages of a user. */
+export const PARTS = ['idle', 'paint', 'heap', ...PAGES.map(nameOf), ...PAGES_OF_USER.map(ownNameOf)];
+
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
-/** Measures all figures and returns them in the order of measurement. Takes `minutes` and about five more. */
-export async function measureConsole({ connections, rate, minutes, say }: MeasureOptions): Promise<readonly Figure[]> {
-  await buildConsole(BUILT);
+/**
+ * Measures these parts and returns their figures in the order of measurement. Expects the built console in dist/console.
+ */
+export async function measureConsole(options: MeasureOptions): Promise<readonly Figure[]> {
+  const { connections, rate, minutes, seconds, only, say } = options;
   await using relay = await startRelay({ clock: 'real' });
   say(`connecting ${connections} clients`);
   await using load = await openConsoleLoad(relay, connections);
@@ -94,26 +108,30 @@ export async function measureConsole({ connections, rate, minutes, say }: Measur
     say(`${figure.text}: ${figure.measured.toFixed(figure.digits)} ${figure.unit}`);
   };
 
-  add(await idleCost(relay, () => openTab(browser, at)));
+  if (only.includes('idle')) add(await idleCost(relay, () => openTab(browser, at)));
   await load.rate(rate);
-  await pause(WATCH_MS);
-  const paints: number[] = [];
-  for (let time = 0; time < PAINTS; time++) paints.push(await paintTime(browser, { ...at, slower: SLOWER }));
-  add({
-    text: `first figures of the overview painted, nothing cached, CPU ${SLOWER} times slower, worst of ${PAINTS}`,
-    ...{ measured: Math.max(...paints) / 1000, bound: 1.5, unit: 's', digits: 2 },
-  });
+  await pause(seconds * 1000);
+  if (only.includes('paint')) add(await firstPaint(browser, at));
   {
     await using tab = await openTab(browser, at);
-    const costs = await watchPages(tab, PAGES, say);
-    costs.push(...(await watchPagesOfUser(browser, relay, say)));
+    const costs = await watchPages(tab, PAGES, { ...options, nameOf });
+    costs.push(...(await watchPagesOfUser(browser, relay, options)));
     for (const figure of pageFigures(costs)) add(figure);
-    add(await heapGrowth(tab, minutes, say));
+    if (only.includes('heap')) add(await heapGrowth(tab, minutes, say));
   }
   const { made, connected, wrong } = await load.state();
   say(`${made} calls ended, ${connected} clients connected, ${wrong ?? 'nothing went wrong'}`);
   if (wrong !== null || connected !== connections) throw new Error(`The load was disturbed: ${wrong}, ${connected}`);
   return figures;
+}
+
+async function firstPaint(browser: Browser, at: TabOptions): Promise<Figure> {
+  const paints: number[] = [];
+  for (let time = 0; time < PAINTS; time++) paints.push(await paintTime(browser, { ...at, slower: SLOWER }));
+  return {
+    text: `first figures of the overview painted, nothing cached, CPU ${SLOWER} times slower, worst of ${PAINTS}`,
+    ...{ measured: Math.max(...paints) / 1000, bound: 1.5, unit: 's', digits: 2 },
+  };
 }
 
 /**
@@ -142,40 +160,46 @@ async function cpuDuring(relay: Relay): Promise<number> {
   return (await relay.cpuMs()) - before;
 }
 
-/** What one page cost. `opening` and `longest`: the longest task while it opened, and after that; 0 if none took 50 ms. */
-type PageCost = { readonly elements: number; readonly opening: number; readonly longest: number };
+/** What one page cost. `opening`, `live`: the longest task while it opened, and after that if it is live. */
+type PageCost = { readonly elements: number; readonly opening: Task; readonly live: Task | null };
 
-async function watchPages(tab: Tab, pages: readonly MeasuredPage[], say: MeasureOptions['say']): Promise<PageCost[]> {
+type Watching = Pick<MeasureOptions, 'seconds' | 'only' | 'say'> & { readonly nameOf: (page: MeasuredPage) => string };
+
+async function watchPages(tab: Tab, pages: readonly MeasuredPage[], watching: Watching): Promise<PageCost[]> {
+  const { seconds, only, say, nameOf } = watching;
   const costs: PageCost[] = [];
-  for (const { path, heading, isLive } of pages) {
-    await tab.longestTask();
-    await tab.goTo(path, heading);
-    await tab.page
-      .getByText(/^Reading /)
-      .first()
-      .waitFor({ state: 'detached' });
-    const opening = await tab.longestTask();
-    if (isLive) await pause(WATCH_MS);
-    const cost = { elements: await tab.elements(), opening, longest: await tab.longestTask() };
-    const tasks = `${opening.toFixed(0)} ms while it opened, ${cost.longest.toFixed(0)} ms after that`;
-    say(`  /console/${path}: ${cost.elements} elements, longest task ${tasks}`);
+  for (const page of pages.filter((page) => only.includes(nameOf(page)))) {
+    const opening = await tab.longestTask(async () => {
+      await tab.goTo(page.path, page.heading);
+      await tab.page
+        .getByText(/^Reading /)
+        .first()
+        .waitFor({ state: 'detached' });
+    });
+    const live = page.isLive ? await tab.longestTask(() => pause(seconds * 1000)) : null;
+    const cost = { elements: await tab.elements(), opening, live };
+    const after = live ? `, ${taskText(live)} after that` : '';
+    say(`  ${nameOf(page)}: ${cost.elements} elements, longest task ${taskText(opening)} while it opened${after}`);
     costs.push(cost);
   }
   return costs;
 }
 
+const taskText = ({ cpuMs, wallMs }: Task): string => `${cpuMs.toFixed(0)} ms (${wallMs.toFixed(0)} ms on the clock)`;
+
 /** Watches the pages of a user, in a tab of its own that is closed afterwards. */
 async function watchPagesOfUser(
   browser: Browser,
   { url }: Relay,
-  say: MeasureOptions['say'],
+  options: MeasureOptions,
 ): Promise<readonly PageCost[]> {
   const token = await signToken({ ...OF_USER, secret: SECRET, now: Date.now() });
   await using tab = await openTab(browser, { url, token });
-  return await watchPages(tab, PAGES_OF_USER, say);
+  return await watchPages(tab, PAGES_OF_USER, { ...options, nameOf: ownNameOf });
 }
 
 function pageFigures(costs: readonly PageCost[]): readonly Figure[] {
+  if (costs.length === 0) return [];
   const most = (of: (cost: PageCost) => number): number => Math.max(...costs.map(of));
   return [
     {
@@ -186,15 +210,15 @@ function pageFigures(costs: readonly PageCost[]): readonly Figure[] {
       digits: 0,
     },
     {
-      text: 'longest task while a page opens',
-      measured: most(({ opening }) => opening),
+      text: 'longest task while a page opens, of CPU time',
+      measured: most(({ opening }) => opening.cpuMs),
       bound: 100,
       unit: 'ms',
       digits: 0,
     },
     {
-      text: 'longest task of a live page',
-      measured: most(({ longest }) => longest),
+      text: 'longest task of a live page, of CPU time',
+      measured: most(({ live }) => live?.cpuMs ?? 0),
       bound: 100,
       unit: 'ms',
       digits: 0,

@@ -2,6 +2,13 @@
 import { readdir } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 import type { Browser, CDPSession, Page } from 'playwright-core';
+import { z } from 'zod';
+
+/**
+ * How long one task lasted, in milliseconds. `cpuMs`: the CPU time of the thread, on which other programs have little
+ * effect. `wallMs`: the time on the clock, which includes what other programs and the relay had of the CPU.
+ */
+export type Task = { readonly cpuMs: number; readonly wallMs: number };
 
 export interface Tab extends AsyncDisposable {
   readonly page: Page;
@@ -9,8 +16,8 @@ export interface Tab extends AsyncDisposable {
   goTo(path: string, heading: string): Promise<void>;
   /** Slows the tab's CPU down to a fraction of this machine's: 1 / `factor`. */
   throttle(factor: number): Promise<void>;
-  /** Returns the longest task of the main thread since the last call, in milliseconds; 0 if none took 50 ms. */
-  longestTask(): Promise<number>;
+  /** Runs `act`, and returns the longest task of the main thread meanwhile. Only one tab can be watched at a time. */
+  longestTask(act: () => Promise<unknown>): Promise<Task>;
   /** Returns the number of elements of the document. */
   elements(): Promise<number>;
   /** Returns the size of the heap after a collection, in bytes. */
@@ -29,7 +36,7 @@ export type TabOptions = { readonly url: string; readonly token: string };
 export async function openTab(browser: Browser, { url, token }: TabOptions): Promise<Tab> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   await context.addInitScript((given) => sessionStorage.setItem('callboard:token', given), token);
-  await context.addInitScript(watchTab);
+  await context.addInitScript(watchPaint);
   const page = await context.newPage();
   // A later navigation inside the same origin keeps the process of this page.
   await page.goto(`${url}/healthz`);
@@ -40,14 +47,18 @@ export async function openTab(browser: Browser, { url, token }: TabOptions): Pro
     async goTo(path, heading) {
       if (!page.url().includes('/console/')) await page.goto(`${url}/console/${path}`);
       else await page.evaluate(follow, `${url}/console/${path}`);
-      await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor();
+      try {
+        await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor();
+      } catch (cause) {
+        throw new Error(`No page "${heading}". The tab shows: ${await page.locator('body').innerText()}`, { cause });
+      }
     },
     throttle: async (rate) => void (await session.send('Emulation.setCPUThrottlingRate', { rate })),
-    longestTask: () =>
-      page.evaluate(() => {
-        const tasks: number[] = Reflect.get(window, 'longTasks').splice(0);
-        return Math.max(0, ...tasks);
-      }),
+    async longestTask(act) {
+      await browser.startTracing(page, { categories: ['-*', TASKS] });
+      await act();
+      return longestOf(await browser.stopTracing());
+    },
     elements: () => page.evaluate(() => document.querySelectorAll('*').length),
     heap: () => heapOf(session),
     [Symbol.asyncDispose]: () => context.close(),
@@ -87,16 +98,8 @@ async function levelPriority(browser: Browser): Promise<void> {
   }
 }
 
-/**
- * Runs in the tab before the console's code. It keeps long tasks, and writes the time at which the first figure was
- * painted to the tab's console.
- */
-function watchTab(): void {
-  const longTasks: number[] = [];
-  Reflect.set(window, 'longTasks', longTasks);
-  new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) longTasks.push(duration);
-  }).observe({ type: 'longtask' });
+/** Runs in the tab before the console's code. It writes the time at which the first figure was painted. */
+function watchPaint(): void {
   const seen = new MutationObserver(() => {
     if (!document.querySelector('.readouts dd')) return;
     seen.disconnect();
@@ -120,4 +123,34 @@ async function heapOf(session: CDPSession): Promise<number> {
   await session.send('HeapProfiler.collectGarbage');
   const { usedSize } = await session.send('Runtime.getHeapUsage');
   return usedSize;
+}
+
+// Finds the longest task in a trace of Chromium.
+
+/** The category of a trace that has each task of a main thread, with its microtasks, as one event `RunTask`. */
+const TASKS = 'disabled-by-default-devtools.timeline';
+/** A part of an event of a trace. Times are microseconds; `tdur` is the CPU time of the thread. */
+const EVENT = z.object({
+  ...{ name: z.string(), pid: z.number(), tid: z.number(), dur: z.number().optional(), tdur: z.number().optional() },
+  args: z.object({ name: z.string().optional() }).optional(),
+});
+const TRACE = z.object({ traceEvents: z.array(z.unknown()) });
+
+function longestOf(trace: Buffer): Task {
+  const events = TRACE.parse(JSON.parse(trace.toString())).traceEvents.flatMap((event) => {
+    const { success, data } = EVENT.safeParse(event);
+    return success ? [data] : [];
+  });
+  const threadOf = ({ pid, tid }: z.infer<typeof EVENT>): string => `${pid}/${tid}`;
+  const isMain = ({ name, args }: z.infer<typeof EVENT>): boolean =>
+    name === 'thread_name' && args?.name === 'CrRendererMain';
+  const mains = new Set(events.filter(isMain).map(threadOf));
+  let longest: Task = { cpuMs: 0, wallMs: 0 };
+  for (const event of events) {
+    const cpuMs = (event.tdur ?? 0) / 1000;
+    if (event.name !== 'RunTask' || !mains.has(threadOf(event)) || cpuMs <= longest.cpuMs) continue;
+    longest = { cpuMs, wallMs: (event.dur ?? 0) / 1000 };
+  }
+  if (longest.cpuMs === 0) throw new Error('The trace has no task of a page.');
+  return longest;
 }

@@ -21,7 +21,7 @@ export type FrameSession = {
  * frame is read.
  */
 export const SESSION_FRAMES = 20;
-/** The maximum number of malformed frames of a session. The fifth bad frame in a minute closes a link. */
+/** The maximum number of frames of a session that may be unreadable. The fifth in a minute closes a link. */
 const WILD_FRAMES = 4;
 const MIB = 1024 * 1024;
 /** The maximum size of a payload that leaves room for the frame's header, in bytes. */
@@ -71,10 +71,15 @@ function wildFrame(draw: Draw, token: string): string | Buffer {
   const frame = knownFrame(draw, token);
   const kind = draw.int(0, 9);
   if (kind === 0) return Buffer.from(frame.slice(0, 2_000));
-  if (kind === 1) return draw.chance(0.1) ? 'x'.repeat(MIB + 1) : hostileText(draw);
+  if (kind === 1) return draw.chance(0.1) ? tooLarge(draw, token) : hostileText(draw);
   if (kind === 2) return `{"type":${JSON.stringify(hostileText(draw, 2_000))}}\n${jsonText(draw, PAYLOAD_MAX)}`;
   if (kind === 3) return `${jsonText(draw, 20_000)}\n${jsonText(draw, PAYLOAD_MAX)}`;
   return mutate(draw, frame);
+}
+
+/** Draws a frame that is too large, and whose header the relay still reads. */
+function tooLarge(draw: Draw, token: string): string {
+  return `${headerOf(draw, draw.pick(TYPES), token)}\n"${'x'.repeat(MIB + draw.int(0, MIB / 2))}"`;
 }
 
 function headerOf(draw: Draw, type: string, token: string): string {

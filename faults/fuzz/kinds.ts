@@ -1,7 +1,7 @@
 /** Defines the kinds of inputs that the fuzzer sends, and how each input is made, sent and judged. */
 import { WebSocket } from 'ws';
-import { isCode } from '../../src/protocol/codes.ts';
-import { isFault, parseDown, SUBPROTOCOL } from '../../src/protocol/frames.ts';
+import { CLOSE, isCode } from '../../src/protocol/codes.ts';
+import { parseDown, SUBPROTOCOL } from '../../src/protocol/frames.ts';
 import { bodyOf, documentInput } from './documents.ts';
 import { frameSession, type FrameSession, SESSION_FRAMES } from './frames.ts';
 import { problemOf } from './judge.ts';
@@ -150,6 +150,8 @@ function short(text: string): string {
 const SESSION_MS = 20_000;
 /** The close code with which the relay reports a failure of its own, which no input may cause. */
 const INTERNAL = 4490;
+/** The close codes for frames that cannot be read, of which a session has too few, and for messages that are longer. */
+const FOR_FRAMES: readonly number[] = [CLOSE.protocol_error, CLOSE.frame_too_large];
 
 /** Sends the frames of a session over a new link. Resolves when the link is closed, with the faults that were found. */
 function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession): Promise<readonly string[]> {
@@ -161,6 +163,7 @@ function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession): Prom
     socket.terminate();
   }, SESSION_MS);
   let begun = false;
+  let welcomed = false;
   const begin = (): void => {
     if (begun) return;
     begun = true;
@@ -171,10 +174,12 @@ function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession): Prom
   socket.on('open', () => socket.send(hello));
   socket.on('message', (data) => {
     const frame = parseDown(String(data));
-    if (isFault(frame)) problems.push(`the relay sent what is no frame: ${String(data).slice(0, 300)}`);
+    if (!frame) problems.push(`the relay sent what is no frame: ${String(data).slice(0, 300)}`);
     else if (frame.type === 'refused' && (!isCode(frame.code) || frame.code === 'internal'))
       problems.push(`refused with the code ${frame.code}: ${frame.message}`);
-    else if (frame.type === 'bye' && frame.code === INTERNAL) problems.push(`closed with 4490: ${frame.reason}`);
+    else if (frame.type === 'welcome') welcomed = true;
+    else if (frame.type === 'bye' && (frame.code === INTERNAL || (welcomed && FOR_FRAMES.includes(frame.code))))
+      problems.push(`closed with ${frame.code}: ${frame.reason}`);
     // The frames are sent even if the hello was refused, as a careless client would do.
     begin();
   });

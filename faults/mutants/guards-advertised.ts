@@ -40,8 +40,8 @@ export const ADVERTISED_GUARDS: readonly GuardMutant[] = [
     ...FORM,
     name: 'form-names-unchecked',
     says: 'the forms library gets names that every object has',
-    find: "return name in {} || name === '__errors'",
-    replace: "return name === '__errors'",
+    find: "name in {} || name === '__errors'",
+    replace: "name === '__errors'",
   },
   {
     name: 'check-unbounded',
@@ -79,8 +79,8 @@ export const ADVERTISED_GUARDS: readonly GuardMutant[] = [
     name: 'cells-break-lines',
     says: 'a text of a client may begin a new line of a table',
     file: 'cli/output.ts',
-    find: 'return visibleLine(text);',
-    replace: 'return text;',
+    find: "return visibleLine(typeof shown === 'string' ? shown : JSON.stringify(shown));",
+    replace: "return typeof shown === 'string' ? shown : JSON.stringify(shown);",
     judge: { test: 'test/cli/operator/hidden-characters.test.ts' },
   },
 ];

@@ -164,8 +164,8 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
     name: 'upgrade-host-unchecked',
     says: 'the Host header of an upgrade is not checked',
     file: 'http/request-handler.ts',
-    find: 'if (detail !== null) return rejectUpgrade',
-    replace: 'if (false) return rejectUpgrade',
+    find: 'if (detail !== null) {\n        options.refused',
+    replace: 'if (Number.isNaN(0)) {\n        options.refused',
     judge: { test: 'test/http/endpoints.test.ts' },
   },
   {
@@ -192,5 +192,21 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
     replace:
       "const tidy = text.normalize('NFC').trim();\n  if (text.length > USER_GIVEN_CHARS) fail('invalid_user', USER_FORM);",
     judge: { test: 'test/core/ids.test.ts' },
+  },
+  {
+    name: 'other-actions-shown',
+    says: 'a token that is limited to some actions sees the others of a client',
+    file: 'core/connections/seen-clients.ts',
+    find: 'if (patterns === undefined) return row;',
+    replace: 'if (patterns !== null) return row;',
+    judge: { test: 'test/relay/access-actions.test.ts' },
+  },
+  {
+    name: 'limited-token-reads-all',
+    says: 'a token that is limited to some actions reads what no listing limits',
+    file: 'core/auth/principal.ts',
+    find: 'return limited.actions === undefined',
+    replace: 'return limited.actions !== null',
+    judge: { test: 'test/relay/access-actions.test.ts' },
   },
 ];

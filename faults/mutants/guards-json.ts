@@ -23,6 +23,14 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/core/json-scan.test.ts' },
   },
   {
+    name: 'body-payload-depth-unbounded',
+    says: 'a payload in a body may be as deep as the body',
+    file: 'protocol/json-scan.ts',
+    find: 'if (++depth > JSON_DEPTH) return DEPTH;',
+    replace: '++depth;',
+    judge: { test: 'test/relay/json-unchanged.test.ts' },
+  },
+  {
     name: 'rest-parts-unbounded',
     says: 'a body of REST is built however many members it has',
     file: 'rest/serve.ts',

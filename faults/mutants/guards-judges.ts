@@ -14,7 +14,7 @@ export const JUDGES_GUARDS: readonly GuardMutant[] = [
     ...NEIGHBOURS,
     name: 'health-unjudged',
     says: 'the time of /healthz is not judged',
-    find: 'if (timing && beside.healthMax > HEALTH_MS)',
+    find: 'if (timing && beside.healthMax > healthBound)',
     replace: 'if (timing && beside.healthMax > Infinity)',
   },
   {
@@ -37,6 +37,20 @@ export const JUDGES_GUARDS: readonly GuardMutant[] = [
     says: 'the p99 of the honest user is not judged',
     find: 'if (timing && beside.p99 > bound)',
     replace: 'if (timing && beside.p99 > Infinity)',
+  },
+  {
+    ...NEIGHBOURS,
+    name: 'full-store-unjudged',
+    says: 'what happens while the store is full is not judged',
+    find: '    ...(full && full.skipped === null ? faultsOfFull(full) : []),\n',
+    replace: '',
+  },
+  {
+    ...NEIGHBOURS,
+    name: 'never-full-unjudged',
+    says: 'a run in which the store was never full passes',
+    find: "  if (!noticed) faults.push('no relay said that its store was full, so this proves nothing');\n",
+    replace: '',
   },
   {
     ...NEIGHBOURS,

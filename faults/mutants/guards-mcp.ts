@@ -5,33 +5,69 @@
 import type { GuardMutant } from './mutant.ts';
 
 const REPEATS = { file: 'core/calls/repeats.ts', judge: { test: 'test/core/repeats.test.ts' } } as const;
+const RULE = { file: 'core/calls/equal-calls.ts', judge: { test: 'test/core/equal-calls.test.ts' } } as const;
+const PATTERNS = { test: 'test/mcp/equal-calls-with-relay.test.ts' } as const;
 const WAITING = { test: 'test/mcp/waiting.test.ts' } as const;
 const TOOLS = { file: 'mcp/tools.ts', judge: { test: 'test/mcp/tools.test.ts' } } as const;
 const ARGUMENTS = { test: 'test/mcp/arguments.test.ts' } as const;
+const BOUNDS = { test: 'test/mcp/bounds-with-relay.test.ts' } as const;
+const CATALOG = { test: 'test/mcp/catalog.test.ts' } as const;
+const LIST_CHANGES = { test: 'test/mcp/list-changes.test.ts' } as const;
 const ACCESS = { test: 'test/mcp/access-with-relay.test.ts' } as const;
 
 /** The guard mutants of the bridge for agents. */
 export const MCP_GUARDS: readonly GuardMutant[] = [
   {
-    ...REPEATS,
-    name: 'twin-of-live-runs',
-    says: 'an identical call runs beside the one that has not ended',
-    find: 'if (command && !isTerminal(command)) return attached;',
-    replace: 'if (command && !isTerminal(command)) return again;',
+    ...RULE,
+    name: 'evidence-ignored',
+    says: 'a call runs although the answer of an equal one was lost',
+    find: "lost: { running: 'attach', reported: 'attach',",
+    replace: "lost: { running: 'run', reported: 'run',",
   },
   {
-    ...REPEATS,
-    name: 'twin-of-undelivered-runs',
-    says: 'an identical call runs although the earlier answer was lost',
-    find: 'const isDelivered = command?.answeredAt !== undefined;',
-    replace: 'const isDelivered = true;',
+    ...RULE,
+    name: 'evidence-invented',
+    says: 'a call is answered from an equal one whose answer was not lost',
+    find: "none: { running: 'run', reported: 'run',",
+    replace: "none: { running: 'attach', reported: 'attach',",
   },
   {
-    ...REPEATS,
+    ...RULE,
     name: 'unknown-repeats',
-    says: 'an identical call runs after an unknown outcome',
-    find: "if (outcome === 'outcome_unknown') return",
-    replace: "if (outcome === 'outcome_unknown') return 1 > 0 ? again :",
+    says: 'an equal call runs after an unknown outcome',
+    find: "none: { running: 'run', reported: 'run', never_ran: 'run', unknown: 'refuse' }",
+    replace: "none: { running: 'run', reported: 'run', never_ran: 'run', unknown: 'run' }",
+  },
+  {
+    ...REPEATS,
+    name: 'host-left-out',
+    says: 'the calls of two hosts or sessions are taken for repeats of each other',
+    find: 'agent: sha256(call.agent)',
+    replace: "agent: sha256('')",
+  },
+  {
+    ...REPEATS,
+    name: 'debt-of-every-request',
+    says: 'an earlier process is believed to owe an answer still',
+    file: 'core/calls/owed-answers.ts',
+    find: "if (said !== null) return said === 'lost' ? 'lost' : 'none';",
+    replace: "if (said !== null) return said === 'lost' ? 'lost' : 'none';\n    if (owedBy !== '') return 'none';",
+  },
+  {
+    ...RULE,
+    name: 'two-repeats-of-one',
+    says: 'two repeats get the answer of one lost call',
+    file: 'core/commands/answers.ts',
+    find: 'return owedBy === settlement.instead ?',
+    replace: 'return owedBy !== undefined ?',
+  },
+  {
+    name: 'cancel-dropped',
+    says: 'the message with which a host cancels a call is dropped',
+    file: 'mcp/handler.ts',
+    find: 'if (cancelled !== undefined)',
+    replace: 'if (cancelled === parsed)',
+    judge: PATTERNS,
   },
   {
     ...REPEATS,
@@ -50,17 +86,9 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reset-is-delivery',
     says: 'an answer counts as delivered although its connection was reset',
-    file: 'mcp/handler.ts',
-    find: "socket.once('error', forget);",
+    file: 'mcp/running-call.ts',
+    find: "socket.once('error', lost);",
     replace: '',
-    judge: WAITING,
-  },
-  {
-    name: 'delivered-at-once',
-    says: 'an answer counts as delivered before anything shows that it arrived',
-    file: 'mcp/handler.ts',
-    find: 'this.#core.clock.after(AGENT_ARRIVED_MS, arrived)',
-    replace: 'this.#core.clock.after(0, arrived)',
     judge: WAITING,
   },
   {
@@ -90,22 +118,25 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
     ...TOOLS,
     name: 'remote-references-passed-on',
     says: 'a schema that refers to another address is passed on to hosts',
-    find: ' || refersOutside(schema))',
-    replace: ')',
+    file: 'mcp/schema-check.ts',
+    find: "typeof value === 'string' && /^#(?:\\/|$)/.test(value) ?",
+    replace: "typeof value === 'string' ?",
+    judge: { test: 'test/mcp/schemas.test.ts' },
   },
   {
     ...TOOLS,
     name: 'tools-of-denied-clients',
     says: 'tools show texts of clients that the requester may not call',
-    find: '[...types].some((type) => allowed(name, type)),',
-    replace: '[...types].some((type) => allowed(name, type) || name !== null),',
+    file: 'mcp/catalog.ts',
+    find: 'types.values().some((type) => allowed(name, type));',
+    replace: 'types.values().some((type) => allowed(name, type) || name !== null);',
   },
   {
     name: 'actions-of-token-ignored',
     says: 'a token that is limited to some actions may invoke any',
     file: 'core/auth/principal.ts',
-    find: 'return caller.actions.some(',
-    replace: 'return !caller.actions || [...caller.actions, "*"].some(',
+    find: 'return seesAction(seenActions(caller), action);',
+    replace: 'return caller.kind !== null || action !== null;',
     judge: ACCESS,
   },
   {
@@ -119,9 +150,9 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'ids-of-callers-noted',
     says: 'an answer is noted in the record of a command whose id its caller chose',
-    file: 'mcp/handler.ts',
-    find: 'told.filter(({ commandId }) => commandId.startsWith(REPEATABLE_PREFIX))',
-    replace: 'told',
+    file: 'mcp/calls.ts',
+    find: 'const owed = request.idempotencyKey === null ? key : null;',
+    replace: 'const owed = key;',
     judge: WAITING,
   },
   {
@@ -139,13 +170,6 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
     file: 'core/calls/call.ts',
     find: " && callerLabel?.kind !== 'mcp'",
     replace: " && callerLabel?.kind !== 'mcp' && commandId === ''",
-  },
-  {
-    ...REPEATS,
-    name: 'mark-of-harmless-attaches',
-    says: 'a call that does no harm gets an answer without the result',
-    find: 'if (command === null && harmless) return again;',
-    replace: '',
   },
   {
     name: 'client-of-many-guessed',
@@ -178,5 +202,77 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
     find: 'const name = names[argument];',
     replace: 'const name: string | null = argument;',
     judge: ARGUMENTS,
+  },
+  {
+    name: 'batches-accepted',
+    says: 'an agent may send many messages in one request',
+    file: 'mcp/message.ts',
+    find: 'if (isArrayText(body))',
+    replace: 'if (isArrayText(body) && body.length === 0)',
+    judge: BOUNDS,
+  },
+  {
+    name: 'message-bounds-ignored',
+    says: 'a message may have any number of members besides the arguments of its call',
+    file: 'mcp/message.ts',
+    find: 'readShaped(body, MESSAGE, AGENT_MESSAGE_PARTS)',
+    replace: 'readShaped(body, MESSAGE, AGENT_MESSAGE_PARTS * 1e6)',
+    judge: BOUNDS,
+  },
+  {
+    name: 'agent-queries-unbounded',
+    says: 'a search of actions may have any number of words and characters',
+    file: 'mcp/builtin-tools.ts',
+    find: 'if (query.length > AGENT_QUERY_CHARS || words.length > AGENT_QUERY_WORDS) {',
+    replace: 'if (query.length > AGENT_QUERY_CHARS * 1e6 || words.length > AGENT_QUERY_WORDS * 1e6) {',
+    judge: BOUNDS,
+  },
+  {
+    name: 'catalog-not-charged',
+    says: 'what is kept of advertisements for agents is in no share',
+    file: 'mcp/catalog.ts',
+    find: "this.#share.take('advertised_bytes', bytes);",
+    replace: '',
+    judge: { test: 'test/mcp/schemas.test.ts' },
+  },
+  {
+    name: 'variants-unbounded',
+    says: 'a catalog judges and keeps every variant of an action',
+    file: 'mcp/catalog.ts',
+    find: 'samples.length === AGENT_VARIANTS',
+    replace: 'samples.length === AGENT_VARIANTS * 1e6',
+    judge: CATALOG,
+  },
+  {
+    name: 'unknown-variant-spoils-tool',
+    says: 'a variant that is not looked at changes what the others list',
+    file: 'mcp/catalog.ts',
+    find: 'const NOT_LOOKED_AT: Judged = {\n  schema: null,',
+    replace: 'const NOT_LOOKED_AT: Judged = {\n  ...({ schema: {}, chars: 2 } as object as { schema: null }),',
+    judge: CATALOG,
+  },
+  {
+    name: 'unchosen-tools-called',
+    says: 'an agent calls tools that are not in the list that was chosen for it',
+    file: 'mcp/server.ts',
+    find: 'if (!isChosen(choices, name)) return unchosenTool(name);',
+    replace: '',
+    judge: { test: 'test/mcp/chosen-tools-with-relay.test.ts' },
+  },
+  {
+    name: 'handshake-not-passed-on',
+    says: 'a relay that was away never gets the handshake that began the session of a host',
+    file: 'cli/run/mcp.ts',
+    find: 'if (owed !== null && begins === null) await pay(owed);',
+    replace: '',
+    judge: { test: 'test/mcp/relay-away-with-relay.test.ts' },
+  },
+  {
+    name: 'catalog-kept-for-ever',
+    says: 'the tools of a user are kept after the last request of the agents of the user',
+    file: 'mcp/catalogs.ts',
+    find: 'this.#kept.delete(userId);\n      catalog.close();',
+    replace: '',
+    judge: LIST_CHANGES,
   },
 ];

@@ -95,6 +95,14 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/redis-waiters.test.ts' },
   },
   {
+    name: 'cached-waits-believed',
+    says: 'an acknowledgement replies only to the waits that the cached record has',
+    file: 'backends/redis/commands/transaction.ts',
+    find: "if (this.#sameWaits(entry) !== '') this.#reply(entry, null);",
+    replace: "if (this.#waitsOf(entry) !== '') this.#reply(entry, null);",
+    judge: { test: 'test/contract/redis-waiters.test.ts' },
+  },
+  {
     name: 'nine-waiters',
     says: 'a command accepts a ninth waiter',
     file: 'backends/redis/commands/transaction.ts',

@@ -8,6 +8,7 @@ import { INTERRUPTION_GUARDS } from './guards-interruptions.ts';
 import { JSON_GUARDS } from './guards-json.ts';
 import { LINKS_GUARDS } from './guards-links.ts';
 import { MCP_GUARDS } from './guards-mcp.ts';
+import { OWNED_GUARDS } from './guards-owned.ts';
 import { PLACES_GUARDS } from './guards-places.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
 import { REDIS_HISTORY_GUARDS } from './guards-redis-history.ts';
@@ -32,4 +33,5 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...JUDGES_GUARDS,
   ...INTERRUPTION_GUARDS,
   ...MCP_GUARDS,
+  ...OWNED_GUARDS,
 ];

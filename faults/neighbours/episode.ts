@@ -2,30 +2,37 @@
  * Runs one attack beside an honest user, with its own relays and its own Redis, and collects what the honest user
  * measured.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { memoryOf } from '../outages/processes/processes.ts';
+import { makeSmallDisk } from '../outages/processes/small-disk.ts';
 import { startRelay, type Relay } from '../outages/processes/relays.ts';
-import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
-import { startChild } from '../lib/child.ts';
+import { startRedis } from '../../test/kit/redis.ts';
+import { startChild, type Child } from '../lib/child.ts';
 import { attackOf } from './attacks/attacks.ts';
 import type { Attack } from './attacks/attack.ts';
-import { OPERATION_COUNTS, PHASE, WHOLENESS } from './figures.ts';
+import { OPERATION_COUNTS, PHASE, type Phase, phasesTogether, WHOLENESS } from './figures.ts';
+import { type Filler, fillerOfDisk, fillerOfRedis, passFull } from './full-store.ts';
 import type { Site } from './site.ts';
-import type { Episode } from './verdict.ts';
+import type { DiskUse, Episode, FullTime, Mode } from './verdict.ts';
 
 export type EpisodeOptions = {
   readonly attack: string;
-  readonly mode: 'direct' | 'shared';
+  readonly mode: Mode;
   /**
    * How long the attack lasts, in seconds. `aloneSeconds`: how long the honest user is measured alone before the
    * attack.
    */
   readonly seconds: number;
   readonly aloneSeconds: number;
+  /**
+   * Whether the store of the relays has no room for some seconds in the middle of the attack. Not in direct mode, which
+   * has no store. Absent: no.
+   */
+  readonly isFilled?: boolean;
   /** The folder of the relays' sources. Absent: those of this project. */
   readonly source?: string | undefined;
   /** The settings of the relays, as variables of their environment. */
@@ -36,53 +43,130 @@ export type EpisodeOptions = {
 const MEMORY_MS = 250;
 /** The longest time that a phase may exceed its length, in milliseconds: its last call may wait that long. */
 const REST_MS = 60_000;
+/** The time limit of the honest client's connection, in milliseconds. */
+const READY_MS = 120_000;
+/** How long the relays are left alone after their start, in milliseconds: they load what rare requests need meanwhile. */
+const REST_AT_START_MS = 2_500;
 /** The time limit of what an attack stores before it begins, in milliseconds. */
 const PREPARE_MS = 180_000;
 /** The time limit of the check of the honest user's data, in milliseconds. The check repeats each command. */
 const CHECK_MS = 600_000;
+/** The size of the disk that is filled, in bytes: more than any attack uses. */
+const DISK_BYTES = 4 * 1024 * 1024 * 1024;
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 /** Runs one attack on separate relays, beside an honest user. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const { attack: name, mode, seconds, aloneSeconds } = options;
   const attack = attackOf(name);
-  const folder = mkdtempSync(join(tmpdir(), 'callboard-neighbours-'));
-  const redis = mode === 'shared' ? await startRedis() : null;
-  const relays = await startRelays(options, attack, { folder, redis });
+  await using ends = new AsyncDisposableStack();
+  const { relays, data, filler } = await startSite(options, attack, ends);
+  const site: Site = { urls: relays.map(({ url }) => url) };
+  await using honest = await startChild(file('honest.ts'), { args: [JSON.stringify(site)] });
+  const phase = (name: string, seconds: number) =>
+    honest.ask('phase', { name, seconds, isFull: false }, PHASE, seconds * 1000 + REST_MS);
+  await honest.ask('ready', null, z.null(), READY_MS);
+  await new Promise((rested) => setTimeout(rested, REST_AT_START_MS));
+  const alone = await phase('alone', aloneSeconds);
+  await honest.ask('note', null, z.null(), CHECK_MS);
+  const memory = watchMemory(relays);
+  const disk = data === null ? null : watchDisk(data);
+  await using hostile = await startChild(file('hostile.ts'), { args: [JSON.stringify(site), name] });
+  await hostile.ask('begin', null, z.null(), PREPARE_MS);
+  const { beside, full } = options.isFilled
+    ? await phasesAround(phase, seconds, () => passFull(filler, honest, site))
+    : { beside: await phase('beside', seconds), full: null };
+  const operations = await hostile.ask('end', null, OPERATION_COUNTS);
+  const peaks = memory.stop();
+  const used = disk?.stop() ?? null;
+  await hostile[Symbol.asyncDispose]();
+  const ended = relays.filter(({ proc }) => !proc.alive).map(({ name, proc }) => `${name}: ${proc.complaint()}`);
+  // What is checked afterwards is only what was recorded.
+  if (full !== null && data !== null && ended.length === 0) ended.push(...(await startAgain(relays, honest)));
+  const wholeness = await honest.ask('whole', null, WHOLENESS, CHECK_MS);
+  return { attack: name, mode, alone, beside, full, wholeness, operations, memory: peaks, disk: used, ended };
+}
+
+/** Measures the honest user before and after the store is full. */
+async function phasesAround(
+  phase: (name: string, seconds: number) => Promise<Phase>,
+  seconds: number,
+  fill: () => Promise<FullTime>,
+): Promise<Pick<Episode, 'beside' | 'full'>> {
+  const before = await phase('beside', seconds / 2);
+  const full = await fill();
+  return { beside: phasesTogether(before, await phase('after', seconds / 2)), full };
+}
+
+/** Kills the relays and starts them on what they recorded. Returns why one did not start. */
+async function startAgain(relays: readonly Relay[], honest: Pick<Child, 'ask'>): Promise<readonly string[]> {
   try {
-    const site: Site = { urls: relays.map(({ url }) => url) };
-    await using honest = await startChild(file('honest.ts'), { args: [JSON.stringify(site)] });
-    const phase = (name: string, seconds: number) =>
-      honest.ask('phase', { name, seconds }, PHASE, seconds * 1000 + REST_MS);
-    await honest.ask('ready', null, z.null());
-    const alone = await phase('alone', aloneSeconds);
-    await honest.ask('note', null, z.null(), CHECK_MS);
-    const memory = watchMemory(relays);
-    await using hostile = await startChild(file('hostile.ts'), { args: [JSON.stringify(site), name] });
-    await hostile.ask('begin', null, z.null(), PREPARE_MS);
-    const beside = await phase('beside', seconds);
-    const operations = await hostile.ask('end', null, OPERATION_COUNTS);
-    const peaks = memory.stop();
-    await hostile[Symbol.asyncDispose]();
-    const wholeness = await honest.ask('whole', null, WHOLENESS, CHECK_MS);
-    const ended = relays.filter(({ proc }) => !proc.alive).map(({ name, proc }) => `${name}: ${proc.complaint()}`);
-    return { attack: name, mode, alone, beside, wholeness, operations, memory: peaks, ended };
-  } finally {
-    for (const { proc } of relays) await proc.kill();
-    await redis?.stop();
-    rmSync(folder, { recursive: true, force: true });
+    for (const relay of relays) {
+      await relay.proc.kill();
+      await relay.restart();
+    }
+    await honest.ask('ready', null, z.null(), READY_MS);
+    return [];
+  } catch (error) {
+    return [String(error)];
   }
 }
 
-function startRelays(
-  { source, env }: EpisodeOptions,
+type StartedSite = {
+  readonly relays: readonly Relay[];
+  /** The path of the data directory; null without one. */
+  readonly data: string | null;
+  readonly filler: Filler;
+};
+
+/** Starts the relays and their store, which end with `ends`. */
+async function startSite(
+  { mode, isFilled = false, source, env }: EpisodeOptions,
   attack: Attack,
-  { folder, redis }: { readonly folder: string; readonly redis: RedisServer | null },
-): Promise<readonly Relay[]> {
-  const names = redis ? ['a', 'b'] : ['a'];
-  const all = { CALLBOARD_LOG_LEVEL: 'error', ...(redis && { CALLBOARD_DURABILITY: 'memory' }), ...attack.env, ...env };
+  ends: AsyncDisposableStack,
+): Promise<StartedSite> {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-neighbours-'));
+  ends.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const isOverRedis = mode === 'shared' || mode === 'owned';
+  const redis = isOverRedis ? ends.adopt(await startRedis(), (server) => server.stop()) : null;
+  const disk = mode === 'directory' && isFilled ? ends.use(makeSmallDisk(DISK_BYTES)) : null;
+  const data = mode === 'directory' ? (disk?.path ?? join(folder, 'data')) : null;
+  const all = {
+    CALLBOARD_LOG_LEVEL: 'error',
+    ...(redis && { CALLBOARD_DURABILITY: 'memory' }),
+    ...(mode === 'owned' && { CALLBOARD_STORE: 'owned' }),
+    ...(data !== null && { CALLBOARD_DATA_DIR: data }),
+    ...attack.env,
+    ...env,
+  };
   const of = { folder, redisUrl: redis?.url ?? null, namespace: 'neighbours', source, env: all };
-  return Promise.all(names.map((name) => startRelay({ name, ...of, descriptors: attack.descriptors })));
+  const relays = await Promise.all(
+    (redis ? ['a', 'b'] : ['a']).map(async (name) =>
+      ends.adopt(await startRelay({ name, ...of, descriptors: attack.descriptors }), ({ proc }) => proc.kill()),
+    ),
+  );
+  const filler = disk ? fillerOfDisk(disk) : redis ? fillerOfRedis(redis.url) : null;
+  return { relays, data, filler };
+}
+
+/** Samples the size of a data directory, without large payloads and the audit, until it is stopped. */
+function watchDisk(root: string) {
+  let use: DiskUse = { peak: 0, snapshot: 0 };
+  const sizeOf = (name: string): number => statSync(join(root, name), { throwIfNoEntry: false })?.size ?? 0;
+  const timer = setInterval(() => {
+    const names = readdirSync(root);
+    const sum = names
+      .filter((name) => /^(journal|snapshot|reserve)/.test(name))
+      .reduce((all, one) => all + sizeOf(one), 0);
+    const snapshots = names.filter((name) => name.startsWith('snapshot')).map(sizeOf);
+    use = { peak: Math.max(use.peak, sum), snapshot: Math.max(use.snapshot, ...snapshots) };
+  }, MEMORY_MS);
+  return {
+    stop(): DiskUse {
+      clearInterval(timer);
+      return use;
+    },
+  };
 }
 
 /** Samples the resident memory of each relay until it is stopped. */

@@ -9,9 +9,14 @@ export const PHASE = z.object({
   calls: z.number(),
   /** The calls that did not end with the expected result. */
   wrong: z.array(z.string()),
+  /** The calls that were refused because the store was full. It is 0 in a phase that permits no such refusal. */
+  refused: z.number(),
   p50: z.number(),
   p99: z.number(),
-  /** The number of the operator's reads. `readsWrong` has those that were not answered with 200. */
+  /**
+   * The number of the reads of the operator and, while the store is full, of the honest user. `readsWrong` has those
+   * that were not answered with 200.
+   */
   reads: z.number(),
   readsWrong: z.array(z.string()),
   readP99: z.number(),
@@ -42,6 +47,14 @@ export const WHOLENESS = z.object({
 });
 export type Wholeness = z.infer<typeof WHOLENESS>;
 
+/** What a phase of the honest user's work is. `isFull`: the store is full during a part of it. */
+export const PHASE_OPTIONS = z.object({ name: z.string(), seconds: z.number(), isFull: z.boolean() });
+export type PhaseOptions = z.infer<typeof PHASE_OPTIONS>;
+
+/** The commands whose handlers waited while the store was full. `wrong` has those that did not end with their result. */
+export const HELD = z.object({ calls: z.number(), wrong: z.array(z.string()) });
+export type Held = z.infer<typeof HELD>;
+
 /** The numbers of the hostile user's actions, by name. An attack without actions proves nothing. */
 export const OPERATION_COUNTS = z.record(z.string(), z.number());
 export type OperationCounts = z.infer<typeof OPERATION_COUNTS>;
@@ -49,4 +62,23 @@ export type OperationCounts = z.infer<typeof OPERATION_COUNTS>;
 export function percentile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+}
+
+/** Returns the figures of two phases as one: numbers are added, and of times the longer ones are taken. */
+export function phasesTogether(one: Phase, other: Phase): Phase {
+  return {
+    calls: one.calls + other.calls,
+    wrong: [...one.wrong, ...other.wrong],
+    refused: one.refused + other.refused,
+    p50: Math.max(one.p50, other.p50),
+    p99: Math.max(one.p99, other.p99),
+    reads: one.reads + other.reads,
+    readsWrong: [...one.readsWrong, ...other.readsWrong],
+    readP99: Math.max(one.readP99, other.readP99),
+    health: one.health + other.health,
+    healthWrong: [...one.healthWrong, ...other.healthWrong],
+    healthMax: Math.max(one.healthMax, other.healthMax),
+    trials: one.trials + other.trials,
+    trialsWrong: [...one.trialsWrong, ...other.trialsWrong],
+  };
 }

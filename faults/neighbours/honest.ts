@@ -1,15 +1,22 @@
 /**
  * Runs the honest user in a process: one client, callers over HTTP and over a link at ten calls a second, the reads of
- * an operator once a second, and trials of what is new to the relay. Argument: the site as JSON.
+ * an operator once a second, and trials of what is new to the relay. While the store is full, the user reads too, and
+ * its client has commands in progress. Argument: the site as JSON.
  */
 import { randomBytes } from 'node:crypto';
 import { get } from 'node:http';
 import { z } from 'zod';
-import { type Caller, createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
+import {
+  type Caller,
+  CallerError,
+  createHttpCaller,
+  createLinkCaller,
+  type InvokeOptions,
+} from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
-import { isFault, parseDown } from '../../src/protocol/frames.ts';
+import { parseDown } from '../../src/protocol/frames.ts';
 import { serveActs } from '../lib/acts.ts';
-import { percentile, type Phase, type Wholeness } from './figures.ts';
+import { type Held, percentile, type Phase, PHASE_OPTIONS, type Wholeness } from './figures.ts';
 import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, NEWCOMER, relayUrl, SITE, type Site } from './site.ts';
 
 /** The number of calls per second of the honest user. */
@@ -22,23 +29,42 @@ const LARGE_BYTES = 20 * 1024;
 const SMALL_BYTES = 200;
 /** How long a call may take, in milliseconds. */
 const RESPOND_MS = 10_000;
+/** How long the client may take to connect, also to a relay that was away, and how often that is looked at. */
+const READY_MS = 60_000;
+const LOOK_MS = 50;
 /** How long a read of the operator may take, in milliseconds. */
 const READ_MS = 10_000;
 /** The maximum size of an operator's answer, in bytes. It must not grow with one user's advertisements. */
 const READ_BYTES = 32 * 1024 * 1024;
+/** The number of characters that are shown of an answer. */
+const SHOWN_CHARS = 200;
 /** The number of calls between two requests of /healthz, and between two trials. */
 const CALLS_A_HEALTH = 2;
 const CALLS_A_TRIAL = 20;
 const READS = ['/healthz', '/metrics', '/users?limit=10', '/actions', '/connections?limit=1000'];
+const query = (document: string): string => `/graphql?query=${encodeURIComponent(document)}`;
+/** The reads of the honest user while the store is full, one for each READ_EACH calls: its first command, and lists. */
+const OWN_READS = [
+  `/commands/${HONEST}/desk/alone-0`,
+  query('{ connections(first: 100) { nodes { clientId status } } }'),
+  query(`{ commandHistory(userId: "${HONEST}", commandId: "alone-0") { nodes { kind } } }`),
+  query(`{ command(userId: "${HONEST}", clientId: "desk", commandId: "alone-0") { outcome } }`),
+];
+const READ_EACH = 2;
+/** The number of commands that are in progress when the store becomes full, and how long they may take. */
+const HELD_CALLS = 10;
+const HELD_MS = 60_000;
 
 const site = SITE.parse(JSON.parse(process.argv[2] ?? ''));
 const http = createHttpCaller({ url: relayUrl(site, 0), token: () => freshToken(HONEST), retries: 0 });
 const link = createLinkCaller({ url: linkUrl(site, 0), token: () => freshToken(HONEST) });
 const runs = new Map<string, number>();
-/** The params of all called commands, by command id. */
-const called = new Map<string, { readonly n: number; readonly filler: string }>();
+type Params = { readonly n: number; readonly filler: string };
+/** The actions and the params of all called commands, by command id. */
+const called = new Map<string, { readonly action: Action; readonly params: Params }>();
 const rows = new Map<string, number>();
-const target = { userId: HONEST, clientId: 'desk', action: 'echo' };
+/** `hold` answers as `echo` does, but only after the release. */
+type Action = 'echo' | 'hold';
 
 /**
  * A socket that counts the commands that the relay sends. The client library would answer a repeated command from
@@ -49,7 +75,7 @@ class CountingSocket extends WebSocket {
     super(url, protocols);
     this.addEventListener('message', ({ data }) => {
       const frame = parseDown(String(data));
-      if (isFault(frame) || frame.type !== 'command') return;
+      if (frame?.type !== 'command') return;
       runs.set(frame.command_id, (runs.get(frame.command_id) ?? 0) + 1);
     });
   }
@@ -63,30 +89,46 @@ const runtime = createRuntime({
   WebSocket: CountingSocket,
 });
 runtime.handle('echo', {}, (params) => params);
+const begun = Array.from({ length: HELD_CALLS }, () => Promise.withResolvers<void>());
+const released = Promise.withResolvers<void>();
+runtime.handle('hold', {}, async (params) => {
+  begun[z.object({ n: z.number() }).parse(params).n]?.resolve();
+  await released.promise;
+  return params;
+});
 const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 async function ready(): Promise<null> {
   runtime.connect();
-  for (let left = 200; runtime.status.state !== 'connected'; left--) {
-    if (left === 0) throw new Error(`the honest client did not come up: ${JSON.stringify(runtime.status)}`);
-    await sleep(50);
+  for (let left = READY_MS / LOOK_MS; runtime.status.state !== 'connected'; left--) {
+    if (left <= 0) throw new Error(`the honest client did not come up: ${JSON.stringify(runtime.status)}`);
+    await sleep(LOOK_MS);
   }
   return null;
 }
 
-async function call(caller: Caller, commandId: string, n: number): Promise<string | null> {
+/** A call of the honest user. `options`: its time limits, by default those of usual calls. */
+type Call = {
+  readonly action: Action;
+  readonly commandId: string;
+  readonly n: number;
+  readonly options?: InvokeOptions;
+};
+
+/** Calls the honest user's own client. Resolves with the fault, or null. */
+async function call(caller: Caller, { action, commandId, n, options }: Call): Promise<unknown> {
   const filler = randomBytes((n % LARGE_EACH === 0 ? LARGE_BYTES : SMALL_BYTES) / 2).toString('hex');
-  called.set(commandId, { n, filler });
+  called.set(commandId, { action, params: { n, filler } });
   try {
     const answer = await caller.invoke<{ filler: string }>(
-      target,
+      { userId: HONEST, clientId: 'desk', action },
       { n, filler },
-      { commandId, respondWithinMs: RESPOND_MS },
+      { commandId, respondWithinMs: RESPOND_MS, ...options },
     );
     if (answer.outcome === 'completed' && answer.result?.filler === filler) return null;
-    return `${commandId}: ${JSON.stringify(answer).slice(0, 200)}`;
+    return JSON.stringify(answer).slice(0, 200);
   } catch (error) {
-    return `${commandId}: ${String(error)}`;
+    return error;
   }
 }
 
@@ -99,10 +141,16 @@ async function read(path: string, n: number, token: string | null): Promise<stri
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
   const sent = get(relayUrl(site, n) + path, { agent: false, headers, timeout: READ_MS }, (response) => {
     let bytes = 0;
-    response.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    let text = '';
+    response.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (text.length < SHOWN_CHARS) text += chunk.toString('utf8').slice(0, SHOWN_CHARS);
+    });
     response.on('error', reject);
     response.on('end', () => {
-      if (response.statusCode !== 200) resolve(`${path}: ${response.statusCode}`);
+      // GraphQL answers many refusals with 200.
+      if (response.statusCode !== 200 || text.includes('"errors":'))
+        resolve(`${path}: ${response.statusCode} ${text.slice(0, SHOWN_CHARS)}`);
       else resolve(bytes > READ_BYTES ? `${path}: ${bytes} bytes` : null);
     });
   });
@@ -113,7 +161,7 @@ async function read(path: string, n: number, token: string | null): Promise<stri
 
 /** Makes calls at a fixed rate for this long, whether or not earlier calls have ended. */
 async function phase(given: unknown): Promise<Phase> {
-  const { name, seconds } = z.object({ name: z.string(), seconds: z.number() }).parse(given);
+  const { name, seconds, isFull } = PHASE_OPTIONS.parse(given);
   const times: number[] = [];
   const readTimes: number[] = [];
   const wrong: string[] = [];
@@ -123,31 +171,46 @@ async function phase(given: unknown): Promise<Phase> {
   const trialTimes: number[] = [];
   const trialsWrong: string[] = [];
   const open: Promise<void>[] = [];
+  let refused = 0;
+  let trialsOpen = 0;
   const measure = async (into: number[], bad: string[], act: () => Promise<string | null>): Promise<void> => {
     const began = performance.now();
     const problem = await act();
     into.push(performance.now() - began);
     if (problem !== null) bad.push(problem);
   };
+  const callOnce = async (n: number): Promise<string | null> => {
+    const commandId = `${name}-${n}`;
+    const problem = await call(n % 2 === 0 ? http : link, { action: 'echo', commandId, n });
+    if (isFull && problem instanceof CallerError && problem.code === 'store_full') refused++;
+    else if (problem !== null) return `${commandId}: ${String(problem)}`;
+    return null;
+  };
   const began = performance.now();
-  for (let n = 0; n < seconds * CALLS_A_SECOND; n++) {
+  const most = seconds * CALLS_A_SECOND;
+  // Feeds that open after the last call still need an event.
+  for (let n = 0; n < most || trialsOpen > 0; n++) {
     await sleep(Math.max(0, began + (n * 1000) / CALLS_A_SECOND - performance.now()));
-    open.push(measure(times, wrong, () => call(n % 2 === 0 ? http : link, `${name}-${n}`, n)));
+    open.push(measure(times, wrong, () => callOnce(n)));
     const second = Math.floor(n / CALLS_A_SECOND);
     const path = READS[second % READS.length] ?? '/metrics';
     if (n % CALLS_A_SECOND === 0) open.push(measure(readTimes, readsWrong, () => read(path, second, ADMIN_TOKEN)));
     if (n % CALLS_A_HEALTH === 1)
       open.push(measure(healthTimes, healthWrong, () => read('/healthz', (n - 1) / CALLS_A_HEALTH, null)));
-    if (n % CALLS_A_TRIAL === 5) {
+    // A full store refuses what a trial needs.
+    if (n % CALLS_A_TRIAL === 5 && n < most && !isFull) {
       const trial = Math.floor(n / CALLS_A_TRIAL);
-      open.push(measure(trialTimes, trialsWrong, () => newcomerCalls(site, trial, `${name}-${n}`)));
-      open.push(measure(trialTimes, trialsWrong, () => operatorWatches(site, trial)));
+      const trials = [() => newcomerCalls(site, trial, `${name}-${n}`), () => operatorWatches(site, trial)];
+      trialsOpen += trials.length;
+      open.push(...trials.map((act) => measure(trialTimes, trialsWrong, act).finally(() => trialsOpen--)));
     }
+    if (isFull && n % READ_EACH === 0) open.push(measure(readTimes, readsWrong, () => readOwn(n / READ_EACH)));
   }
   await Promise.all(open);
   return {
     calls: times.length,
     wrong,
+    refused,
     p50: percentile(times, 0.5),
     p99: percentile(times, 0.99),
     reads: readTimes.length,
@@ -159,6 +222,31 @@ async function phase(given: unknown): Promise<Phase> {
     trials: trialTimes.length,
     trialsWrong,
   };
+}
+
+async function readOwn(n: number): Promise<string | null> {
+  return read(OWN_READS[n % OWN_READS.length] ?? '', n, await freshToken(HONEST));
+}
+
+let heldCalls: readonly Promise<string | null>[] = [];
+
+/** Makes calls whose handlers wait for `release`. Resolves when all handlers have begun. */
+async function hold(): Promise<null> {
+  heldCalls = begun.map(async (_, n) => {
+    const commandId = `held-${n}`;
+    const options = { respondWithinMs: HELD_MS };
+    const problem = await call(n % 2 === 0 ? http : link, { action: 'hold', commandId, n, options });
+    return problem === null ? null : `${commandId}: ${String(problem)}`;
+  });
+  await Promise.all(begun.map(({ promise }) => promise));
+  return null;
+}
+
+/** Lets the handlers of `hold` end, and waits for the answers. */
+async function release(): Promise<Held> {
+  released.resolve();
+  const problems = await Promise.all(heldCalls);
+  return { calls: problems.length, wrong: problems.filter((problem) => problem !== null) };
 }
 
 async function rowsOf(commandId: string): Promise<number> {
@@ -174,9 +262,9 @@ async function note(): Promise<null> {
   return null;
 }
 
-async function repeat(commandId: string, params: object): Promise<string | null> {
+async function repeat(commandId: string, action: Action, params: Params): Promise<string | null> {
   const before = runs.get(commandId) ?? 0;
-  const response = await fetch(`${relayUrl(site, 0)}/connections/${HONEST}/desk/actions/echo`, {
+  const response = await fetch(`${relayUrl(site, 0)}/connections/${HONEST}/desk/actions/${action}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${await freshToken(HONEST)}`, 'content-type': 'application/json' },
     body: JSON.stringify({ params, command_id: commandId }),
@@ -195,8 +283,8 @@ async function repeat(commandId: string, params: object): Promise<string | null>
  */
 async function whole(): Promise<Wholeness> {
   const idsBroken: string[] = [];
-  for (const [id, params] of called) {
-    const problem = await repeat(id, params).catch((error: unknown) => `${id}: ${String(error)}`);
+  for (const [id, { action, params }] of called) {
+    const problem = await repeat(id, action, params).catch((error: unknown) => `${id}: ${String(error)}`);
     if (problem !== null) idsBroken.push(problem);
   }
   const rowsMissing: string[] = [];
@@ -207,7 +295,7 @@ async function whole(): Promise<Wholeness> {
   return { ids: called.size, idsBroken, rowsMissing };
 }
 
-serveActs({ ready, phase, note, whole });
+serveActs({ ready, phase, hold, release, note, whole });
 
 // Tries, beside an attack, what only new resources of the relay can serve: a user's first client, and a new feed.
 

@@ -1,17 +1,47 @@
 /** Judges one attack: whether the honest user was harmed, and whether the relay's memory kept its limit. */
 import { SHARE_BOUNDS } from '../../src/core/shares/shares.ts';
-import type { OperationCounts, Phase, Wholeness } from './figures.ts';
+import type { Held, OperationCounts, Phase, Wholeness } from './figures.ts';
+
+/** `directory`: one relay with a data directory. */
+export const MODES = ['direct', 'directory', 'shared', 'owned'] as const;
+export type Mode = (typeof MODES)[number];
+/** The modes with a store that can be full: the disk of the directory, or the memory of Redis. */
+export const FILLED_MODES = MODES.filter((mode) => mode !== 'direct');
+/** Whether a mode runs without being named. Relays that own partitions are being built. */
+export const isUsual = (mode: Mode): boolean => mode !== 'owned';
+
+/** The most bytes of a data directory, without large payloads and the audit, and of its largest snapshot. */
+export type DiskUse = { readonly peak: number; readonly snapshot: number };
+
+/**
+ * What happened while the store had no room. `skipped`: why it could not be filled. `noticed`: whether /readyz said that
+ * it was full. `roomMs`: how long after it had room again every relay was ready; null: too long to wait for.
+ */
+export type FullTime =
+  | { readonly skipped: string }
+  | {
+      readonly skipped: null;
+      readonly during: Phase;
+      readonly held: Held;
+      readonly noticed: boolean;
+      readonly roomMs: number | null;
+    };
 
 /** The result of one attack in one mode. Times are in milliseconds, memory in bytes. */
 export type Episode = {
   readonly attack: string;
-  readonly mode: 'direct' | 'shared';
+  readonly mode: Mode;
   readonly alone: Phase;
+  /** While the store was full, `full` has what the honest user observed, and this has the rest of the attack. */
   readonly beside: Phase;
+  /** Null: the store is not filled. */
+  readonly full: FullTime | null;
   readonly wholeness: Wholeness;
   readonly operations: OperationCounts;
   /** The resident memory of each relay before the attack, and its maximum during the attack. */
   readonly memory: readonly { readonly base: number; readonly peak: number }[];
+  /** Null: the relays have no data directory. */
+  readonly disk: DiskUse | null;
   /** The relays whose processes ended, each with the last lines of its standard error. */
   readonly ended: readonly string[];
 };
@@ -34,7 +64,10 @@ const SLACK = 1.3;
  */
 const P99_MS = 100;
 const P99_TIMES = 5;
-/** The limit of the longest time until an answer of /healthz, in milliseconds. */
+/**
+ * The limits of the longest time until an answer of /healthz: HEALTH_MS milliseconds, or P99_TIMES its longest time
+ * without the attack. The greater of the two applies.
+ */
 const HEALTH_MS = 250;
 
 /** Returns the sum of the totals of all shares (limits of what users may hold), in bytes. */
@@ -42,6 +75,11 @@ export function totalOfShares(): number {
   const { links, marks, spilled_bytes: _, waits: __, ...bytes } = SHARE_BOUNDS;
   const sum = Object.values(bytes).reduce((all, { total }) => all + (total ?? 0), 0);
   return sum + SPILLED_IN_MEMORY + (marks.total ?? 0) * MARK_BYTES + (links.total ?? 0) * LINK_BYTES;
+}
+
+/** Returns what docs/durable.md promises: two snapshots, journals, and the reserve, in bytes. */
+export function mostOfDisk(snapshot: number): number {
+  return 2 * snapshot + (snapshot > 32 * MIB ? 576 : 288) * MIB + 8 * MIB;
 }
 
 export function p99Bound(alone: number): number {
@@ -53,7 +91,7 @@ export function p99Bound(alone: number): number {
  * machine is busy.
  */
 export function faultsOf(episode: Episode, { timing }: { readonly timing: boolean }): readonly string[] {
-  const { alone, beside, wholeness, operations, memory, ended } = episode;
+  const { alone, beside, full, wholeness, operations, memory, disk, ended } = episode;
   const faults = [
     ...ended.map((reason) => `a relay ended: ${reason}`),
     ...listed('calls did not end as they should', beside.wrong),
@@ -62,19 +100,38 @@ export function faultsOf(episode: Episode, { timing }: { readonly timing: boolea
     ...listed('trials of a new user or of the operator failed', beside.trialsWrong),
     ...listed('ids were not kept', wholeness.idsBroken),
     ...listed('commands lost rows', wholeness.rowsMissing),
+    ...(full && full.skipped === null ? faultsOfFull(full) : []),
   ];
   const bound = p99Bound(alone.p99);
   if (timing && beside.p99 > bound) faults.push(`p99 ${beside.p99.toFixed(0)} ms, at most ${bound.toFixed(0)}`);
-  if (timing && beside.healthMax > HEALTH_MS)
-    faults.push(`/healthz took ${beside.healthMax.toFixed(0)} ms, at most ${HEALTH_MS}`);
+  const healthBound = Math.max(HEALTH_MS, P99_TIMES * alone.healthMax);
+  if (timing && beside.healthMax > healthBound)
+    faults.push(`/healthz took ${beside.healthMax.toFixed(0)} ms, at most ${healthBound.toFixed(0)}`);
   for (const { base, peak } of memory) {
     const most = base + SLACK * totalOfShares();
     if (peak > most) faults.push(`${mib(peak)} MiB resident, at most ${mib(most)}`);
   }
+  if (disk && disk.peak > mostOfDisk(disk.snapshot))
+    faults.push(`${mib(disk.peak)} MiB in the directory, at most ${mib(mostOfDisk(disk.snapshot))}`);
   if (Object.values(operations).every((count) => count === 0))
     faults.push('the attack did nothing, so this proves nothing');
   const honest = [beside.calls, beside.reads, beside.health, beside.trials, wholeness.ids];
   if (honest.includes(0)) faults.push('the honest user did nothing, so this proves nothing');
+  return faults;
+}
+
+/** Returns the promises that the relay broke while its store was full. */
+function faultsOfFull({ during, held, noticed, roomMs }: FullTime & { readonly skipped: null }): readonly string[] {
+  const faults = [
+    ...listed('calls of a full store were not refused with store_full', during.wrong),
+    ...listed('reads of a full store failed', during.readsWrong),
+    ...listed('requests of /healthz failed while the store was full', during.healthWrong),
+    ...listed('commands that ended while the store was full did not end as they should', held.wrong),
+  ];
+  if (roomMs === null) faults.push('a relay did not notice that there is room again');
+  if (!noticed) faults.push('no relay said that its store was full, so this proves nothing');
+  if ([during.calls, during.reads, during.health, held.calls].includes(0))
+    faults.push('the honest user did nothing while the store was full, so this proves nothing');
   return faults;
 }
 
@@ -102,29 +159,60 @@ const COLUMNS = [
   'verdict',
 ];
 
-/** Returns a Markdown table with a row for each episode. */
+/** The columns of a run whose store is full in its middle, after the two first ones. */
+const FULL_COLUMNS = [
+  'refused while full',
+  'completed while full',
+  'ended while full',
+  'reads while full',
+  'room noticed',
+];
+
+/** Returns a Markdown table with a row for each episode: all of runs whose store is filled, or none. */
 export function tableOf(episodes: readonly Episode[], timing: { readonly timing: boolean }): string {
+  const isFull = episodes.some(({ full }) => full !== null);
   const rows = episodes.map((episode) => {
-    const { attack, mode, alone, beside, wholeness, operations, memory } = episode;
-    const failed = beside.readsWrong.length + beside.healthWrong.length + beside.trialsWrong.length;
-    const served = beside.reads + beside.health + beside.trials - failed;
+    const { attack, mode, alone, beside, full, wholeness, operations, memory, disk } = episode;
     return [
       attack,
       mode,
+      ...(isFull ? cellsOfFull(full) : []),
       beside.calls,
       beside.calls - beside.wrong.length,
       `${alone.p99.toFixed(0)} ms`,
       `${beside.p99.toFixed(0)} ms`,
       `${beside.healthMax.toFixed(0)} ms`,
-      `${served} of ${beside.reads + beside.health + beside.trials}`,
+      servedOf(beside),
       `${wholeness.ids - wholeness.idsBroken.length} of ${wholeness.ids}`,
       wholeness.rowsMissing.length === 0 ? 'all' : `${wholeness.rowsMissing.length} lost some`,
-      memory.map(({ base, peak }) => `${mib(base)} to ${mib(peak)} MiB`).join(', '),
+      [
+        ...memory.map(({ base, peak }) => `${mib(base)} to ${mib(peak)} MiB`),
+        ...(disk ? [`${mib(disk.peak)} MiB on disk`] : []),
+      ].join(', '),
       Object.entries(operations)
         .map(([name, count]) => `${count} ${name}`)
         .join(', '),
       faultsOf(episode, timing).length === 0 ? 'holds' : '**fails**',
     ];
   });
-  return [COLUMNS, COLUMNS.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  const columns = isFull ? [...COLUMNS.slice(0, 2), ...FULL_COLUMNS, ...COLUMNS.slice(2)] : COLUMNS;
+  return [columns, columns.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+function cellsOfFull(full: FullTime | null): readonly (string | number)[] {
+  if (full === null || full.skipped !== null) return FULL_COLUMNS.map(() => '-');
+  const { during, held, roomMs } = full;
+  return [
+    during.refused,
+    during.calls - during.refused - during.wrong.length,
+    `${held.calls - held.wrong.length} of ${held.calls}`,
+    servedOf(during),
+    roomMs === null ? 'no' : `${roomMs.toFixed(0)} ms`,
+  ];
+}
+
+/** Returns how many reads and trials of a phase were served. */
+function servedOf({ reads, readsWrong, health, healthWrong, trials, trialsWrong }: Phase): string {
+  const all = reads + health + trials;
+  return `${all - readsWrong.length - healthWrong.length - trialsWrong.length} of ${all}`;
 }

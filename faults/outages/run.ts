@@ -24,6 +24,7 @@ const OPTIONS = {
   rate: { type: 'string', default: '500', takes: 'n', says: 'the highest number of commands a second' },
   kills: { type: 'string', takes: 'n', says: 'how many faults (those of the plan)' },
   direct: { type: 'boolean', default: false, says: 'one relay without Redis, without faults' },
+  owned: { type: 'boolean', default: false, says: 'relays that own partitions, whose logs are in Redis' },
   durable: { type: 'boolean', default: false, says: 'one relay without Redis, with a data directory; --gate: long' },
   gate: {
     type: 'boolean',
@@ -48,19 +49,20 @@ const given = readOptions({ program: 'npm run faults', about: null, options: OPT
   faults: values.kills === undefined ? {} : { faults: wholeNumber('kills', values.kills) },
   direct: values.direct || values.durable,
   durable: values.durable,
+  owned: values.owned,
   gate: values.gate,
   mutants: values.mutants,
   careful: values.careful,
   only: namesOf('only', values.only, MUTANT_NAMES),
   source: values.source,
 }));
-const { direct, durable, source } = given;
+const { direct, durable, owned, source } = given;
 const seed = given.seed ?? Math.floor(Math.random() * 1e9);
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 
 function optionsOf({ plan: name, seed, commands, rate, faults }: ReleaseRun): EpisodeOptions {
   const plan = planOf(name);
-  return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, durable, source };
+  return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, durable, owned, source };
 }
 
 /** Returns the run of this plan with the options of the command line. */
@@ -79,7 +81,8 @@ function line(cells: readonly unknown[]): string {
 
 function tell({ plan, seed }: ReleaseRun, { report, faults, seconds, folder }: Episode): void {
   const { counts, outcomes, says, green } = report;
-  const ends = [outcomes['completed'], outcomes['cancelled'], outcomes['expired'], outcomes['outcome_unknown']];
+  const { completed, cancelled, expired, outcome_unknown: unknown, ...otherEnds } = outcomes;
+  const ends = [completed, cancelled, expired, unknown];
   const others = [counts.recovered, counts.refused, counts.late, counts.lost, counts.duplicates];
   const cells = [
     planOf(plan).name,
@@ -91,6 +94,8 @@ function tell({ plan, seed }: ReleaseRun, { report, faults, seconds, folder }: E
     seconds.toFixed(0),
   ];
   write(line([...cells, green ? 'green' : 'RED']));
+  const told = Object.entries(otherEnds).map(([outcome, count]) => `${outcome} ${count}`);
+  if (told.length > 0) write(`      other ends: ${told.join(', ')}`);
   for (const figures of says) write(`      ${figures}`);
   for (const { invariant, what, ids } of report.violations) {
     write(`      ${invariant} ${what} (${ids.length}): ${ids.slice(0, 5).join(', ')}`);

@@ -49,6 +49,7 @@ export type WorldOptions = {
   readonly folder: string;
   readonly direct: boolean;
   readonly durable?: boolean;
+  readonly owned?: boolean;
   readonly plan: Plan;
   readonly commands: number;
   readonly source?: string | undefined;
@@ -65,7 +66,7 @@ const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
 const CLIENT_PROCESSES = 2;
 
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { folder, direct, durable = false, plan, commands, source } = options;
+  const { folder, direct, durable = false, owned = false, plan, commands, source } = options;
   await using ends = new AsyncDisposableStack();
   const { redis, sentinel, proxied } = direct ? NO_STORE : await startStore(ends, plan);
   // The folder has room for the params and the result of each command.
@@ -79,6 +80,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const redisUrl = proxy ? `redis://127.0.0.1:${proxy.port}` : (proxied?.url ?? addressOf(sentinel));
     const env: Record<string, string> = {
       ...(redisUrl !== null && { CALLBOARD_DURABILITY: plan.durability }),
+      ...(owned && { CALLBOARD_STORE: 'owned' }),
       ...data?.env,
       ...(proxied && { NODE_EXTRA_CA_CERTS: proxied.authority }),
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),

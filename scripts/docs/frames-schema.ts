@@ -1,5 +1,5 @@
 /** Writes frames.schema.json: JSON Schemas of all frames of PROTOCOL.md, from the tables of src/protocol. */
-import { ROW_WORDS, WORDS, type FieldKind, type Table } from '../../src/protocol/fields.ts';
+import { ID, ROW_WORDS, WORDS, type FieldKind, type Table } from '../../src/protocol/fields.ts';
 import {
   CONTEXT,
   CONTEXTS_MAX,
@@ -23,7 +23,7 @@ ids that occur once, and that "maxLength" counts UTF-16 units.`.replaceAll('\n',
 
 /** The schemas of the kinds of fields, without those whose values are words. */
 const KINDS: Readonly<Record<Exclude<FieldKind, keyof (typeof ROW_WORDS & typeof WORDS)>, Schema>> = {
-  id: { type: 'string', pattern: '^[A-Za-z0-9_.:@~-]{1,128}$' },
+  id: { type: 'string', pattern: ID.source },
   name: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.:-]{0,127}$' },
   user: { type: 'string', minLength: 1, maxLength: 128 },
   text: { type: 'string', maxLength: 1024 },

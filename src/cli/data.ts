@@ -6,14 +6,15 @@
 import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import {
-  DataDirectory,
-  bootId,
+  BatchChain,
+  NO_BATCH,
   cutFile,
-  lockDirectory,
   mayBeCut,
   readBatches,
+  type BatchName,
   type FileEnd,
-} from '../backends/journal/files.ts';
+} from '../backends/journal/batches.ts';
+import { DataDirectory, bootId, lockDirectory } from '../backends/journal/files.ts';
 import { readActs } from '../backends/journal/records.ts';
 import { readConfig } from '../config.ts';
 import { isRecord } from '../protocol/json.ts';
@@ -51,6 +52,8 @@ type Checked = {
   readonly batches: number;
   readonly bytes: number;
   readonly end: FileEnd;
+  /** Of a snapshot: the batch that the journal after it follows. */
+  readonly after: BatchName | null;
   /** Whether a relay refuses to start with the file. */
   readonly refused: boolean;
 };
@@ -58,33 +61,44 @@ type Checked = {
 /** Reads the files that the next start would read, in its order, up to one that it would cut. */
 function checked(directory: DataDirectory): readonly Checked[] {
   const { snapshot, journals } = directory.toRead();
-  const files = snapshot === null ? [] : [checkFile(snapshot, null)];
+  const files: Checked[] = [];
+  let after: BatchName | null = snapshot === null && existsSync(directory.loss) ? null : NO_BATCH;
+  if (snapshot !== null) {
+    const file = checkFile(snapshot, new BatchChain(NO_BATCH), null);
+    after = file.after;
+    files.push(file);
+  }
+  const chain = new BatchChain(after);
   for (const [index, path] of journals.entries()) {
-    const file = checkFile(path, journals.slice(index + 1));
+    const file = checkFile(path, chain, journals.slice(index));
     files.push(file);
     if (file.end.kind !== 'whole' && !file.refused) break;
   }
   return files;
 }
 
-/** `later`: the journals after this one; null for a snapshot, which is never cut. */
-function checkFile(path: string, later: readonly string[] | null): Checked {
+/** `journals`: this journal and those after it; null for a snapshot, which is never cut. */
+function checkFile(path: string, chain: BatchChain, journals: readonly string[] | null): Checked {
   let [batches, bytes] = [0, 0];
-  let boot: string | null = null;
-  const end = readBatches(path, (body) => {
-    if (batches === 0) boot = bootIn(body);
+  let head: Head = { boot: null, after: null };
+  const end = readBatches(path, chain, (body) => {
+    if (batches === 0) head = headIn(body);
     batches++;
     bytes += body.length;
   });
+  const { boot, after } = head;
   const lostPower = boot === null || boot !== bootId();
-  const refused = end.kind !== 'whole' && !(later && mayBeCut(end, later, lostPower));
-  return { path, batches, bytes, end, refused };
+  const refused = end.kind !== 'whole' && !(journals && mayBeCut(end, journals, lostPower));
+  return { path, batches, bytes, end, refused, after };
 }
 
-/** Returns the boot of the system that wrote the file, from the file's first batch; null if it is not known. */
-function bootIn(body: Buffer): string | null {
-  const [, header] = readActs(body).next().value?.facts ?? [];
-  return isRecord(header) && typeof header['boot'] === 'string' ? header['boot'] : null;
+/** The boot of the system that wrote a file, and the batch that the journal after a snapshot follows; null: not known. */
+type Head = { readonly boot: string | null; readonly after: BatchName | null };
+
+function headIn(body: Buffer): Head {
+  const [, header, , number, sum] = readActs(body).next().value?.facts ?? [];
+  const boot = isRecord(header) && typeof header['boot'] === 'string' ? header['boot'] : null;
+  return { boot, after: typeof number === 'number' && typeof sum === 'number' ? { number, sum } : null };
 }
 
 /** Prints one line for each file. Throws CommandError if a start would refuse the directory. */
@@ -246,6 +260,8 @@ async function readPart({ url, token }: AuditedRelay, after: number): Promise<Ch
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     body: JSON.stringify({ query: CHAIN, variables: { after } }),
     signal: AbortSignal.timeout(ANSWER_MS),
+    // Another host must not get the token.
+    redirect: 'error',
   }).catch((error: unknown) => {
     throw new CommandError(`${url} does not answer (${messageOf(error)})`);
   });

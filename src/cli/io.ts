@@ -3,6 +3,7 @@
  * all commands share: exit codes and which answers they stand for, errors, the limits of the heap's growth, the split
  * of flags, and the first words.
  */
+import { homedir } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import type { Clock } from '../clients/link/platform.ts';
 import { visibleLine, visibleText } from '../protocol/visible-text.ts';
@@ -22,6 +23,8 @@ export type Io = {
    * process exits with the code CRASHED. Absent: nothing is registered.
    */
   readonly onCrash?: (end: (error: unknown) => Promise<void>) => void;
+  /** Ends the process at once with the code 0, whatever is still in progress. */
+  readonly endNow?: () => void;
   /** The clock of the operators' commands. Absent: the system's clock. */
   readonly clock?: Clock;
   /** Whether standard output is a terminal, whose screen may be cleared. */
@@ -31,6 +34,16 @@ export type Io = {
   /** Asks a person and resolves with the line that was typed. Absent if no person can be asked. */
   readonly ask?: (question: string) => Promise<string>;
 };
+
+/** Returns the home directory of the user; null without `HOME` for a user whom the system does not know. */
+export function homeOf(env: Io['env']): string | null {
+  if (env['HOME']) return env['HOME'];
+  try {
+    return homedir();
+  } catch {
+    return null;
+  }
+}
 
 /** The control sequence that moves to the first line of the terminal and clears everything below. */
 const CLEAR = '\u001b[H\u001b[J';

@@ -105,7 +105,7 @@ function helpText(): string {
                                       print a link that signs in to the console, once
   callboard token --user <user> [--scope connect,invoke,host] [--ttl <seconds>] [--actions <patterns>] [flags]
                                       sign a user's token with the configured secret
-  callboard token --mcp --user <user> [--actions 'tab.*'] [--ttl <seconds>] [flags]
+  callboard token --mcp --user <user> [--actions 'tab.*'] [--tools builtin|actions] [--prefix tab_] [--ttl <seconds>] [flags]
                                       the same, for an agent: it may call these actions over MCP, and nothing else
   callboard spill-clean [flags]       remove expired payloads from the spill directory
   callboard data check|accept-loss [flags]

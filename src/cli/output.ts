@@ -90,10 +90,15 @@ export function alignedText(lines: readonly (readonly string[])[]): string {
   return lines.map((line) => lineText(line, widths)).join('');
 }
 
+/** The usual widths of columns, so that rows that come one by one are aligned from the first one on. */
+const USUAL_WIDTHS: Readonly<Record<string, number>> = {
+  ...{ at: 24, event: 12, user_id: 12, client_id: 16, command_id: 36, action: 16, outcome: 15, stream: 24 },
+};
+
 /** Returns a function that lays out rows that come one by one: each column is as wide as its widest cell so far. */
 function growingTable(names: readonly string[]): (row: OutputRow) => string {
   const head = headOf(names);
-  const widths = head.map(widthOf);
+  const widths = head.map((word) => Math.max(widthOf(word), USUAL_WIDTHS[word.toLowerCase()] ?? 0));
   let begun = false;
   return (row) => {
     const cells = cellsOf(row, names);
@@ -108,8 +113,9 @@ function growingTable(names: readonly string[]): (row: OutputRow) => string {
 /** Returns one value as text on one line, with hidden characters as their codes. */
 export function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '-';
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return visibleLine(text);
+  // A table is for people: 0.182 in place of 0.18181818181818182.
+  const shown = typeof value === 'number' && !Number.isInteger(value) ? Number(value.toFixed(3)) : value;
+  return visibleLine(typeof shown === 'string' ? shown : JSON.stringify(shown));
 }
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });

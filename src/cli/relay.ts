@@ -7,7 +7,6 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
@@ -16,7 +15,7 @@ import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, sleep, type Clock } from '.
 import { requestRelay, trimUrl, type HttpAnswer, type ProgressSink } from '../clients/link/relay-request.ts';
 import type { StreamAnswer } from '../clients/live/stream.ts';
 import { parseObject, isRecord } from '../protocol/json.ts';
-import { OperatorFailure, exitOfCode, exitOfProblem, usageFailure, EXIT, isHttpUrl } from './io.ts';
+import { OperatorFailure, exitOfCode, exitOfProblem, homeOf, usageFailure, EXIT, isHttpUrl } from './io.ts';
 
 /** The parameters of a REST route. Those that are undefined are not sent. */
 export type RelayQuery = Readonly<Record<string, string | undefined>>;
@@ -47,6 +46,10 @@ export type OperatorRelay = ReturnType<typeof openRelay>;
 
 /** The default limit for one answer with its retries, in milliseconds. */
 const BUDGET_MS = 10_000;
+/** How long the relay may take to begin an answer, in milliseconds; longer than a call waits for its end. */
+const HEAD_MS = 120_000;
+/** How long a stream may be silent, in milliseconds. The relay sends a comment every 20 seconds. */
+const SILENT_MS = 60_000;
 /** The number of retries of a request that is safe to repeat. */
 const RETRIES = 2;
 
@@ -61,20 +64,22 @@ export function openRelay(
   let known: Promise<RelaySettings> | undefined;
   const settings = (): Promise<RelaySettings> => (known ??= readSettings(flags, env));
 
+  const send = withinTime(clock);
+
   /** Requests a route and returns its answer, whatever its status. Throws OperatorFailure if there is no answer. */
   async function request(path: string, call: RelayCall = {}): Promise<HttpAnswer> {
     const { url, token } = await settings();
     const retries = call.repeatable === false ? 0 : RETRIES;
     return requestRelay(
-      { url, token, retries, clock },
+      { url, token, retries, clock, fetch: send },
       {
         method: call.method ?? 'GET',
         path: path + queryOf(call.query ?? {}),
         budgetMs: call.budgetMs ?? BUDGET_MS,
         onProgress: call.onProgress,
-        ...(call.body && { body: call.body }),
+        ...(call.body && { body: JSON.stringify(call.body) }),
         ...(call.signal && { signal: call.signal }),
-        fault: (code, message, cause) =>
+        fault: (code, message, { cause }) =>
           cause instanceof OperatorFailure
             ? cause
             : new OperatorFailure(EXIT.unreachable, code, `${URL.parse(url)?.origin ?? url}: ${message}`),
@@ -108,6 +113,23 @@ export function openRelay(
   };
 }
 
+/**
+ * Returns a `fetch` whose answer must begin within HEAD_MS, and which follows no redirect: another host must not get what
+ * is meant for the relay. The answer to a redirect is returned as it is.
+ */
+export function withinTime(clock: Clock): typeof globalThis.fetch {
+  return async (input, init) => {
+    const late = new AbortController();
+    const stop = clock.after(HEAD_MS, () => late.abort(new Error(`no answer within ${HEAD_MS / 1000} seconds`)));
+    const signal = AbortSignal.any([late.signal, ...(init?.signal ? [init.signal] : [])]);
+    try {
+      return await fetch(input, { ...init, signal, redirect: 'manual' });
+    } finally {
+      stop();
+    }
+  };
+}
+
 function operationOf<Data, Variables extends object>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
@@ -121,7 +143,11 @@ function operationOf<Data, Variables extends object>(
 export function bodyOf({ status, body }: HttpAnswer): HttpAnswer['body'] {
   if (status < 300 && Object.keys(body).length > 0) return body;
   const { code, detail } = body;
-  if (typeof code !== 'string') throw badAnswer(`HTTP ${status} without an answer of a relay.`);
+  if (typeof code !== 'string') {
+    const redirect =
+      status >= 300 && status < 400 ? ': a redirect, which is not followed. Name the address itself' : '';
+    throw badAnswer(`HTTP ${status} without an answer of a relay${redirect}.`);
+  }
   throw new OperatorFailure(exitOfProblem(status, code), code, typeof detail === 'string' ? detail : code, body);
 }
 
@@ -199,15 +225,23 @@ function isPassing(fault: Error): boolean {
 /** Reads one stream. Resolves when the relay has completed it. */
 async function readStream<Data>(
   { name, token, ...operation }: SentOperation,
-  { signal, onData }: Following<Data>,
+  { clock, signal, onData }: Following<Data>,
   onOpen: () => void,
 ): Promise<void> {
   // Loaded here, because only the verbs that follow something need it.
   const { runStream, StreamFailure } = await import('../clients/live/stream.ts');
   let opened = false;
+  const silence = new AbortController();
+  const listen = (): (() => void) => clock.after(SILENT_MS, () => silence.abort(SILENT));
+  let stop = listen();
   try {
     await runStream({
-      ...{ ...operation, token: await token(), signal },
+      ...{ ...operation, token: await token(), signal: AbortSignal.any([signal, silence.signal]) },
+      fetch: withinTime(clock),
+      onBytes() {
+        stop();
+        stop = listen();
+      },
       onOpen() {
         opened = true;
         onOpen();
@@ -223,8 +257,12 @@ async function readStream<Data>(
     const origin = URL.parse(operation.url)?.origin ?? operation.url;
     const message = opened ? 'The stream broke.' : `${origin}: The relay could not be reached.`;
     throw new OperatorFailure(EXIT.unreachable, 'unreachable', message);
+  } finally {
+    stop();
   }
 }
+
+const SILENT = new OperatorFailure(EXIT.unreachable, 'unreachable', 'The relay is silent.');
 
 /** Throws the refusal in an answer that is no stream. */
 function throwAnswer({ status, text }: StreamAnswer): never {
@@ -443,10 +481,14 @@ const FOLDER_OF_OWNER = 0o700;
 const OTHERS = 0o077;
 const NONE: ContextsFile = { current: null, previous: null, contexts: {} };
 
-/** Returns the path of the contexts file: `$XDG_CONFIG_HOME/callboard/contexts.json`, by default below `~/.config`. */
-export function contextsPath(env: Env): string {
-  const home = env['HOME'] ?? homedir();
-  return join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'callboard', 'contexts.json');
+/**
+ * Returns the path of the contexts file: `$XDG_CONFIG_HOME/callboard/contexts.json`, by default below `~/.config`. Null:
+ * the user has no home directory.
+ */
+export function contextsPath(env: Env): string | null {
+  const home = homeOf(env);
+  const folder = env['XDG_CONFIG_HOME'] || (home === null ? null : join(home, '.config'));
+  return folder === null ? null : join(folder, 'callboard', 'contexts.json');
 }
 
 /**
@@ -455,6 +497,7 @@ export function contextsPath(env: Env): string {
  */
 export async function readContexts(env: Env): Promise<ContextsFile> {
   const path = contextsPath(env);
+  if (path === null) return NONE;
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
     throw faulty(path, `cannot be read (${error.code ?? error.message})`);
@@ -471,6 +514,8 @@ export async function readContexts(env: Env): Promise<ContextsFile> {
 /** Writes the contexts to a file that only its owner may read. A concurrent reader sees the old file or the new one. */
 export async function writeContexts(env: Env, file: ContextsFile): Promise<void> {
   const path = contextsPath(env);
+  if (path === null)
+    throw usageFailure('Contexts need a folder: this user has no home directory; set HOME or XDG_CONFIG_HOME.');
   await mkdir(dirname(path), { recursive: true, mode: FOLDER_OF_OWNER });
   const fresh = `${path}.${randomUUID()}`;
   await writeFile(fresh, `${JSON.stringify(file, null, 2)}\n`, { mode: OWNER_ONLY, flag: 'wx' });

@@ -19,17 +19,21 @@ import { explainTaken, signInLine } from './tools.ts';
 import { openTraceExport } from './trace-export.ts';
 import { keepTrial, pasteable } from './trial-credentials.ts';
 
+const ALONE =
+  'A node id is given, but CALLBOARD_REDIS_URL is not set: this relay is no node of a fleet. It is a trial, with credentials of its own.\n';
+
 /** Runs a relay until the first stop signal, then drains and closes it. */
 export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { switches: ['--json', '--fresh'] });
   const { config, keptIn, onDataUnusable } = keepTrial(readConfig(io.env, rest), own.has('--fresh'), io);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config) });
   for (const warning of config.warnings) log.warn({}, warning);
+  if (config.generated && config.nodeId !== null) io.complain(ALONE);
   if (config.redis === null && !config.audit.file && config.dataDir === null && !config.generated)
     log.warn({}, 'the audit is kept in memory and is lost when the relay ends: set DATA_DIR or AUDIT_FILE to keep it');
   const credentials = config.generated ? await trialCredentials(config) : null;
   const signIn = credentials && createSignIn(credentials.adminToken);
-  const traces = await openTraceExport(io.env, log);
+  const traces = await openTraceExport(io.env, { log, clock: systemClock });
   const tracing = traces && { tracing: traces.api };
   const crash = endOnCrash(io, log);
   const unusable = onDataUnusable && { onDataUnusable };
@@ -44,12 +48,14 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const started = { url, mode, nodeId, credentials, keptIn, mcp: servesMcp(config), ...codes };
   io.print(own.has('--json') ? jsonLine(started) : greeting(started));
   allowHeapGrowth();
+  callboard.preload();
   await stopped;
   stopReload();
   log.info({}, 'stopping');
   await callboard.close({ withinMs: DRAIN_MS });
-  await traces?.close();
+  const ended = await (traces?.close() ?? true);
   log.info({}, 'stopped');
+  if (!ended) io.endNow?.();
 }
 
 /** Starts to listen and returns the address. If that fails, closes the relay and throws the explained error. */
@@ -72,7 +78,7 @@ async function listen(callboard: Callboard, config: Config, fd: number | null): 
 const CHECK_MS = 5_000;
 
 type ReloadParts = {
-  readonly callboard: Pick<Callboard, 'replaceCredentials' | 'replaceCertificate'>;
+  readonly callboard: Pick<Callboard, 'replaceCredentials' | 'replaceCertificate' | 'replaceRedisLogin'>;
   readonly env: Io['env'];
   readonly argv: readonly string[];
   readonly clock: Pick<Clock, 'every'>;
@@ -92,8 +98,9 @@ export function reloadOnChange(started: Config, { callboard, env, argv, clock, l
     log.redact(secretsIn(next));
     if (!next.generated) callboard.replaceCredentials(next.auth);
     if (next.tls) callboard.replaceCertificate(next.tls);
-    if (next.redis?.url !== current.redis?.url)
-      log.warn({}, 'the Redis address has changed: it is used after a restart');
+    const url = next.redis?.url;
+    if (url !== undefined && url !== current.redis?.url && !callboard.replaceRedisLogin(url))
+      log.warn({}, 'the Redis address has changed in more than its login: it is used after a restart');
     current = next;
     log.info({}, 'credentials and certificate were read again');
   };

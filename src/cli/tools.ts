@@ -8,6 +8,7 @@ import https from 'node:https';
 import { userInfo } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { readConfig, type Config } from '../config.ts';
+import { readToolChoice } from '../core/auth/principal.ts';
 import { canonicalUser } from '../core/ids.ts';
 import { SIGN_IN_TICKET_SECONDS } from '../core/limits.ts';
 import { signTicket, signToken } from '../http/tokens.ts';
@@ -26,7 +27,10 @@ const TTL_MAX = 10 * 365 * 24 * 3600;
 
 /** Prints one token, signed with HS256 and the configured secret, issuer and audience. */
 export async function token(argv: readonly string[], io: Io): Promise<void> {
-  const { own, rest } = splitFlags(argv, { values: ['--user', '--scope', '--ttl', '--actions'], switches: ['--mcp'] });
+  const { own, rest } = splitFlags(argv, {
+    values: ['--user', '--scope', '--ttl', '--actions', '--tools', '--prefix'],
+    switches: ['--mcp'],
+  });
   const forAgents = own.has('--mcp');
   const faults: string[] = [];
   const user = readUser('--user', own.get('--user'), faults);
@@ -38,10 +42,14 @@ export async function token(argv: readonly string[], io: Io): Promise<void> {
     ?.split(/[\s,]+/)
     .filter((pattern) => pattern !== '');
   if (actions?.length === 0) faults.push('--actions: expected patterns of actions, such as tab.*');
+  const [tools, prefix] = [own.get('--tools'), own.get('--prefix')];
+  const choice = readToolChoice(tools, prefix);
+  if (typeof choice === 'string') faults.push(`--${choice}`);
   const config = readConfig(io.env, rest);
   const { issuer, audience } = config.auth;
   const secret = secretFor('a token', config, faults, io);
-  const signed = signToken({ secret, user, scopes, ttlSeconds, now: Date.now(), issuer, audience, actions });
+  const claims = { issuer, audience, actions, tools, prefix };
+  const signed = signToken({ secret, user, scopes, ttlSeconds, now: Date.now(), ...claims });
   io.print(`${await signed}\n`);
 }
 

@@ -5,7 +5,7 @@
  */
 import type { CallboardOptions } from '../callboard.ts';
 import { CallboardError } from '../core/errors.ts';
-import type { Log } from '../core/ports.ts';
+import type { Clock, Log } from '../core/ports.ts';
 import { decideRoots } from '../platform/tracing.ts';
 import { VERSION } from '../version.ts';
 import { isHttpUrl } from './io.ts';
@@ -15,8 +15,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 type TraceExport = {
   readonly api: TraceApi;
-  /** Exports the remaining spans. Never rejects. */
-  close(): Promise<void>;
+  /**
+   * Exports the remaining spans, for at most FLUSH_MS. Resolves with whether the exporter has ended; if it has not, its
+   * requests and timers keep the process running. Never rejects.
+   */
+  close(): Promise<boolean>;
 };
 
 /** The names of the packages that an operator installs to export spans. */
@@ -36,7 +39,7 @@ type ExportPackages = Awaited<ReturnType<typeof loadPackages>>;
  * Opens the export of spans. Returns null if no endpoint is set. If a package is missing, logs that and returns null.
  * Throws `invalid_argument` for variables with values that are not supported.
  */
-export async function openTraceExport(env: Environment, log: Log): Promise<TraceExport | null> {
+export async function openTraceExport(env: Environment, { log, clock }: ExportParts): Promise<TraceExport | null> {
   const url = endpointOf(env);
   if (url === null) return null;
   const settings = { url, sampling: samplingOf(env) };
@@ -44,12 +47,20 @@ export async function openTraceExport(env: Environment, log: Log): Promise<Trace
     log.warn({ err: error }, `no spans are exported: a package is missing. Run: npm install ${PACKAGES}`);
     return null;
   });
-  return packages && start(packages, settings, log);
+  return packages && start(packages, settings, { log, clock });
 }
 
+/** How long the stop of a relay waits for the export of its last spans, in milliseconds. */
+export const FLUSH_MS = 1_000;
+
+type ExportParts = { readonly log: Log; readonly clock: Pick<Clock, 'after'> };
 type ExportSettings = { readonly url: string; readonly sampling: TraceSampling };
 
-async function start(packages: ExportPackages, { url, sampling }: ExportSettings, log: Log): Promise<TraceExport> {
+async function start(
+  packages: ExportPackages,
+  { url, sampling }: ExportSettings,
+  { log, clock }: ExportParts,
+): Promise<TraceExport> {
   const { trace, TracerProvider, BatchSpanProcessor, OTLPTraceExporter, detectResources, envDetector } = packages;
   const exporter = noteFailures(new OTLPTraceExporter({ url }), log);
   const own = packages.resourceFromAttributes({ 'service.name': 'callboard', 'service.version': VERSION });
@@ -66,8 +77,16 @@ async function start(packages: ExportPackages, { url, sampling }: ExportSettings
         decideRoots(provider.getTracer(name, version) as ReturnType<TraceApi['getTracer']>, rootRatioOf(sampling)),
       setSpanContext: trace.setSpanContext.bind(trace) as TraceApi['setSpanContext'],
     },
-    // The exporter has logged its failure already.
-    close: () => provider.shutdown().catch(() => {}),
+    async close() {
+      const { promise: late, resolve } = Promise.withResolvers<boolean>();
+      const cancel = clock.after(FLUSH_MS, () => resolve(false));
+      const done = (): boolean => true;
+      // The exporter has logged its failure already.
+      const ended = await Promise.race([provider.shutdown().then(done, done), late]);
+      cancel();
+      if (!ended) log.warn({}, 'the collector does not answer: the last spans are lost');
+      return ended;
+    },
   };
 }
 

@@ -12,12 +12,11 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Config } from '../config.ts';
 import { isRecord } from '../protocol/json.ts';
 import { VERSION } from '../version.ts';
-import { UsageError, messageOf, type Io } from './io.ts';
+import { UsageError, homeOf, messageOf, type Io } from './io.ts';
 
 type Env = Io['env'];
 /** The administrator's token of a trial, and the secret that signs its tokens. */
@@ -44,6 +43,10 @@ export function keepTrial(config: Config, fresh: boolean, { env, complain }: Pic
   const [adminToken] = auth.adminTokens;
   if (!generated || adminToken === undefined || auth.secret === null) return { config, keptIn: null };
   const path = credentialsPath(env);
+  if (path === null) {
+    complain(`The credentials of this trial last for this run only: ${NO_HOME}\n`);
+    return { config, keptIn: null };
+  }
   const made = { adminToken, secret: auth.secret };
   try {
     const kept = (fresh ? null : readKept(path)) ?? keep(path, made, fresh);
@@ -63,6 +66,7 @@ export function keepTrial(config: Config, fresh: boolean, { env, complain }: Pic
 /** Returns the secret that a trial has kept. Throws UsageError if none is kept or the file cannot be used. */
 export function keptSecret(env: Env): string {
   const path = credentialsPath(env);
+  if (path === null) throw new UsageError(`CALLBOARD_SECRET: is required. ${NO_HOME}`);
   try {
     const kept = readKept(path);
     if (kept) return kept.secret;
@@ -71,6 +75,8 @@ export function keptSecret(env: Env): string {
   }
   throw new UsageError('CALLBOARD_SECRET: is required, unless a relay that makes its own credentials has run here');
 }
+
+const NO_HOME = 'This user has no home directory, and neither HOME nor XDG_STATE_HOME names one.';
 
 function faultOf(path: string, error: unknown): string {
   return `${path} cannot be used: ${messageOf(error)}.`;
@@ -91,21 +97,27 @@ const OTHERS = 0o077;
 
 /**
  * Returns the path of the credentials below the user's directory for state: one for each checkout, and for each version
- * of the package.
+ * of the package. Null: the user has no such directory.
  */
-function credentialsPath(env: Env): string {
+function credentialsPath(env: Env): string | null {
   const root = join(import.meta.dirname, '..', '..');
   const checkout = createHash('sha256').update(root).digest('hex').slice(0, 12);
   const trial = IN_CHECKOUT ? `checkout-${checkout}` : `package-${VERSION}`;
-  return join(stateHome(env), 'callboard', trial, 'credentials.json');
+  const home = stateHome(env);
+  return home === null ? null : join(home, 'callboard', trial, 'credentials.json');
 }
 
-/** Returns `XDG_STATE_HOME`, which must be absolute to count, or else where programs of this platform keep state. */
-function stateHome(env: Env): string {
+/**
+ * Returns `XDG_STATE_HOME`, which must be absolute to count, or else where programs of this platform keep state; null if
+ * the user has no home directory.
+ */
+function stateHome(env: Env): string | null {
   const given = env['XDG_STATE_HOME'] ?? '';
   if (isAbsolute(given)) return given;
-  const home = env['HOME'] || homedir();
-  if (process.platform === 'win32') return env['LOCALAPPDATA'] || join(home, 'AppData', 'Local');
+  const home = homeOf(env);
+  if (process.platform === 'win32' && env['LOCALAPPDATA']) return env['LOCALAPPDATA'];
+  if (home === null) return null;
+  if (process.platform === 'win32') return join(home, 'AppData', 'Local');
   return process.platform === 'darwin' ? join(home, 'Library', 'Application Support') : join(home, '.local', 'state');
 }
 

@@ -478,8 +478,12 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'mcp',
     brief: 'Serve an agent on standard input and output, by the MCP endpoint of a relay',
+    flags: {
+      tools: { help: 'Which tools it is shown (default both)', values: ['builtin', 'actions'] },
+      prefix: 'What the names of tools of actions begin with',
+    },
     output: false,
-    examples: ['mcp --context prod'],
+    examples: ['mcp --context prod', 'mcp --tools actions --prefix kiosk_'],
     load: async () => (await import('./run/mcp.ts')).mcp,
   },
   {

@@ -1,7 +1,4 @@
-/**
- * Makes addresses of the relay and of the console's pages from the address of this script, which is
- * `<base>/console/assets/<name>.js`.
- */
+/** Makes addresses of the relay and of pages from the address of this script: `<base>/console/assets/<name>.js`. */
 
 // This is a separate statement, because the bundler would take `new URL(text, import.meta.url)` for a file to copy.
 const script = import.meta.url;
@@ -34,5 +31,7 @@ export const clientHref = ({ userId, clientId }: ClientId): string => pagePath(`
 export const callHref = ({ userId, clientId, commandId }: CommandId): string =>
   pagePath(`calls/${segments(userId, clientId, commandId)}`);
 export const userHref = (userId: string): string => pagePath(`users/${segments(userId)}`);
+export const placeHref = ({ userId, clientId, contextId }: ClientId & { readonly contextId: string }): string =>
+  pagePath(`places/${segments(userId, clientId, contextId)}`);
 export const streamHref = (stream: string): string => queryPath('history', { stream });
 export const nodesHref = (): string => pagePath('nodes');

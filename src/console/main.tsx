@@ -14,11 +14,11 @@ import { keep, recall, redeemTicketOfUrl, signIn, signOut, signedOut, takeTokenO
 import { ShellFacts, drainingCount, isAdmin, isPagePolled, silentNodes, viewer, waitCount } from './shell/facts.tsx';
 import { Help, Palette, openPalette } from './shell/palette.tsx';
 import { Routes, shownGroups, shownPages, KeepPlace, PageName } from './shell/pages.tsx';
-import { Dialog } from './ui/dialogs.tsx';
+import { Dialog, Switch } from './ui/dialogs.tsx';
 import { listenForKeys, useKeys } from './ui/filters.tsx';
-import { label } from './ui/page.tsx';
-import { Fault, Icon, Mark, StateMark, type IconName } from './ui/values.tsx';
-import { age, chooseZone, clock, isLocalTime, showHiddenCharacters, zoneName } from './ui/words.ts';
+import { label, outage } from './ui/page.tsx';
+import { CopyLink, Fault, Icon, Mark, StateMark, type IconName } from './ui/values.tsx';
+import { age, chooseZone, clock, clockAt, isLocalTime, showHiddenCharacters, zoneName } from './ui/words.ts';
 import './styles/base.css';
 import './styles/controls.css';
 import './styles/tables.css';
@@ -88,7 +88,7 @@ function Rail() {
         <span>Callboard</span>
       </a>
       {shownGroups().map(
-        ({ name, pages }) =>
+        ([name, pages]) =>
           pages.length > 0 && (
             <div class="rail-group" key={name}>
               <h2>{name}</h2>
@@ -161,10 +161,11 @@ function Who() {
 function Top() {
   const who = viewer.value;
   return (
-    <header class="top">
+    <header class={outage.value === null ? 'top' : 'top is-out'}>
       <button class="btn btn-icon btn-quiet menu-btn" type="button" popovertarget="rail" aria-label="Pages">
         <Icon name="menu" />
       </button>
+      <Outage />
       <p class="place">
         <b class="env">{label || who?.nodeId || 'Callboard'}</b>
         {who && <span>{`${label ? `answered by ${who.nodeId}, ` : ''}${who.mode.toLowerCase()} mode`}</span>}
@@ -174,6 +175,7 @@ function Top() {
         <span>{isAdmin.value ? 'Go to a user, client or command id' : 'Go to a client or command id'}</span>
         <kbd aria-hidden="true">Ctrl K</kbd>
       </button>
+      <CopyLink />
       <p class="live" role="status">
         <LiveMark />
       </p>
@@ -181,7 +183,28 @@ function Top() {
   );
 }
 
+/** Says in the top bar since when the relay does not answer. The bar has its height at all times, so nothing moves. */
+function Outage() {
+  const { value } = outage;
+  return (
+    <p class="outage" role="alert">
+      {value && (
+        <>
+          <Icon name="warn" />
+          <span>
+            <b>{value.isSilent ? 'The relay has not answered' : 'Live updates stopped'}</b>{' '}
+            {value.isSilent ? 'since ' : 'at '}
+            {clockAt(value.since)} {zoneName()}
+            <span class="outage-more">, {age(now.value - value.since)} ago. What is shown is of before.</span>
+          </span>
+        </>
+      )}
+    </p>
+  );
+}
+
 function LiveMark() {
+  if (outage.value !== null) return null;
   if (paused.value) return <StateMark shape="down">Paused</StateMark>;
   switch (liveState.value) {
     case 'live':
@@ -228,52 +251,25 @@ function ThemeSwitch() {
     setChosen(theme);
     keep('local', KEY, theme);
   };
-  return (
-    <fieldset class="switch">
-      <legend class="sr">Theme</legend>
-      {THEMES.map(({ theme, name, icon }) => (
-        <label key={theme} title={name}>
-          <input
-            type="radio"
-            name="theme"
-            id={`theme-${theme}`}
-            checked={chosen === theme}
-            onChange={() => choose(theme)}
-          />
-          <span class="sr">{name}</span>
-          <Icon name={icon} />
-        </label>
-      ))}
-    </fieldset>
-  );
+  const choices = THEMES.map(({ theme, name, icon }) => ({
+    value: theme,
+    id: `theme-${theme}`,
+    title: name,
+    text: [<span class="sr">{name}</span>, <Icon name={icon} />],
+  }));
+  return <Switch legend="Theme" name="theme" choices={choices} chosen={chosen} onChoose={choose} />;
 }
 
 function themeOf(name: string | null): Theme {
   return THEMES.find(({ theme }) => theme === name)?.theme ?? 'system';
 }
 
-/** Shows the choice of the zone in which times are shown. */
 function ZoneSwitch() {
   const choices = [
-    { isLocal: false, text: 'UTC' },
-    { isLocal: true, text: 'Local' },
+    { value: false, text: 'UTC' },
+    { value: true, text: 'Local' },
   ];
-  return (
-    <fieldset class="switch">
-      <legend class="sr">Times</legend>
-      {choices.map(({ isLocal, text }) => (
-        <label key={text}>
-          <input
-            type="radio"
-            name="zone"
-            checked={isLocalTime.value === isLocal}
-            onChange={() => chooseZone(isLocal)}
-          />
-          {text}
-        </label>
-      ))}
-    </fieldset>
-  );
+  return <Switch legend="Times" name="zone" choices={choices} chosen={isLocalTime.value} onChoose={chooseZone} />;
 }
 
 // Shows the form that asks for a token: as a page of its own, or in front of the page whose token has expired.

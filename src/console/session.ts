@@ -65,12 +65,10 @@ function explainSignIn(message: string): void {
 /** In session storage: the user signed this tab out, so it takes no token of another tab. */
 const LEFT = 'callboard:signed-out';
 /**
- * The time for which a tab shows no sign-in form while it waits for an answer of another tab, and the time after the
- * first answer in which further ones count. Milliseconds.
+ * The time for which a tab shows no sign-in form while it waits for answers of other tabs, and the time in which answers
+ * count: a later one may be for another tab. Milliseconds.
  */
 const FIRST_MS = 250;
-const FURTHER_MS = 100;
-/** The time after which an answer no longer signs a tab in, because it may be for another tab. Milliseconds. */
 const LATEST_MS = 10_000;
 
 const tabs: BroadcastChannel | null =
@@ -78,7 +76,12 @@ const tabs: BroadcastChannel | null =
 
 /** When the user did something in this tab last, in epoch milliseconds. */
 let usedAt = Date.now();
-for (const name of ['pointerdown', 'keydown', 'focus']) addEventListener(name, () => (usedAt = Date.now()), true);
+/** Whether the user pressed a key or a button in this tab. */
+let isUsed = false;
+for (const name of ['pointerdown', 'keydown']) addEventListener(name, () => (usedAt = Date.now()), true);
+// The focus of the window alone: the page itself moves the focus between its elements.
+addEventListener('focus', () => (usedAt = Date.now()));
+for (const name of ['pointerdown', 'keydown']) addEventListener(name, () => (isUsed = true), true);
 
 tabs?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
   const given = token.value;
@@ -90,30 +93,26 @@ tabs?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
 
 /**
  * Signs this tab in with the token of the tab that was used last. Does nothing if this tab is signed in, if the user
- * signed it out, or if no other tab answers. Resolves after FIRST_MS at the latest; an answer that comes later, but
- * within LATEST_MS, still signs the tab in. Never rejects.
+ * signed it out, or if no other tab answers. Resolves with the first answer, or after FIRST_MS. A later answer of a tab
+ * that was used more recently replaces the token, until LATEST_MS or until the user does something here. Never rejects.
  */
 export async function takeTokenOfOtherTab(): Promise<void> {
   if (tabs === null || !isWithoutToken()) return;
-  const offers: { readonly token: string; readonly usedAt: number }[] = [];
   const first = Promise.withResolvers<void>();
+  let taken: { readonly token: string; readonly usedAt: number } | null = null;
   const listen = ({ data }: MessageEvent<unknown>): void => {
     const offered = textMember(data, 'kind') === 'answer' ? textMember(data, 'token') : null;
-    if (offered === null) return;
-    offers.push({ token: offered, usedAt: Number(memberOf(data, 'usedAt')) });
+    const at = Number(memberOf(data, 'usedAt'));
+    if (offered === null || at <= (taken?.usedAt ?? -Infinity)) return;
+    if (taken ? token.value !== taken.token || isUsed : !isWithoutToken()) return;
+    taken = { token: offered, usedAt: at };
+    if (offered !== token.value) signIn(offered);
     first.resolve();
-  };
-  const take = async (): Promise<void> => {
-    await first.promise;
-    await pause(FURTHER_MS);
-    tabs.removeEventListener('message', listen);
-    const [latest] = offers.sort((one, other) => other.usedAt - one.usedAt);
-    if (latest && isWithoutToken()) signIn(latest.token);
   };
   tabs.addEventListener('message', listen);
   tabs.postMessage({ kind: 'ask' });
   setTimeout(() => tabs.removeEventListener('message', listen), LATEST_MS);
-  await Promise.race([take(), pause(FIRST_MS)]);
+  await Promise.race([first.promise, pause(FIRST_MS)]);
 }
 
 /** Whether this tab is not signed in, and the user has not signed it out. */
@@ -121,12 +120,9 @@ function isWithoutToken(): boolean {
   return token.value === null && recall('session', LEFT) === null;
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Signs the tab in with the one-time code of a link: `<base>/console/#code=...`. Browsers do not send fragments to
-// servers.
+// Signs the tab in with the one-time code of a link, `<base>/console/#code=...`, whose fragment no server gets.
 
 /**
  * Exchanges the code in the URL's fragment for a token, and removes the code from the URL. Does nothing without a code.
@@ -161,8 +157,7 @@ function memberOf(body: unknown, name: string): unknown {
   return Object.entries(body).find(([key]) => key === name)?.[1];
 }
 
-// Keeps texts in the browser: for as long as the tab, or for good. Browsers may block that, and then a text lasts as
-// long as the page.
+// Keeps texts in the browser. If the browser blocks that, a text lasts as long as the page.
 
 type Keeper = 'session' | 'local';
 

@@ -18,6 +18,8 @@ import type { SessionStore, SiteEvent, SiteStore } from './sites/site.ts';
 export type Capabilities = {
   /** Whether several processes share one deployment. */
   readonly shared: boolean;
+  /** Whether a `WaiterStore` reads the waits of all nodes. Otherwise it reads those of its process. */
+  readonly allWaits: boolean;
   readonly exactDedupCounters: boolean;
   readonly cheapStreamSummaries: boolean;
 };
@@ -74,15 +76,32 @@ export interface Backend {
   sharesInUse?(): MaybePromise<ReadonlyMap<ShareName, number>>;
   /**
    * Calls `run` once everything that the store decided so far is recorded, at once if it is. Bytes that depend on it
-   * leave the process only then. Absent: the store answers only after it has recorded.
+   * leave the process only then. `holder`: holds such bytes; it is destroyed, and `run` never called, if what they depend
+   * on turns out to be lost. Absent: the store answers only after it has recorded.
    */
-  onRecord?(run: () => void): void;
+  onRecord?(run: () => void, holder?: { destroy(): void }): void;
   /** Absent: nothing outlives the process, or, if the backend is shared, the store decides. */
   durability?(): Durability;
+  /**
+   * Returns until when contexts and windows may be missing, in epoch milliseconds: a process before this one had them,
+   * and their clients report them again when they come back, or are forgotten by then. Absent: none are missing.
+   */
+  reportsMissingUntil?(): number;
   /** Resolves if the store is reachable and accepts writes; throws `store_unavailable` or `store_full` otherwise. */
   ready(): MaybePromise<void>;
   close(): MaybePromise<void>;
 }
+
+/** The name of a port: a member of a backend that has methods. */
+export type PortName = Exclude<
+  keyof { [P in keyof Backend as NonNullable<Backend[P]> extends (...args: never[]) => unknown ? never : P]: true },
+  'capabilities'
+>;
+
+/** The name of a method of a port, also of one that only some stores have. */
+export type PortMethod<P extends PortName> = keyof {
+  [M in keyof Backend[P] as NonNullable<Backend[P][M]> extends (...args: never[]) => unknown ? M : never]: true;
+};
 
 // The port for live hints: publish and subscribe. A hint arrives at most once, and nothing may depend on its arrival.
 

@@ -28,7 +28,7 @@ import { createSeries, type Series } from './metrics/series.ts';
 import type { Cancel, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
 import { fullShares, sharesInUse, type ShareName, type SharesInUse } from './shares/shares.ts';
-import { ReadTurns, createDocumentTurns } from './shares/turns.ts';
+import { ReadTurns, createDocumentTurns, createMessageTurns } from './shares/turns.ts';
 import { createProjector, createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
 
@@ -98,6 +98,8 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     durability: (): Durability =>
       backend.durability?.() ?? { ...NOT_DURABLE, kind: capabilities.shared ? 'store' : 'memory' },
     clock,
+    loop,
+    crypto: given.crypto,
     server,
     /**
      * The idempotency window, in milliseconds: how long after its end a command's id is remembered, so that it does not
@@ -125,6 +127,8 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     sites: createSites(calls),
     /** Runs documents that only read; users take turns. */
     documents: createDocumentTurns({ shares, loop }),
+    /** Handles large messages of links; users take turns. */
+    messages: createMessageTurns(loop),
     /** The resources that each user holds in this process. */
     shares,
     /** How much of each share is in use: in all nodes if the store counts the share, otherwise in this process. */
@@ -169,7 +173,8 @@ function createLifecycle(parts: LifecycleParts) {
   let draining = false;
   let cancels: Cancel[] = [];
   const isDraining = (): boolean => draining;
-  const reattach = (): Promise<void> => reattachWaits({ deps, correlator });
+  const reattach = (concerns = (_userId: string) => true): Promise<void> =>
+    reattachWaits({ deps, correlator }, concerns);
   const drain = async (withinMs: number): Promise<void> => {
     draining = true;
     await drainLinks({ deps, dispatcher, withinMs });
@@ -189,7 +194,8 @@ function createLifecycle(parts: LifecycleParts) {
           drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));
         },
         waiters: () => correlator.size,
-        onLost: (cause) => handleNodeLoss({ deps, dispatcher, acts, reattach }, cause),
+        onLost: (cause, concerns) => handleNodeLoss({ deps, dispatcher, acts, reattach, concerns }, cause),
+        onMoved: (concerns) => void reattach(concerns),
         onReply: correlator.resolve.bind(correlator),
       });
       cancels = [loops, series.start(), () => deps.events.close()];

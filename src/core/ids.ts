@@ -2,17 +2,15 @@
  * Defines the forms of ids and names and checks texts against them, builds the keys of clients and commands, and checks
  * integers against ranges.
  */
+import { isIn, type Range } from '../protocol/bounds.ts';
+import { ID, ID_FORM, NAME, NAME_FORM, TRACE, TRACE_FORM } from '../protocol/fields.ts';
 import { fail, invalid } from './errors.ts';
-import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS, USER_GIVEN_CHARS, USER_MAX_CHARS } from './limits.ts';
+import { FILTER_TEXT_CHARS, ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, USER_GIVEN_CHARS, USER_MAX_CHARS } from './limits.ts';
 
-/** The pattern of the ids of clients, instances, commands, sites, windows, contexts and tasks, without anchors. */
-export const ID_PATTERN = '[A-Za-z0-9_.:@~-]{1,128}';
-/** The pattern of the names of actions and events, without anchors. */
-export const NAME_PATTERN = '[A-Za-z][A-Za-z0-9_.:-]{0,127}';
+export { ID_FORM, ID_PATTERN, NAME_PATTERN } from '../protocol/fields.ts';
+
 /** The control characters that no user id and no trace id contains, written as part of a pattern's character class. */
 export const CONTROL_CHARS = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029';
-const ID = new RegExp(`^${ID_PATTERN}$`);
-const NAME = new RegExp(`^${NAME_PATTERN}$`);
 const CONTROL = new RegExp(`[${CONTROL_CHARS}]`);
 const SPACE = /\s/;
 
@@ -31,11 +29,11 @@ export function isName(text: string): boolean {
 
 /** Returns the id if it has the form of ids. Otherwise throws `invalid_argument` naming the parameter. */
 export function id(parameter: string, text: string): string {
-  return ID.test(text) ? text : invalid(parameter, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
+  return ID.test(text) ? text : invalid(parameter, `expected ${ID_FORM}`);
 }
 
 export function isTrace(text: string): boolean {
-  return hasAtMost(text, TRACE_MAX_CHARS) && !CONTROL.test(text);
+  return TRACE.test(text);
 }
 
 /**
@@ -44,12 +42,12 @@ export function isTrace(text: string): boolean {
  */
 export function trace(parameter: string, text: string): string {
   if (isTrace(text)) return text;
-  return invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters without control characters`);
+  return invalid(parameter, `expected ${TRACE_FORM}`);
 }
 
 /** Returns the name if it has the form of names. Otherwise throws `invalid_argument` naming the parameter. */
 export function name(parameter: string, text: string): string {
-  return NAME.test(text) ? text : invalid(parameter, 'expected a letter, then up to 127 of A-Z a-z 0-9 _ . : -');
+  return NAME.test(text) ? text : invalid(parameter, `expected ${NAME_FORM}`);
 }
 
 /**
@@ -66,14 +64,14 @@ export function suffixSegments(text: string): readonly string[] | null {
  * Matches user ids that are certainly in canonical form: ASCII without `/`, spaces and control characters, in lower
  * case.
  */
-const PLAIN_USER = /^[a-z0-9_.:@~+-]{1,128}$/;
+const PLAIN_USER = /^(?!\.{1,2}$)[a-z0-9_.:@~+-]{1,128}$/;
 
-const USER_FORM = 'A user is 1 to 128 characters without control characters and without "/".';
+const USER_FORM = 'A user is 1 to 128 characters without control characters and without "/", and neither "." nor "..".';
 
 /**
  * Returns the canonical form of a user id: NFC, trimmed, and in lower case if it is an e-mail address. Throws
  * `invalid_user` if the given text is longer than 512 characters, which is checked first. Throws it too if the result
- * is empty, is longer than 128 characters, or holds a control character, a lone surrogate or a `/`.
+ * is empty, `.` or `..`, is longer than 128 characters, or holds a control character, a lone surrogate or a `/`.
  */
 export function canonicalUser(text: string): string {
   if (PLAIN_USER.test(text)) return text;
@@ -82,7 +80,7 @@ export function canonicalUser(text: string): string {
   // A lower-case letter may compose with the character that follows it, so the text is normalized again.
   const user = isEmail(tidy) ? tidy.toLowerCase().normalize('NFC') : tidy;
   const bad =
-    user.length === 0 ||
+    ['', '.', '..'].includes(user) ||
     !hasAtMost(user, USER_MAX_CHARS) ||
     user.includes('/') ||
     CONTROL.test(user) ||
@@ -135,19 +133,27 @@ export function isRelayId(commandId: string): boolean {
 
 // Checks integers against their declared ranges.
 
-type Range = { readonly default: number; readonly min: number; readonly max: number };
-
 /** Whether the value is absent, or an integer in the range. */
-export function isWithin(value: number | null | undefined, { min, max }: Range): boolean {
-  return value === null || value === undefined || (Number.isInteger(value) && value >= min && value <= max);
+export function isWithin(value: number | null | undefined, range: Range): boolean {
+  return value === null || value === undefined || isIn(value, range);
 }
 
 /**
  * Returns the value, or the default if it is absent. Throws `invalid_argument` naming the parameter if the value is not
  * an integer in the range.
  */
-export function within(parameter: string, value: number | null | undefined, range: Range): number {
+export function within(
+  parameter: string,
+  value: number | null | undefined,
+  range: Range & { readonly default: number },
+): number {
   return isWithin(value, range)
     ? (value ?? range.default)
     : invalid(parameter, `expected ${range.min} to ${range.max}`);
+}
+
+/** Returns a text that a filter looks for, in lower case. Throws `invalid_argument` for an empty or a long one. */
+export function filterText(text: string): string {
+  const fits = text.length >= 1 && hasAtMost(text, FILTER_TEXT_CHARS);
+  return fits ? text.toLowerCase() : invalid('text', `expected 1 to ${FILTER_TEXT_CHARS} characters`);
 }

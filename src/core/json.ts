@@ -1,10 +1,12 @@
 /** JSON text and JSON values: reading, writing and measuring them. */
-import { RawJson, countParts, nameOf, ownSlice, trustJson, type JsonText } from '../protocol/json.ts';
+import { JSON_DEPTH } from '../protocol/bounds.ts';
+import { RawJson, countParts, nameOf, ownSlice, trustJson, type JsonFault, type JsonText } from '../protocol/json.ts';
 import {
   BRACE,
   BRACE_END,
   BRACKET,
   BRACKET_END,
+  DEPTH,
   QUOTE,
   STOPPED,
   endOfArray,
@@ -75,32 +77,7 @@ function sortedJson(value: unknown): string {
   return `${text}}`;
 }
 
-/** Matches a character that is not ASCII. The regular expression takes a third of the time of a loop over a text. */
-const BEYOND_ASCII = /[^\x00-\x7f]/;
-
-/** Returns the length of a text as UTF-8, in bytes, without encoding it. */
-export function utf8Length(text: string): number {
-  if (!BEYOND_ASCII.test(text)) return text.length;
-  let bytes = text.length;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit < 0x80) continue;
-    if (unit < 0x800) bytes += 1;
-    else if (unit >= 0xd800 && unit <= 0xdbff && isLow(text.charCodeAt(i + 1))) ((bytes += 2), i++);
-    else bytes += 2;
-  }
-  return bytes;
-}
-
-function isLow(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff;
-}
-
-/** Whether a text is longer than `bytes` as UTF-8. */
-export function longerThan(text: string, bytes: number): boolean {
-  if (text.length > bytes) return true;
-  return text.length * 3 > bytes && utf8Length(text) > bytes;
-}
+export { longerThan, utf8Length } from '../protocol/bounds.ts';
 
 // Builds values from JSON text as a shape describes: the parts that the relay reads become values, and payloads stay
 // text.
@@ -121,11 +98,22 @@ export type ObjectShape = {
 
 /**
  * Builds the value that the shape describes. If several members have the same name, the last one counts, as in
- * JSON.parse. Returns null if more than `most` members and items would have to be built.
+ * JSON.parse. Returns a fault if more than `most` members and items would have to be built, or if a text or a plain value
+ * has more than JSON_DEPTH levels.
  */
-export function readShaped(json: JsonText, shape: Shape, most: number): { readonly value: unknown } | null {
+export function readShaped(json: JsonText, shape: Shape, most: number): { readonly value: unknown } | ShapeFault {
   const reader = new ShapedReader(json, most);
-  return reader.read(skipSpace(json, 0), shape) < 0 ? null : { value: reader.value };
+  const end = reader.read(skipSpace(json, 0), shape);
+  return end >= 0 ? { value: reader.value } : end === DEPTH ? 'depth' : 'members';
+}
+
+type ShapeFault = Exclude<JsonFault, 'syntax'>;
+
+/** Returns what is wrong with a value that could not be built, for its sender. */
+export function shapeFaultText(fault: ShapeFault, most: number): string {
+  return fault === 'depth'
+    ? `JSON may be nested at most ${JSON_DEPTH} levels deep`
+    : `at most ${most} members and items are read`;
 }
 
 /** Reads a valid JSON text in one pass. */
@@ -154,7 +142,7 @@ class ShapedReader {
   #leaf(at: number, shape: 'plain' | 'text' | 'skipped'): number {
     const json = this.#json;
     const end = endOfChecked(json, at);
-    if (shape === 'skipped') return end;
+    if (shape === 'skipped' || end < 0) return end;
     const text = trustJson(ownSlice(json, at, end));
     if (shape === 'text') {
       this.value = text === 'null' ? null : new RawJson(text);

@@ -1,23 +1,41 @@
 /** All bounds and defaults of the relay. Times are in milliseconds and sizes in bytes, unless a name says otherwise. */
-import { JSON_DEPTH } from '../protocol/json-scan.ts';
+import { JSON_DEPTH } from '../protocol/bounds.ts';
+
+/** The bounds of frames and calls, which libraries check too. */
+export {
+  AWAIT_WITHIN_MS,
+  CONNECT_WITHIN_MS,
+  ENVELOPE_DEPTH,
+  HEADER_CHARS,
+  JSON_DEPTH,
+  MAX_FRAME_BYTES,
+  RESPOND_WITHIN_MS,
+} from '../protocol/bounds.ts';
+export { TRACE_MAX_CHARS } from '../protocol/fields.ts';
 
 // --- pages and samples -----------------------------------------------------------------------------------------------
 /** The most rows of any page. */
 export const PAGE_MAX = 1000;
 export const PAGE_DEFAULT = 100;
+/**
+ * The first number that is read as epoch milliseconds, which is in March 1973. A smaller one other than 0 is refused:
+ * its sender means seconds, and would get what happened since January 1970.
+ */
+export const FIRST_EPOCH_MS = 1e11;
 /** The bounds of the sample `/actions`: advertisements, connections, and bytes in all. */
 export const ACTION_SAMPLE = 1000;
 export const ACTION_SAMPLE_CONNECTIONS = 200;
-export const ACTION_SAMPLE_BYTES = 4 * 1024 * 1024;
+export const ACTION_SAMPLE_BYTES = 2 * 1024 * 1024;
 /** The bounds of the raw sample of history: messages and bytes. */
 export const RAW_SAMPLE = 100;
 export const RAW_SAMPLE_BYTES = 1024 * 1024;
 /**
  * The most bytes of one page, and of all lists of one answer together. Lists end early at these bounds and report it.
- * Each row counts ANSWER_ROW_BYTES besides its large parts, because writing a row takes time too.
+ * Each row counts ANSWER_ROW_BYTES besides its large parts, because writing a row takes time too. An answer is made in
+ * one turn of the event loop, which takes up to 25 milliseconds for each MiB of its text.
  */
-export const ANSWER_PAGE_BYTES = 4 * 1024 * 1024;
-export const ANSWER_BYTES = 8 * 1024 * 1024;
+export const ANSWER_PAGE_BYTES = 2 * 1024 * 1024;
+export const ANSWER_BYTES = 4 * 1024 * 1024;
 export const ANSWER_ROW_BYTES = 1024;
 /** The most bytes of large payloads that one answer fetches from the spill store. Further payloads stay redacted. */
 export const ANSWER_SPILL_BYTES = 16 * 1024 * 1024;
@@ -30,20 +48,24 @@ export const USER_MAX_CHARS = 128;
 export const USER_GIVEN_CHARS = 4 * USER_MAX_CHARS;
 export const ID_MAX_CHARS = 128;
 export const STREAM_SUFFIX_SEGMENTS = 8;
-export const TRACE_MAX_CHARS = 256;
 
 // --- sizes -----------------------------------------------------------------------------------------------------------
 /** The most characters of the reason for a cancel or a disconnect. */
 export const MAX_REASON = 256;
-export const MAX_FRAME_BYTES = 1024 * 1024;
 export const MAX_BODY_BYTES = 1024 * 1024;
 /** The most bytes of a payload that is kept with its message. Larger payloads go to the spill store. */
 export const INLINE_PAYLOAD_BYTES = 16 * 1024;
 export const CLIENT_ACTIONS = 256;
+/**
+ * The most actions of one question about who may call them, and what each costs in a document. The policy decides 40
+ * times for an action: with 100 rules that takes a millisecond.
+ */
+export const PERMITTED_ACTIONS = 20;
+export const PERMITTED_ACTION_COST = 400;
 export const ACTION_BYTES = 64 * 1024;
 export const METADATA_BYTES = 16 * 1024;
-/** The most levels of JSON that are accepted: deeper JSON would overflow the stack of a program that reads it later. */
-export { JSON_DEPTH };
+/** The most commands that a client may name in its hello as received and not ended for the relay. */
+export const RECEIVED_IDS = 1000;
 /**
  * The most members and items that the relay builds from one request or frame, without its payloads, because building
  * many takes long.
@@ -85,6 +107,8 @@ export const LINK_BYTES_GUARANTEE = 64 * 1024;
 export const PROGRESS_ROW_MS = 1000;
 
 // --- the link --------------------------------------------------------------------------------------------------------
+/** How long an HTTP connection may be idle between two requests. */
+export const KEEP_ALIVE_MS = 10_000;
 /** The interval of pings: below the 30 s after which browsers put idle workers to sleep. */
 export const PING_MS = 20_000;
 /** The time without a sign of life after which a connection is stale: 2.25 ping intervals. */
@@ -107,6 +131,12 @@ export const IN_FLIGHT = 32;
 export const CALLER_UNANSWERED = 256;
 /** The most bytes per second that one user may send, over links and HTTP bodies together. */
 export const INBOUND_BYTES_PER_SECOND = 32 * 1024 * 1024;
+/** A byte that a client advertises counts as this many bytes sent: it is parsed, compared, recorded and published. */
+export const ADVERTISED_BYTE_COST = 8;
+/** The most bytes of large messages of links that are handled in one turn of the event loop. A larger one is alone. */
+export const MESSAGE_TURN_BYTES = 256 * 1024;
+/** A message of fewer bytes waits for no turn, unless one of its link waits before it. */
+export const LARGE_MESSAGE_BYTES = 16 * 1024;
 /** The token bucket for unsolicited frames: tokens per second, and the size of the bucket. */
 export const FRAME_RATE = 100;
 export const FRAME_BURST = 200;
@@ -120,8 +150,6 @@ export const BAD_FRAMES_MS = 60_000;
 export const BACK_PRESSURE_BYTES = 1024 * 1024;
 export const BACK_PRESSURE_CLOSE_BYTES = 8 * 1024 * 1024;
 export const BACK_PRESSURE_MS = 30_000;
-/** The most characters of the header line of a frame: enough for a token of 8192 characters. */
-export const HEADER_CHARS = 16 * 1024;
 
 // --- sockets and sign-in ---------------------------------------------------------------------------------------------
 /**
@@ -151,9 +179,6 @@ export const QUEUE_PER_CLIENT = 1000;
 export const RATE_CALLERS = 10_000;
 /** The default capacity of an admission scope, in live commands. */
 export const RESERVATIONS_PER_SCOPE = 10_000;
-export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;
-export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } as const;
-export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
 /** How long a subscription to the updates of a command may wait for its admission. */
 export const ADMITTED_WITHIN_MS = { default: 0, min: 0, max: 60_000 } as const;
 /**
@@ -421,27 +446,57 @@ export const WAITS_ANSWER_CHARS = 4 * 1024 * 1024;
 export const AGENT_WAIT_MS = 45_000;
 /** The time between two messages of progress. */
 export const AGENT_PROGRESS_MS = 5_000;
-/** How long an identical call may come after an agent hung up, before the command is cancelled. */
+/** How long an equal call may come after the connection of an agent closed, before the command is cancelled. */
 export const AGENT_HUNG_UP_MS = 10_000;
-/** How long a connection must not be reset after an answer, so that the answer counts as arrived. */
+/** For how long after an answer a reset of its connection shows that the answer was lost. */
 export const AGENT_ARRIVED_MS = 10_000;
-/** For how long after its end an answer that is not known to have arrived is given to identical calls. */
+/** For how long after its end the answer of a call is given to an equal call if it was lost. */
 export const AGENT_UNARRIVED_MS = 600_000;
+/** A call that runs for longer, or that ran for longer, is named to an equal one, because its host may have given up. */
+export const AGENT_STILL_RUNNING_MS = 10_000;
+export const AGENT_LONG_CALL_MS = 30_000;
 /** The most clients of a user among which one is searched: for its tools, and for a call that names none. */
 export const AGENT_CLIENTS = 1_000;
 /** The most actions of a user that have a tool of their own. */
 export const AGENT_TOOLS = 300;
-/** How long the tool of an action is listed after the last client that advertised it went. */
-export const AGENT_TOOL_KEPT_MS = 3_600_000;
+/** The most variants of one action, as clients advertise it in different words, whose texts and schemas are shown. */
+export const AGENT_VARIANTS = 4;
+/** How long a list of tools may be kept by hosts without an event stream that tells of changes. */
+export const AGENT_LIST_TTL_MS = 5_000;
+/** How long the tools of a user are remembered after the last request of the user's agents. */
+export const AGENT_CATALOG_MS = 60_000;
+/** The shortest time between two messages of one stream that say that the list of tools has changed. */
+export const AGENT_LIST_CHANGED_MS = 1_000;
 /**
  * The longest name of a tool. Hosts put their name for the server before it, and models accept 64 characters in all.
  */
 export const AGENT_TOOL_NAME_CHARS = 40;
 /** The longest description of a tool. */
 export const AGENT_DESCRIPTION_CHARS = 1_024;
-/** The longest schema of one tool, and the most of all tools of a list. */
+/** The longest schema of one tool as it is listed, the most of one client, and the most of all tools of a list. */
 export const AGENT_SCHEMA_CHARS = 16 * 1024;
+export const AGENT_CLIENT_SCHEMAS_CHARS = 256 * 1024;
 export const AGENT_SCHEMAS_CHARS = 1024 * 1024;
+/** The most members and items of an advertised schema, and the most levels of schemas within schemas. */
+export const AGENT_SCHEMA_PARTS = 4_000;
+export const AGENT_SCHEMA_LEVELS = 24;
+/** The most schemas of which a listed one consists, and the most levels of them. Hosts refuse more levels. */
+export const AGENT_LISTED_SCHEMAS = 500;
+export const AGENT_LISTED_LEVELS = 10;
+/** The longest text in a schema, and the most characters of what it says besides, such as a default. */
+export const AGENT_SCHEMA_TEXT_CHARS = 600;
+export const AGENT_SCHEMA_NOTES_CHARS = 240;
+/** The most values of an enumeration that a schema lists as one, and the longest of them. */
+export const AGENT_ENUM_VALUES = 250;
+export const AGENT_ENUM_CHARS = 100;
+/** The most actions of a user among which find_actions searches. */
+export const AGENT_SEARCHED_ACTIONS = 2_000;
+/** The most characters and words of a query of find_actions. */
+export const AGENT_QUERY_CHARS = 128;
+export const AGENT_QUERY_WORDS = 8;
+/** The most members and items, and the most bytes, of a message besides the arguments of its call. */
+export const AGENT_MESSAGE_PARTS = 1_000;
+export const AGENT_MESSAGE_CHARS = 64 * 1024;
 /** The largest result of a call that is sent whole. */
 export const AGENT_RESULT_CHARS = 256 * 1024;
 /** The most actions that find_actions shows. */

@@ -14,7 +14,7 @@ const COUNTERS = {
   late_results: 'Results that arrived after their command had ended and were kept as evidence.',
   fenced_results: 'Results refused because another instance of the client is bound.',
   node_losses: 'Times this node lost its lease, or its store lost confirmed data, by cause.',
-  commands_recovered: 'Commands requeued after their node or link was lost.',
+  commands_recovered: 'Commands queued or written again after their node or link was lost.',
   payloads_spilled: 'Payloads written to the spill store.',
   payloads_unstored: 'Payloads that could not be written to the spill store.',
   results_given_up:

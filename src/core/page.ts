@@ -26,7 +26,8 @@ export type PageRequest = {
   readonly reading?: DocumentReading | undefined;
 };
 
-export type IncompleteReason = 'limit_reached' | 'node_silent' | 'store_unavailable' | 'evicted' | 'not_supported';
+export type IncompleteReason =
+  'limit_reached' | 'node_silent' | 'store_unavailable' | 'evicted' | 'not_supported' | 'awaiting_reports';
 export type EvidenceSource =
   | ('connections' | 'streams' | 'pending_rpcs' | 'actions' | 'messages' | 'delivery')
   | ('contexts' | 'windows' | 'sites' | 'audit' | 'metrics');
@@ -43,6 +44,9 @@ export type ObservedSource = {
   /** When the source was read, in epoch milliseconds. */
   readonly asOf: number;
 };
+
+/** An answer that is no page and may say what is missing from it. Absent: nothing is. */
+export type WithGaps = { readonly gaps?: readonly ObservedSource[] };
 
 export type Completeness = { readonly complete: boolean; readonly sources: readonly ObservedSource[] };
 

@@ -29,6 +29,8 @@ export interface Crypto {
   randomId(): string;
   /** Returns 256 random bits as base64url (43 characters). */
   randomToken(): string;
+  /** Returns a random whole number from 0 to `below` - 1. */
+  randomInt(below: number): number;
   /** Returns the SHA-256 of the text as base64url (43 characters). */
   sha256(text: string): string;
   /** Returns the HMAC-SHA-256 of the text under the deployment's cursor key, as base64url (43 characters). */
@@ -104,12 +106,17 @@ export interface Tracing {
 
 // The port for the event loop of the process.
 
-/** Lets long work yield to other work. Tests implement this port to decide when the long work continues. */
+/** Lets work wait for the end of a turn, or for other work. Tests implement this port to decide when it continues. */
 export interface EventLoop {
   /**
    * Calls `run` once, after the loop has handled the input and the timers that are ready now. Never in the same tick.
    */
   afterOthers(run: () => void): void;
+  /**
+   * Calls `run` once, at the end of this turn of the loop: after the input and the timers that it has handled, in the
+   * order of the calls. Never in the same tick.
+   */
+  atTurnEnd(run: () => void): void;
 }
 
 // The port for figures of the process that core runs in.

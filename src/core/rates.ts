@@ -1,5 +1,5 @@
 /**
- * Limits of rates: a token bucket, a count in a sliding window, and a bounded table of either by name. All measure
+ * Limits of rates: a token bucket, a count in a sliding window, a bounded table of either by name, and log lines. All measure
  * elapsed time (`Clock.monotonic`), so a step of the wall clock neither refuses longer nor allows more.
  */
 import { BoundedMap } from './collections.ts';
@@ -174,5 +174,23 @@ export class RateTable<R> {
   /** Returns the rate of this name; undefined if the table does not have it. */
   find(name: string): R | undefined {
     return this.#rates.get(name);
+  }
+}
+
+/** Limits the rate of log lines. */
+export class LineLimit {
+  readonly #bucket: TokenBucket;
+  #suppressed = 0;
+
+  constructor(clock: Elapsed, rate: BucketRate) {
+    this.#bucket = new TokenBucket(clock, rate);
+  }
+
+  /** Calls `write` with the fields and the number of lines suppressed before, unless this line exceeds the rate. */
+  pass(fields: Readonly<Record<string, unknown>>, write: (fields: Record<string, unknown>) => void): void {
+    if (this.#bucket.take() > 0) return void this.#suppressed++;
+    const suppressed = this.#suppressed;
+    this.#suppressed = 0;
+    write({ ...fields, ...(suppressed > 0 && { suppressed }) });
   }
 }

@@ -196,7 +196,7 @@ export class Callers {
       return;
     }
     const { rpcId, result } = invocation;
-    const { commandId, stage, outcome, execution, error } = endOf(invocation);
+    const { commandId, stage, lastProvenStage, outcome, execution, error } = endOf(invocation);
     if (invocation.kind === 'pending') sendStage?.(invocation.command);
     const header = {
       type: 'outcome',
@@ -205,6 +205,7 @@ export class Callers {
       rpc_id: rpcId ?? undefined,
       outcome: outcome ?? undefined,
       stage,
+      last_proven_stage: lastProvenStage ?? undefined,
       execution,
       error_code: error?.code,
       error_message: error?.message,

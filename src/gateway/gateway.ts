@@ -1,19 +1,19 @@
 /**
- * The WebSocket endpoint: accepts or rejects upgrades to `/connect`, finds out the addresses of peers, and owns the
- * open links. link.ts runs each of them.
+ * The WebSocket endpoint: accepts or rejects upgrades to `/connect`, and owns the open links. link.ts runs each of them.
  */
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import type { Code } from '../core/errors.ts';
-import { INBOUND_BYTES_PER_SECOND } from '../core/limits.ts';
+import { INBOUND_BYTES_PER_SECOND, PING_MS } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Clock, Log } from '../core/ports.ts';
 import { ByteRates } from '../core/shares/turns.ts';
 import { statusOf, type CloseReason } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frames.ts';
-import { foreignOrigin, originAllowed, type OriginRule } from '../web/exchange.ts';
+import { addressOf } from '../web/forwarded.ts';
+import { originRefusal, type OriginRule, type RefusalLog, type RefusalReason } from '../web/origin.ts';
 import { BEAT_MS, Link, type GatewayParts } from './link.ts';
 import { ActionLists } from './payloads.ts';
 import type { LinkPeer } from './router.ts';
@@ -29,8 +29,12 @@ export type GatewayOptions = OriginRule & {
   readonly maxUnopened?: number;
   /** The inbound byte rates of users; default: INBOUND_BYTES_PER_SECOND for each user. */
   readonly inbound?: ByteRates;
+  /** The interval of pings, in milliseconds; default PING_MS. */
+  readonly pingMs?: number;
   /** Called once for each welcomed link, with its socket and its principal. */
   readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
+  /** Logs refused upgrades. */
+  readonly refused: RefusalLog;
 };
 
 /** The WebSocket sessions of clients and callers. */
@@ -50,16 +54,16 @@ export interface Gateway {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { clock, log, core } = options;
+  const { clock, core } = options;
   const { maxUnopened = core.shares.bounds.links.total ?? Infinity } = options;
   const links = new Set<Link>();
   const allGone = Promise.withResolvers<void>();
   const server = createSocketServer();
-  const refuse = (socket: Duplex, refusal: UpgradeRefusal): void => {
-    log.debug({ status: refusal.status, code: refusal.code }, 'an upgrade was refused');
+  const refuse = (request: IncomingMessage, socket: Duplex, { reason, ...refusal }: ReasonedRefusal): void => {
+    options.refused(request, { reason, address: addressOf(request, options.trustProxy) });
     rejectUpgrade(socket, refusal, clock);
   };
-  server.on('wsClientError', (error, socket, request) => refuse(socket, badHandshake(error, request)));
+  server.on('wsClientError', (error, socket, request) => refuse(request, socket, badHandshake(error, request)));
   let beat = 0;
   let closing = false;
   const onDone = (link: Link): void => {
@@ -69,8 +73,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const parts: GatewayParts = {
     onWelcome() {},
     inbound: new ByteRates(clock, INBOUND_BYTES_PER_SECOND),
+    pingMs: PING_MS,
     ...options,
-    turnEnd: createTurnEnd(),
+    turnEnd: createTurnEnd(core.loop),
+    crypto: core.crypto,
     actionLists: new ActionLists(),
     beat: () => beat,
     onDone,
@@ -94,7 +100,7 @@ export function createGateway(options: GatewayOptions): Gateway {
           head,
           (ws) => void links.add(new Link(ws, { socket, address: addressOf(request, options.trustProxy) }, parts)),
         );
-      refuse(socket, refusal);
+      refuse(request, socket, refusal);
     },
     async closeAll(reason, { spreadMs = 0 } = {}) {
       closing = true;
@@ -118,54 +124,36 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-const DRAINING = upgradeRefusal('draining', 'This node takes no new links.');
-const FULL = { ...upgradeRefusal('store_full', 'Too many sockets are waiting for their hello.'), share: 'links' };
-const OTHER_PROTOCOL = upgradeRefusal('invalid_argument', `The client must offer the subprotocol ${SUBPROTOCOL}.`);
+type ReasonedRefusal = UpgradeRefusal & { readonly reason: RefusalReason };
+
+const DRAINING = upgradeRefusal('draining', 'draining', 'This node takes no new links.');
+const FULL = {
+  ...upgradeRefusal('too_many_sockets', 'store_full', 'Too many sockets are waiting for their hello.'),
+  share: 'links',
+};
+const OTHER_PROTOCOL = upgradeRefusal(
+  'subprotocol',
+  'invalid_argument',
+  `The client must offer the subprotocol ${SUBPROTOCOL}.`,
+);
 
 /** Returns the answer to a handshake that `ws` rejects. */
-function badHandshake(error: Error, { method }: IncomingMessage): UpgradeRefusal {
-  if (method !== 'GET')
-    return { ...upgradeRefusal('method_not_allowed', 'A WebSocket handshake must use GET.'), headers: ['Allow: GET'] };
-  return { ...upgradeRefusal('invalid_argument', `${error.message}.`), headers: ['Sec-WebSocket-Version: 13'] };
+function badHandshake(error: Error, { method }: IncomingMessage): ReasonedRefusal {
+  const [code, detail, header] =
+    method === 'GET'
+      ? (['invalid_argument', `${error.message}.`, 'Sec-WebSocket-Version: 13'] as const)
+      : (['method_not_allowed', 'A WebSocket handshake must use GET.', 'Allow: GET'] as const);
+  return { ...upgradeRefusal('handshake', code, detail), headers: [header] };
 }
 
-function upgradeRefusal(code: Code, detail: string): UpgradeRefusal {
-  return { code, detail, status: statusOf(code) };
+function upgradeRefusal(reason: RefusalReason, code: Code, detail: string): ReasonedRefusal {
+  return { reason, code, detail, status: statusOf(code) };
 }
 
-function refusalOf(request: IncomingMessage, rule: OriginRule): UpgradeRefusal | null {
-  if (!originAllowed(request, rule)) return upgradeRefusal('forbidden', foreignOrigin(request, rule));
+function refusalOf(request: IncomingMessage, rule: OriginRule): ReasonedRefusal | null {
+  const refusal = originRefusal(request, rule);
+  if (refusal !== null) return upgradeRefusal(refusal.reason, 'forbidden', refusal.detail);
   return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
-}
-
-/**
- * Returns the peer's address. With `trustProxy`, it is the last value of X-Forwarded-For, because the nearest proxy
- * appends the address that it saw; at most 64 characters of it are used.
- */
-export function addressOf(request: IncomingMessage, trustProxy: boolean): string {
-  const { remoteAddress = '' } = request.socket;
-  const forwarded = trustProxy ? request.headers['x-forwarded-for'] : undefined;
-  if (forwarded === undefined) return remoteAddress;
-  const text = Array.isArray(forwarded) ? forwarded.join(',') : forwarded;
-  return text.split(',').at(-1)?.trim().slice(0, 64) || remoteAddress;
-}
-
-/**
- * Returns the key under which a peer is counted: its IPv4 address, or the /64 network of its IPv6 address, because one
- * machine usually owns a whole /64. A text that is not an address is its own key.
- */
-export function networkOf(address: string): string {
-  if (!address.includes(':')) return address;
-  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
-  if (mapped !== undefined) return mapped;
-  const [front = '', back] = address.replace(/%.*$/, '').split('::');
-  const groups = front === '' ? [] : front.split(':');
-  const behind = back ? back.split(':') : [];
-  const zeros = back === undefined ? 0 : Math.max(0, 8 - groups.length - behind.length);
-  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...behind];
-  if (all.length !== 8 || !all.every((group) => /^[\da-f]{1,4}$/i.test(group))) return address;
-  const network = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
-  return `${network.join(':')}::/64`;
 }
 
 export type UpgradeRefusal = {

@@ -7,11 +7,12 @@ import type { Duplex } from 'node:stream';
 import type { RawData } from 'ws';
 import type { Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause, LinkEnd } from '../core/connections/connection.ts';
-import { BACK_PRESSURE_MS, DEAD_MS, HEADER_CHARS, HELLO_MS, PING_MS, STALE_MS } from '../core/limits.ts';
+import { BACK_PRESSURE_MS, DEAD_MS, HELLO_MS, LARGE_MESSAGE_BYTES, MAX_FRAME_BYTES, STALE_MS } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Cancel, Clock } from '../core/ports.ts';
 import type { HeldRate } from '../core/shares/turns.ts';
 import type { CloseReason } from '../protocol/codes.ts';
+import { overlong, unreadable, type FrameFault } from '../protocol/frame-fault.ts';
 import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
 import {
   CAUSE_OF_REASON,
@@ -21,7 +22,6 @@ import {
   reasonOfRefusal,
   refusalOf,
   type LinkSocket,
-  type OffendingFrame,
   type SocketHandler,
 } from './socket.ts';
 import { FrameRouter, openLink, type Handshake, type HelloFrame, type LinkPeer, type RouterParts } from './router.ts';
@@ -37,7 +37,6 @@ const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<Discon
  * beats. While the process is blocked no beats occur, so a peer whose frames are merely unread does not count as dead.
  */
 export const BEAT_MS = 1_000;
-const PING = PING_MS / BEAT_MS;
 const DEAD = DEAD_MS / BEAT_MS;
 const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
 /**
@@ -45,6 +44,11 @@ const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
  * it a little later; two more beats make sure that the store shows the connection as stale.
  */
 const SILENT = STALE_MS / BEAT_MS + 2;
+
+/** Returns the number of whole beats in a time, at least one. */
+function beatsIn(ms: number): number {
+  return Math.max(1, Math.floor(ms / BEAT_MS));
+}
 
 /** What all links of a gateway share. */
 export type GatewayParts = RouterParts & {
@@ -61,6 +65,8 @@ export type GatewayParts = RouterParts & {
 
 /** The raw socket of a link and its peer's address. */
 type LinkOrigin = { readonly socket: Duplex; readonly address: string };
+
+type Message = { readonly message: Buffer; readonly isBinary: boolean };
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
 export class Link implements SocketHandler {
@@ -85,6 +91,8 @@ export class Link implements SocketHandler {
   #pingedAt: number | null = null;
   #cancelHelloTimer: Cancel | null;
   #phase: 'hello' | 'opening' | FrameRouter = 'hello';
+  /** The messages that wait for their user's turn, in order; null if none does, as in nearly all links. */
+  #held: Message[] | null = null;
   #drainedDue = false;
   #listensForDrain = false;
   /** How the link ended; null while it is open. */
@@ -124,7 +132,7 @@ export class Link implements SocketHandler {
     if (this.#inbound?.paused) this.#lastFrameBeat = this.#touchedBeat = beat;
     const fault = this.#faultAt(beat);
     if (fault !== null) this.close(fault);
-    else if ((beat - this.#firstBeat) % PING === 0) this.#ping();
+    else if ((beat - this.#firstBeat) % beatsIn(this.#parts.pingMs) === 0) this.#ping();
     if (beat - this.#lastFrameBeat === SILENT) this.#router?.tell('silent');
     this.#drained();
   }
@@ -141,8 +149,24 @@ export class Link implements SocketHandler {
   message(data: RawData, isBinary: boolean): void {
     const message = Buffer.isBuffer(data) ? data : Buffer.from(data.toString());
     this.#charge(message.length);
-    if (isBinary) this.#receiveFrame('', true);
-    else for (const text of framesIn(message)) this.#receiveFrame(text, false);
+    const router = this.#router;
+    if (!router || (this.#held === null && message.length < LARGE_MESSAGE_BYTES))
+      return this.#handle({ message, isBinary });
+    (this.#held ??= []).push({ message, isBinary });
+    const { messages } = this.#parts.core;
+    void messages.run(router.holder, () => this.#handleHeld(), message.length);
+  }
+
+  /** Handles the first message that waits for its user's turn. None is left if the link has ended. */
+  #handleHeld(): void {
+    const first = this.#held?.shift();
+    if (this.#held?.length === 0) this.#held = null;
+    if (first) this.#handle(first);
+  }
+
+  #handle({ message, isBinary }: Message): void {
+    if (isBinary) this.#receiveFrame(BINARY);
+    else for (const frame of framesIn(message)) this.#receiveFrame(frame);
   }
 
   #charge(bytes: number): void {
@@ -156,9 +180,9 @@ export class Link implements SocketHandler {
   }
 
   /** Handles one frame. An error is answered with a refusal, so that it does not affect the frames that follow. */
-  #receiveFrame(text: string, isBinary: boolean): void {
+  #receiveFrame(received: string | FrameFault): void {
     try {
-      this.#receive(text, isBinary);
+      this.#receive(received);
     } catch (error) {
       this.#writer.refuse(refusalOf(error, this.#parts), {});
     }
@@ -189,10 +213,17 @@ export class Link implements SocketHandler {
   }
 
   ending(code: number | null): void {
+    this.#handleAllHeld();
     this.#leave('client_closed', code);
   }
 
+  /** What has arrived before the end of the link is handled before it. */
+  #handleAllHeld(): void {
+    while (this.#held !== null) this.#handleHeld();
+  }
+
   gone(): void {
+    this.#handleAllHeld();
     // `ws` reports no errors of the socket.
     this.#leave(causeOfSocket(this.#socket.errored), null);
     this.#inbound?.release();
@@ -200,8 +231,8 @@ export class Link implements SocketHandler {
     void (this.#pending ?? Promise.resolve()).then(() => this.#parts.onDone(this));
   }
 
-  #receive(text: string, isBinary: boolean): void {
-    if (!this.#writer.open) return this.#receiveLate(text, isBinary);
+  #receive(received: string | FrameFault): void {
+    if (!this.#writer.open) return this.#receiveLate(received);
     if (this.#expired()) return;
     const router = this.#router;
     const beat = this.#parts.beat();
@@ -210,37 +241,43 @@ export class Link implements SocketHandler {
       this.#touchedBeat = beat;
       router?.touch();
     }
-    if (isBinary) this.#refuseBadFrame('binary frames are not part of this protocol', {});
-    else if (isHeaderTooLong(text))
-      this.#refuseBadFrame(`the first line is longer than ${HEADER_CHARS} characters`, {});
-    else {
-      const frame = parseUp(text);
-      if (isFault(frame)) this.#refuseBadFrame(frame.detail, frame);
-      else this.#take(frame, router);
-    }
+    const frame = typeof received === 'string' ? parseUp(received) : received;
+    if (isFault(frame)) this.#takeFaulty(frame, router);
+    else this.#take(frame, router);
   }
 
-  #receiveLate(text: string, isBinary: boolean): void {
+  #receiveLate(received: string | FrameFault): void {
     const router = this.#router;
-    if (isBinary || !router || !TAKES_LATE_ENDS.has(this.#end?.cause) || isHeaderTooLong(text)) return;
-    const frame = parseUp(text);
-    if (!isFault(frame)) router.takeLate(frame);
+    if (!router || !TAKES_LATE_ENDS.has(this.#end?.cause)) return;
+    const frame = typeof received === 'string' ? parseUp(received) : received;
+    if (isFault(frame)) router.takeFaulty(frame);
+    else router.takeLate(frame);
   }
 
   #take(frame: UpFrame, router: FrameRouter | null): void {
     if (frame.type === 'hello') {
       if (this.#phase === 'hello') this.#open(frame);
-      else this.#refuseBadFrame('hello may be sent only once', aboutFrame(frame));
+      else this.#refuseFrame('hello may be sent only once', frame);
     } else if (router) {
       if (frame.type === 'pong') this.#ponged();
       router.take(frame);
-    } else this.#refuseBadFrame('only hello may be sent before welcome', aboutFrame(frame));
+    } else this.#refuseFrame('only hello may be sent before welcome', frame);
   }
 
-  /** Refuses a bad frame. Before `hello` is accepted, one bad frame closes the link. */
-  #refuseBadFrame(detail: string, about: OffendingFrame): void {
-    this.#writer.refuseBadFrame(detail, about);
-    if (this.#phase === 'hello') this.close('protocol_error');
+  /** Handles a frame that cannot be handled as it stands: a report ends its command, and any other frame is refused. */
+  #takeFaulty(fault: FrameFault, router: FrameRouter | null): void {
+    if (!router?.takeFaulty(fault)) this.#writer.refuseFaulty(fault);
+    this.#endIfFirst(fault.fault === 'payload_too_large' ? 'frame_too_large' : 'protocol_error');
+  }
+
+  #refuseFrame(detail: string, frame: UpFrame): void {
+    this.#writer.refuseFaulty({ fault: 'invalid_argument', detail, ...aboutFrame(frame) });
+    this.#endIfFirst('protocol_error');
+  }
+
+  /** Closes the link if its first frame was refused. The peer would send the same again, so it shall not reconnect. */
+  #endIfFirst(reason: CloseReason): void {
+    if (this.#phase === 'hello') this.#writer.end(reason, false);
   }
 
   #open(hello: HelloFrame): void {
@@ -267,7 +304,7 @@ export class Link implements SocketHandler {
       this.#rate = parts.inbound.hold(principal.userId);
       this.#charge(this.#uncharged);
     }
-    this.#writer.send(opened.welcome);
+    this.#writer.welcome(opened.welcome);
     opened.session?.begin();
     this.#pending = null;
     return undefined;
@@ -276,7 +313,10 @@ export class Link implements SocketHandler {
   #refused(error: unknown): void {
     const refusal = refusalOf(error, this.#parts);
     this.#writer.refuse(refusal, { frame: 'hello' });
-    this.#writer.end(reasonOfRefusal(refusal.code));
+    const reason = reasonOfRefusal(refusal.code);
+    // The same hello would be refused again; a client that counts its attempts makes a later one.
+    const reconnect = reason === 'protocol_error' ? false : refusal.code === 'stale_instance' || undefined;
+    this.#writer.end(reason, reconnect);
   }
 
   /**
@@ -313,7 +353,7 @@ export class Link implements SocketHandler {
   #ping(): void {
     // No frame is sent before `welcome`.
     if (!this.#router) return;
-    this.#writer.send({ type: 'ping' });
+    this.#writer.ping();
     this.#pingedAt = this.#parts.clock.monotonic();
   }
 
@@ -333,12 +373,6 @@ export class Link implements SocketHandler {
   get #router(): FrameRouter | null {
     return typeof this.#phase === 'string' ? null : this.#phase;
   }
-}
-
-/** Whether the first line of a frame is longer than HEADER_CHARS. */
-function isHeaderTooLong(text: string): boolean {
-  const cut = text.indexOf('\n');
-  return (cut < 0 ? text.length : cut) > HEADER_CHARS;
 }
 
 /** The reading side of a link's socket. */
@@ -428,19 +462,34 @@ export class Inbound {
 
 /** The byte between two frames of a message. In UTF-8 no other character contains this byte. */
 const SEPARATOR = FRAME_SEPARATOR.charCodeAt(0);
+const LINE_FEED = 0x0a;
+
+const BINARY = unreadable('binary frames are not part of this protocol');
 
 /**
  * Returns the texts of the frames of a message, nearly always one. Each is a string of its own, so that no frame keeps
- * the whole message in memory. Frames beyond FRAMES_PER_MESSAGE stay in the last text, which is then not a valid frame.
+ * the whole message in memory. A frame that is too large is a fault: only its first line is read. Frames beyond
+ * FRAMES_PER_MESSAGE stay in the last text, which is then not a valid frame.
  */
-export function framesIn(message: Buffer): readonly string[] {
-  const texts: string[] = [];
+export function framesIn(message: Buffer): readonly (string | FrameFault)[] {
+  const frames: (string | FrameFault)[] = [];
   let from = 0;
-  for (let end = message.indexOf(SEPARATOR); end >= 0 && texts.length < FRAMES_PER_MESSAGE - 1;) {
-    texts.push(message.toString('utf8', from, end));
+  for (let end = message.indexOf(SEPARATOR); end >= 0 && frames.length < FRAMES_PER_MESSAGE - 1;) {
+    frames.push(frameIn(message, from, end));
     from = end + 1;
     end = message.indexOf(SEPARATOR, from);
   }
-  texts.push(from === 0 ? message.toString() : message.toString('utf8', from));
-  return texts;
+  frames.push(frameIn(message, from, message.length));
+  return frames;
+}
+
+function frameIn(message: Buffer, from: number, to: number): string | FrameFault {
+  const bytes = to - from;
+  if (bytes <= MAX_FRAME_BYTES) return message.toString('utf8', from, to);
+  const cut = message.indexOf(LINE_FEED, from);
+  const detail = `this frame has ${bytes} bytes, and a frame may have at most ${MAX_FRAME_BYTES}`;
+  return overlong(message.toString('utf8', from, cut < 0 ? to : Math.min(cut, to)), {
+    fault: 'payload_too_large',
+    detail,
+  });
 }

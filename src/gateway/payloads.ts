@@ -8,20 +8,31 @@ import type { ContextReport, ReportPart, ReportedContext, ReportedWindow } from 
 import { invalid } from '../core/errors.ts';
 import { id, name as actionName } from '../core/ids.ts';
 import {
-  checkedJson,
   isArrayText,
   isObjectText,
   itemsOf,
+  jsonFault,
   membersOf,
   readMembers,
   trustJson,
   utf8Length,
+  type JsonFault,
   type JsonText,
   type Members,
 } from '../core/json.ts';
-import { ACTION_BYTES, CLIENT_ACTIONS, CLIENT_CONTEXTS, ENVELOPE_PARTS, METADATA_BYTES } from '../core/limits.ts';
+import {
+  ACTION_BYTES,
+  CLIENT_ACTIONS,
+  CLIENT_CONTEXTS,
+  ENVELOPE_PARTS,
+  JSON_DEPTH,
+  METADATA_BYTES,
+  RECEIVED_IDS,
+} from '../core/limits.ts';
+import type { Resumes } from '../core/commands/links.ts';
 import type { SiteDefinition } from '../core/sites/site.ts';
 import type { Table } from '../protocol/fields.ts';
+import type { FrameFault } from '../protocol/frame-fault.ts';
 import { CONTEXT, WINDOW, parseRow } from '../protocol/frames.ts';
 
 /** The metadata and actions that a client advertises; the JSON texts are exactly as received. */
@@ -29,16 +40,38 @@ export type Advertisement = { readonly metadata: JsonText | null; readonly actio
 
 /**
  * Reads the payload of `hello` and of `actions`. Throws `invalid_argument` with the name of the invalid member. Unknown
- * members are ignored. `lists`: the lists of actions that are remembered.
+ * members are ignored. `lists`: the lists of actions that are remembered. `onParse`: called before a list that is not
+ * remembered is parsed.
  */
-export function readAdvertisement(payload: string | null, lists: ActionLists): Advertisement {
+export function readAdvertisement(payload: string | null, lists: ActionLists, onParse = () => {}): Advertisement {
   if (payload === null) return { metadata: null, actions: [] };
   const members = payloadMembers(payload);
   const metadata = memberIn(members, 'metadata');
   if (metadata !== null && utf8Length(metadata) > METADATA_BYTES)
     invalid('metadata', `at most ${METADATA_BYTES} bytes are kept`);
   const actions = memberIn(members, 'actions');
-  return { metadata, actions: actions === null ? [] : lists.get(actions, { payload, parse: readActions }) };
+  const parse = (json: JsonText): readonly ActionAdvertisement[] => {
+    onParse();
+    return readActions(json);
+  };
+  return { metadata, actions: actions === null ? [] : lists.get(actions, { payload, parse }) };
+}
+
+/**
+ * Reads which commands a client has received, from the payload of its `hello`; null if the client does not say it.
+ * Throws `invalid_argument` unless the number of the attempt comes with it.
+ */
+export function readResumes(payload: string | null, attempt: number | undefined): Resumes | null {
+  const received = payload === null ? null : memberIn(payloadMembers(payload), 'received');
+  if (attempt === undefined && received === null) return null;
+  if (received === null) return invalid('received', 'required with link_attempt');
+  if (attempt === undefined) return invalid('link_attempt', 'required with received');
+  if (attempt < 1) return invalid('link_attempt', 'at least 1');
+  return { attempt, received: new Set(arrayOf('received', received, RECEIVED_IDS).map(readReceived)) };
+}
+
+function readReceived(item: JsonText, index: number): string {
+  return readId(`received[${index}]`, item);
 }
 
 function readActions(json: JsonText): readonly ActionAdvertisement[] {
@@ -276,19 +309,34 @@ export class ActionLists {
 
 // Checks that the payload of a frame is JSON, and takes members out of it.
 
-/** The error for a payload that is not JSON. Its frame counts as a bad frame of its sender. */
+/** The error for a payload that is not JSON, or nested too deeply. */
 export class BadPayload extends Error {
-  constructor() {
-    super('payload: not JSON, or nested too deeply');
+  /** What the payload makes of its frame. */
+  readonly frameFault: FrameFault['fault'];
+
+  constructor(fault: JsonFault) {
+    super(`payload: ${fault === 'depth' ? TOO_DEEP : NOT_JSON}`);
+    this.frameFault = fault === 'depth' ? 'invalid_argument' : 'unreadable';
   }
 }
 
-/** Returns the payload unchanged if it is JSON; null if the frame has no payload. Else throws BadPayload. */
-export function payloadOf({ payload }: { readonly payload: string | null }): JsonText | null {
+const TOO_DEEP = `nested deeper than ${JSON_DEPTH} levels`;
+const NOT_JSON = 'not JSON';
+
+type WithPayload = { readonly payload: string | null };
+
+/** Returns the payload unchanged if it is JSON; null if the frame has no payload. */
+export function payloadOrFault({ payload }: WithPayload): JsonText | BadPayload | null {
   if (payload === null) return null;
-  const json = checkedJson(payload);
-  if (json === null) throw new BadPayload();
-  return json;
+  const fault = jsonFault(payload);
+  return fault === null ? trustJson(payload) : new BadPayload(fault);
+}
+
+/** Does the same as `payloadOrFault`, and throws a BadPayload. */
+export function payloadOf(frame: WithPayload): JsonText | null {
+  const payload = payloadOrFault(frame);
+  if (payload instanceof BadPayload) throw payload;
+  return payload;
 }
 
 /**
@@ -305,7 +353,7 @@ function payloadMembers(payload: string | null): Members {
   const members = payload === null ? 'syntax' : readMembers(payload, ENVELOPE_PARTS);
   if (members === null) return invalid('payload', 'an object was expected');
   if (members === 'members') return invalid('payload', `at most ${ENVELOPE_PARTS} members are allowed`);
-  if (typeof members === 'string') return invalid('payload', 'not JSON, or nested too deeply');
+  if (typeof members === 'string') return invalid('payload', members === 'depth' ? TOO_DEEP : NOT_JSON);
   return members;
 }
 

@@ -12,23 +12,42 @@ import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/stores.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
-import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
+import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../core/errors.ts';
 import type { TerminalError } from '../core/history/message.ts';
-import { toJson, type JsonText } from '../core/json.ts';
-import { CLIENT_CONTEXTS, CLIENT_WINDOWS, DEAD_MS, IN_FLIGHT, MAX_FRAME_BYTES, PING_MS } from '../core/limits.ts';
+import { toJson } from '../core/json.ts';
+import {
+  ADVERTISED_BYTE_COST,
+  CLIENT_CONTEXTS,
+  CLIENT_WINDOWS,
+  DEAD_MS,
+  IN_FLIGHT,
+  JSON_DEPTH,
+  LARGE_MESSAGE_BYTES,
+  MAX_FRAME_BYTES,
+} from '../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Log } from '../core/ports.ts';
 import { holderOf, type Holdings } from '../core/shares/shares.ts';
 import type { ByteRates } from '../core/shares/turns.ts';
 import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
+import type { FrameFault } from '../protocol/frame-fault.ts';
 import { FRAMES_PER_MESSAGE, type DownHeader, type Recorded, type UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
 import { aboutFrame, clip, refusalOf, type FrameWriter, type OffendingFrame, type WriterParts } from './socket.ts';
-import { BadPayload, payloadOf, readAdvertisement, readDefinition, readReport, type ActionLists } from './payloads.ts';
+import {
+  BadPayload,
+  payloadOf,
+  payloadOrFault,
+  readAdvertisement,
+  readDefinition,
+  readReport,
+  readResumes,
+  type ActionLists,
+  type Advertisement,
+} from './payloads.ts';
 
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
-type EndFrame = Exclude<ReportFrame, { type: 'ack' | 'progress' }>;
 type SiteFrame = Extract<UpFrame, { type: 'site' }>;
 /** The frames of a welcomed link other than clients' reports and callers' requests. */
 type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
@@ -43,6 +62,8 @@ export type RouterParts = WriterParts & {
   readonly log: Log;
   /** The inbound byte rates of users. */
   readonly inbound: ByteRates;
+  /** The interval of pings, in milliseconds. */
+  readonly pingMs: number;
   /** The lists of actions that clients advertised most recently. */
   readonly actionLists: ActionLists;
 };
@@ -67,6 +88,9 @@ const RECORDED: Readonly<Record<FinishResult['kind'], Recorded>> = {
   fenced: 'fenced',
   unknown: 'unknown',
 };
+
+/** An end as core records it. */
+type ReportedEnd = Parameters<LinkSession['end']>[1];
 
 /** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class FrameRouter {
@@ -97,6 +121,11 @@ export class FrameRouter {
   get expired(): boolean {
     const { expiresAt } = this.#principal;
     return expiresAt !== null && this.#parts.clock.now() >= expiresAt;
+  }
+
+  /** The holder of shares under whom the link is counted. */
+  get holder(): string {
+    return this.#holdings.userId;
   }
 
   get peer(): LinkPeer {
@@ -153,6 +182,31 @@ export class FrameRouter {
     if (isEnd) this.#report(frame);
   }
 
+  /**
+   * Handles a report about a command in flight that cannot be handled as it stands: an end still ends its command, and
+   * progress is dropped. Returns false for any other frame, which is to be refused.
+   */
+  takeFaulty({ frame, commandId, code, detail }: FrameFault): boolean {
+    const session = this.#session;
+    const { commands } = this.#writer;
+    if (!session || commandId === null || commands?.get(commandId) === undefined) return false;
+    const about = { frame, commandId };
+    if (frame === 'progress') {
+      if (this.#writer.countProgress(about)) this.#progressDropped();
+      return true;
+    }
+    if (frame !== 'result' && frame !== 'error' && frame !== 'cancelled') return false;
+    commands.delete(commandId);
+    const end = frame === 'error' ? failure(errorOf(code ?? '', detail)) : lostResult(detail);
+    this.#run(about, () => this.#recordEnd(commandId, end, session));
+    return true;
+  }
+
+  /** Counts progress that cannot be passed on. It is not answered, because progress may be lost anyway. */
+  #progressDropped(): void {
+    this.#parts.metrics.count('frames_refused', 'invalid_argument');
+  }
+
   /** Reports a sign of life to core. Closes the link with `node_lost` if the client is no longer bound to this link. */
   touch(): void {
     const session = this.#session;
@@ -205,7 +259,10 @@ export class FrameRouter {
   #report(frame: ReportFrame): void {
     const session = this.#session;
     if (!session) this.#run(frame, () => this.#clientSession('runs no commands'));
-    else if (this.#isExpected(frame)) this.#run(frame, () => this.#record(frame, session));
+    else {
+      const isInFlight = this.#writer.commands?.get(frame.command_id) !== undefined;
+      if (this.#isExpected(frame)) this.#run(frame, () => this.#record(frame, session, isInFlight));
+    }
   }
 
   /** Whether the client may report this. False: the frame was refused, and the peer has been sent the refusal. */
@@ -222,27 +279,37 @@ export class FrameRouter {
   }
 
   /** Records a report. Returns no promise if the session answers synchronously. */
-  #record(frame: ReportFrame, session: LinkSession): MaybePromise<unknown> {
-    const payload = payloadOf(frame);
-    if (frame.type === 'ack') return session.ack(frame.command_id);
-    if (frame.type === 'progress') return session.progress(frame.command_id, payload, frame.number);
-    return this.#recordEnd(frame, payload, session);
+  #record(frame: ReportFrame, session: LinkSession, isInFlight: boolean): MaybePromise<unknown> {
+    const { type, command_id: commandId } = frame;
+    if (type === 'ack') return session.ack(commandId);
+    if (type === 'error') return this.#recordEnd(commandId, failure(errorOf(frame.code, frame.message)), session);
+    const payload = isInFlight ? payloadOrFault(frame) : payloadOf(frame);
+    if (payload instanceof BadPayload) {
+      if (type === 'progress') return this.#progressDropped();
+      return this.#recordEnd(commandId, lostResult(payload.message), session);
+    }
+    if (type === 'progress') return session.progress(commandId, payload, frame.number);
+    return this.#recordEnd(commandId, { kind: type, payload, error: null, refused: false }, session);
   }
 
-  #recordEnd(frame: EndFrame, payload: JsonText | null, session: LinkSession): MaybePromise<void> {
-    const { type: kind, command_id } = frame;
-    const error = frame.type === 'error' ? errorOf(frame.code, frame.message) : null;
-    const refused = error !== null && REFUSALS.has(error.code);
+  #recordEnd(commandId: string, end: ReportedEnd, session: LinkSession): MaybePromise<void> {
+    const record = (): MaybePromise<FinishResult> => session.end(commandId, end);
+    const recordWithout = (reason: unknown): MaybePromise<FinishResult> => {
+      // A result that the store never keeps ends its command too.
+      if (end.payload === null || isStoreUnavailable(reason)) throw reason;
+      this.#parts.log.warn({ err: reason, commandId }, 'a result could not be kept');
+      return session.end(commandId, lostResult('the store refuses it'));
+    };
     // If the end could not be recorded, the client may send it again: the command stays expected.
     const ended = orElse(
-      () => session.end(command_id, { kind, payload, error, refused }),
+      () => orElse(record, recordWithout),
       (reason) => {
-        this.#writer.commands?.set(command_id, 'acknowledged');
+        this.#writer.commands?.set(commandId, 'acknowledged');
         throw reason;
       },
     );
     return thenDo(ended, (result) => {
-      this.#writer.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
+      this.#writer.send({ type: 'result_ack', command_id: commandId, recorded: RECORDED[result.kind] });
     });
   }
 
@@ -265,7 +332,8 @@ export class FrameRouter {
 
   async #advertise(payload: string | null): Promise<void> {
     const session = this.#activeSession('advertises nothing');
-    const connection = await session.advertise(readAdvertisement(payload, this.#parts.actionLists).actions);
+    const { actions } = readAdvertised(this.#parts, payload, this.#principal);
+    const connection = await session.advertise(actions);
     if (connection === null) this.#writer.end('node_lost');
   }
 
@@ -312,14 +380,26 @@ export class FrameRouter {
 
   #failed(error: unknown, of: OffendingFrame | UpFrame): void {
     const about = 'type' in of ? aboutFrame(of) : of;
-    if (error instanceof BadPayload) this.#writer.refuseBadFrame(error.message, about);
+    if (error instanceof BadPayload)
+      this.#writer.refuseFaulty({ fault: error.frameFault, detail: error.message, ...about });
     else this.#writer.refuse(refusalOf(error, this.#parts), about);
   }
 }
 
-function errorOf(code: string, message: string | undefined): TerminalError {
+/** Keeps the first line of the message only: what follows it in clients of other languages is often a stack trace. */
+function errorOf(code: string, message = ''): TerminalError {
   const known = OWN_CODES.has(code);
-  return { code: known ? code : 'handler_failed', message: clip(message ?? '', MAX_ERROR_MESSAGE) };
+  const [line = ''] = message.split(/[\r\n]/, 1);
+  return { code: known ? code : 'handler_failed', message: clip(line, MAX_ERROR_MESSAGE) };
+}
+
+function failure(error: TerminalError): ReportedEnd {
+  return { kind: 'error', payload: null, error, refused: REFUSALS.has(error.code) };
+}
+
+/** The end of a command whose client reported a result that cannot be kept. The command ran. */
+function lostResult(why: string): ReportedEnd {
+  return failure({ code: 'result_unavailable', message: clip(`The result cannot be kept: ${why}`, MAX_ERROR_MESSAGE) });
 }
 
 // Handles `hello`: authenticates the peer, opens its session in core and builds the `welcome`.
@@ -334,7 +414,7 @@ export type Handshake = {
   readonly holdings: Holdings;
   readonly principal: Principal;
   readonly session: LinkSession | null;
-  readonly welcome: DownHeader;
+  readonly welcome: Extract<DownHeader, { type: 'welcome' }>;
 };
 
 type Hello = {
@@ -354,19 +434,20 @@ type Hello = {
  * stays claimed only if the link opens.
  */
 export async function openLink(
-  { core, authenticator, inbound, actionLists }: RouterParts,
+  parts: RouterParts,
   { hello, address, helloBytes }: Hello,
   link: ClientLink,
 ): Promise<Handshake> {
+  const { core, authenticator, inbound } = parts;
   const kind = hello.client_id === undefined ? 'caller' : 'client';
   const authenticated = await authenticator.authenticate(hello.token, address);
   if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
   const principal = admit(authenticated, kind);
-  const { metadata, actions } = readAdvertisement(hello.payload, actionLists);
+  const { metadata, actions } = await advertisedIn(parts, hello.payload, principal);
   if (kind === 'caller') {
     if (core.draining) fail('draining', 'This node takes no new links.');
     const holdings = claimLink(core, principal);
-    return { principal, session: null, holdings, welcome: welcomeOf(core, principal, null) };
+    return { principal, session: null, holdings, welcome: welcomeOf(parts, principal, null) };
   }
   const request = {
     clientId: hello.client_id ?? invalid('client_id', 'required'),
@@ -375,15 +456,35 @@ export async function openLink(
     places: hello.places === true,
     metadata,
     actions,
+    resumes: readResumes(hello.payload, hello.link_attempt),
   };
   const holdings = claimLink(core, principal);
   try {
     const session = await core.links.open(requireUser(principal, 'connect'), request, link);
-    return { principal, session, holdings, welcome: welcomeOf(core, principal, session) };
+    return { principal, session, holdings, welcome: welcomeOf(parts, principal, session) };
   } catch (error) {
     releaseLink(holdings);
     throw error;
   }
+}
+
+/** Reads what a hello advertises, when it is its user's turn. */
+function advertisedIn(parts: RouterParts, payload: string | null, principal: Principal): MaybePromise<Advertisement> {
+  const read = (): Advertisement => readAdvertised(parts, payload, principal);
+  if (payload === null || payload.length < LARGE_MESSAGE_BYTES) return read();
+  return parts.core.messages.run(holderOf(principal), read, payload.length);
+}
+
+/** Reads an advertisement. The bytes of a list that is not known are charged to the user by what they cost. */
+function readAdvertised(
+  { actionLists, inbound }: RouterParts,
+  payload: string | null,
+  principal: Principal,
+): Advertisement {
+  return readAdvertisement(payload, actionLists, () => {
+    const more = (ADVERTISED_BYTE_COST - 1) * (payload?.length ?? 0);
+    if (principal.kind === 'user') inbound.of(principal.userId).charge(more);
+  });
 }
 
 /** Claims a link, and its socket. Throws a CallboardError, and claims neither, if the principal may not hold both. */
@@ -414,7 +515,11 @@ function admit(principal: Principal | null, kind: LinkRole): Principal {
   return kind === 'client' ? requireUser(requester, 'connect') : requireScope(requester, 'invoke');
 }
 
-function welcomeOf(core: Core, principal: Principal, session: LinkSession | null): DownHeader {
+function welcomeOf(
+  { core, pingMs }: RouterParts,
+  principal: Principal,
+  session: LinkSession | null,
+): Handshake['welcome'] {
   const { kind, connection, previous } = session?.result ?? {};
   return {
     type: 'welcome',
@@ -424,9 +529,10 @@ function welcomeOf(core: Core, principal: Principal, session: LinkSession | null
     epoch: connection?.epoch,
     resumed: kind === undefined ? undefined : kind === 'resumed',
     replaced_instance_id: kind === 'replaced' ? previous?.instanceId : undefined,
-    ping_ms: PING_MS,
+    ping_ms: pingMs,
     dead_ms: DEAD_MS,
     max_frame_bytes: MAX_FRAME_BYTES,
+    max_depth: JSON_DEPTH,
     frames_per_message: FRAMES_PER_MESSAGE,
     in_flight: IN_FLIGHT,
     idempotency_window_ms: core.idempotencyWindowMs,

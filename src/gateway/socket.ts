@@ -3,7 +3,6 @@
  * causes, close reasons and error codes to each other, and builds `bye` and `refused` frames. Reads no frames.
  */
 import { Buffer } from 'node:buffer';
-import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer, type RawData, type Server, type ServerOptions } from 'ws';
 import { BoundedMap } from '../core/collections.ts';
@@ -23,11 +22,12 @@ import {
   MAX_FRAME_BYTES,
 } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
-import type { Clock, Log } from '../core/ports.ts';
+import type { Clock, Crypto, EventLoop, Log } from '../core/ports.ts';
 import { SlidingWindow, TokenBucket, type BucketRate, type WindowRate } from '../core/rates.ts';
 import type { TraceFields } from '../core/trace-context.ts';
-import { CLOSE, MAX_ERROR_MESSAGE, type CloseReason } from '../protocol/codes.ts';
+import { CLOSE, MAX_ERROR_MESSAGE, type CloseReason, reconnectAfter } from '../protocol/codes.ts';
 import { ID } from '../protocol/fields.ts';
+import type { FrameFault } from '../protocol/frame-fault.ts';
 import { SUBPROTOCOL, joinFrame, writeHeader, type DownHeader, type UpFrame } from '../protocol/frames.ts';
 
 /** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */
@@ -84,7 +84,7 @@ export class LinkSocket extends WebSocket {
       this.#handler?.ending(code ?? null);
       super.close(code, data);
     } else if (this.#handler) this.#handler.unreadable(reason);
-    else super.close(CLOSE[reason].code, reason);
+    else super.close(CLOSE[reason], reason);
   }
 }
 
@@ -118,7 +118,8 @@ export function createSocketServer(): Server<typeof LinkSocket> {
     WebSocket: LinkSocket,
     clientTracking: false,
     perMessageDeflate: false,
-    maxPayload: MAX_FRAME_BYTES,
+    // Of a frame that is too large, the first line is read, so that it costs its command or request and not the link.
+    maxPayload: 2 * MAX_FRAME_BYTES,
     maxFragments: MAX_FRAGMENTS,
     closeTimeout: CLOSE_HANDSHAKE_MS,
     handleProtocols: () => SUBPROTOCOL,
@@ -132,7 +133,7 @@ const UNSOLICITED: BucketRate = { perSecond: FRAME_RATE, burst: FRAME_BURST };
  * progress frames are refused, so a runaway handler cannot slow other links.
  */
 const PROGRESS: BucketRate = { perSecond: FRAME_RATE * IN_FLIGHT, burst: FRAME_BURST * IN_FLIGHT };
-/** The malformed frames that a link may send; the next one closes it. */
+/** The frames that cannot be read and that a link may send; the next one closes it. */
 const TOLERATED: WindowRate = { most: BAD_FRAMES - 1, ms: BAD_FRAMES_MS };
 
 /**
@@ -142,7 +143,12 @@ const TOLERATED: WindowRate = { most: BAD_FRAMES - 1, ms: BAD_FRAMES_MS };
 const REMEMBERED = IN_FLIGHT * 8;
 
 /** What the writers of all links share. */
-export type WriterParts = { readonly turnEnd: TurnEnd; readonly metrics: Metrics; readonly clock: Clock };
+export type WriterParts = {
+  readonly turnEnd: TurnEnd;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly crypto: Pick<Crypto, 'randomId' | 'randomInt'>;
+};
 
 type LinkSockets = { readonly ws: LinkSocket; readonly socket: Duplex; readonly handler: SocketHandler };
 
@@ -161,6 +167,8 @@ export class FrameWriter implements ClientLink {
   #chars = 0;
   #open = true;
   #closing = false;
+  /** When `welcome` was sent, by `Clock.monotonic`. */
+  #welcomedAt = 0;
   /** The counters are created with the first frame that they count: most links are idle, and a new bucket is full. */
   #bad: SlidingWindow | null = null;
   #unsolicited: TokenBucket | null = null;
@@ -185,6 +193,20 @@ export class FrameWriter implements ClientLink {
     return this.#open && this.#backlog >= BACK_PRESSURE_BYTES;
   }
 
+  /** Sends `welcome`. The frames after it say how much later they are sent. */
+  welcome(header: Extract<DownHeader, { type: 'welcome' }>): void {
+    this.#welcomedAt = this.#parts.clock.monotonic();
+    this.send({ ...header, at_ms: 0 });
+  }
+
+  ping(): void {
+    this.send({ type: 'ping', at_ms: this.#atMs });
+  }
+
+  get #atMs(): number {
+    return Math.floor(this.#parts.clock.monotonic() - this.#welcomedAt);
+  }
+
   send(header: DownHeader, payload: JsonText | null = null): void {
     if (!this.#open) return;
     this.#push(writeHeader(header), payload);
@@ -200,6 +222,7 @@ export class FrameWriter implements ClientLink {
       command_id: commandId,
       action,
       remaining_ms: Math.max(0, Math.floor(remainingMs)),
+      at_ms: this.#atMs,
       context_id: contextId,
       trace_id: traceId ?? undefined,
       parent_span_id: parentSpanId ?? undefined,
@@ -218,30 +241,30 @@ export class FrameWriter implements ClientLink {
     return this.#open ? this.#backlog : 0;
   }
 
-  close(cause: DisconnectCause, instanceId: string | null): void {
+  close(cause: DisconnectCause, instanceId: string | null, mayReturn = false): void {
     if (cause === 'replaced' && instanceId !== null) this.send({ type: 'replaced', instance_id: instanceId });
-    this.end(REASON_OF_CAUSE[cause]);
+    this.end(REASON_OF_CAUSE[cause], mayReturn || undefined);
   }
 
   /**
    * Sends `bye` with the reason and closes; the peer has a few seconds to answer the close. The first reason counts.
    * For `draining` the close happens at the end of the turn: the command that the drain waited for has just ended, and
-   * its answer is about to be sent.
+   * its answer is about to be sent. `reconnect`: what `bye` says of it; by default, what the reason says.
    */
-  end(reason: CloseReason): void {
+  end(reason: CloseReason, reconnect = reconnectAfter(reason) === 'yes'): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (reason === 'draining') this.#parts.turnEnd.add({ flush: () => this.#end(reason) });
-    else this.#end(reason);
+    if (reason === 'draining') this.#parts.turnEnd.add({ flush: () => this.#end(reason, reconnect) });
+    else this.#end(reason, reconnect);
   }
 
-  #end(reason: CloseReason): void {
+  #end(reason: CloseReason, reconnect: boolean): void {
     if (!this.#open) return;
     this.#open = false;
     this.#handler.closing(reason);
-    this.#push(joinFrame(byeFor(reason)), null);
+    this.#push(joinFrame(byeFor(reason, reconnect, this.#parts.crypto)), null);
     this.flush();
-    this.#ws.close(CLOSE[reason].code, reason);
+    this.#ws.close(CLOSE[reason], reason);
   }
 
   /** Called when either side has started to close the WebSocket: nothing more can be sent. */
@@ -271,10 +294,14 @@ export class FrameWriter implements ClientLink {
     return this.#take((this.#progress ??= new TokenBucket(this.#parts.clock, PROGRESS)), PROGRESS, about);
   }
 
-  /** Refuses a frame that is malformed or not allowed here, with `detail` as the reason. Too many close the link. */
-  refuseBadFrame(detail: string, about: OffendingFrame): void {
+  /**
+   * Refuses a frame that cannot be handled as it stands. Any such frame is unsolicited, so a flood of them closes the
+   * link; so do a few that could not even be read.
+   */
+  refuseFaulty({ fault, detail, ...about }: OffendingFrame & Pick<FrameFault, 'fault' | 'detail'>): void {
     if (!this.countUnsolicited(about)) return;
-    this.refuse({ code: 'invalid_argument', message: detail }, about);
+    this.refuse({ code: fault === 'unreadable' ? 'invalid_argument' : fault, message: detail }, about);
+    if (fault !== 'unreadable') return;
     this.#bad ??= new SlidingWindow(this.#parts.clock, TOLERATED);
     if (this.#bad.take() > 0) this.end('protocol_error');
   }
@@ -324,7 +351,7 @@ interface TurnEnd {
   add(item: { flush(): void }): void;
 }
 
-export function createTurnEnd(): TurnEnd {
+export function createTurnEnd(loop: EventLoop): TurnEnd {
   let items: { flush(): void }[] = [];
   const flush = (): void => {
     const ready = items;
@@ -333,7 +360,7 @@ export function createTurnEnd(): TurnEnd {
   };
   return {
     add(item) {
-      if (items.push(item) === 1) setImmediate(flush);
+      if (items.push(item) === 1) loop.atTurnEnd(flush);
     },
   };
 }
@@ -447,28 +474,34 @@ const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
   invalid_user: 'unauthenticated',
   forbidden: 'forbidden',
   policy_denied: 'forbidden',
+  stale_instance: 'replaced',
+  instance_mismatch: 'replaced',
   draining: 'draining',
   capacity_exceeded: 'rate_limited',
   rate_limited: 'rate_limited',
+  payload_too_large: 'frame_too_large',
   share_exceeded: 'share_exceeded',
   store_full: 'store_full',
   store_unavailable: 'internal',
   internal: 'internal',
 };
 
+type Random = Pick<Crypto, 'randomInt'>;
+
 /**
  * How long the peer should wait before it reconnects, in milliseconds, where reconnecting at once would do harm.
  * `draining` is random within one second, because all links of a stopping node would otherwise reconnect at the same
  * time.
  */
-const RECONNECT_DELAY_MS: Readonly<Partial<Record<CloseReason, () => number>>> = {
+const RECONNECT_DELAY_MS: Readonly<Partial<Record<CloseReason, (random: Random) => number>>> = {
+  protocol_error: () => 5_000,
   rate_limited: () => 5_000,
   share_exceeded: () => 5_000,
   store_full: () => 5_000,
   back_pressure: () => 1_000,
   internal: () => 1_000,
   frame_too_large: () => 1_000,
-  draining: () => Math.floor(Math.random() * 1_000),
+  draining: (random) => random.randomInt(1_000),
 };
 
 /** The codes of errors with which a socket fails because its peer, or a machine between, has reset the connection. */
@@ -485,9 +518,9 @@ export function reasonOfRefusal(code: Code): CloseReason {
 }
 
 /** Builds the `bye` frame, which is the last frame before a close. */
-function byeFor(reason: CloseReason): DownHeader {
-  const { code, reconnect } = CLOSE[reason];
-  return { type: 'bye', code, reason, reconnect: reconnect === 'yes', after_ms: RECONNECT_DELAY_MS[reason]?.() };
+function byeFor(reason: CloseReason, reconnect: boolean, random: Random): DownHeader {
+  const delay = reconnect ? RECONNECT_DELAY_MS[reason] : undefined;
+  return { type: 'bye', code: CLOSE[reason], reason, reconnect, after_ms: delay?.(random) };
 }
 
 // Turns errors into `refused` frames, with the fields that identify the refused frame.
@@ -537,17 +570,19 @@ function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal, about
   };
 }
 
+type RefusalParts = { readonly log: Log; readonly metrics: Metrics; readonly crypto: Pick<Crypto, 'randomId'> };
+
 /**
  * Returns the refusal for an error. Hides every error that is not a CallboardError: the peer gets only an id, under
  * which the log has the error.
  */
-export function refusalOf(error: unknown, { log, metrics }: { readonly log: Log; readonly metrics: Metrics }): Refusal {
+export function refusalOf(error: unknown, { log, metrics, crypto }: RefusalParts): Refusal {
   if (error instanceof CallboardError) {
     const { retryAfterMs, share } = error.details;
     const later = retryAfterMs ?? (share === undefined ? undefined : SHARE_RETRY_MS);
     return { code: error.code, message: error.message, retryAfterMs: later, share };
   }
-  const id = randomUUID();
+  const id = crypto.randomId();
   log.error({ err: error, id }, 'unexpected error while handling a frame');
   metrics.count('errors_masked');
   return { code: 'internal', message: internalMessage(id) };

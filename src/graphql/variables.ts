@@ -33,7 +33,7 @@ import {
   type VariableValues,
 } from 'graphql';
 import { invalid } from '../core/errors.ts';
-import { isRecord, readShaped, type JsonText, type ObjectShape, type Shape } from '../core/json.ts';
+import { isRecord, readShaped, shapeFaultText, type JsonText, type ObjectShape, type Shape } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { isJsonScalar } from './schema/builder.ts';
 
@@ -64,7 +64,7 @@ export function createVariablesReader(schema: GraphQLSchema, operation: Operatio
     (compiled ??= (operation.variableDefinitions ?? []).flatMap((node) => declaredVariable(schema, node) ?? []));
   const parse = ({ text }: VariablesText): Variables => {
     shape ??= variablesShape(schema, operation);
-    return variablesOf(readShaped(text, shape, ENVELOPE_PARTS)?.value);
+    return variablesOf(readShaped(text, shape, ENVELOPE_PARTS));
   };
   const valuesOf = (coerced: Values): VariableValues => {
     sources ??= Object.fromEntries(declared().map(({ signature }) => [signature.name, { signature }]));
@@ -420,9 +420,9 @@ export type GivenVariables = Variables | VariablesText | null | undefined;
 
 const NONE: Variables = Object.freeze({});
 
-function variablesOf(value: unknown): Variables {
-  if (isRecord(value)) return value;
-  return invalid('variables', `at most ${ENVELOPE_PARTS} members and items are read`);
+function variablesOf(read: ReturnType<typeof readShaped>): Variables {
+  if (typeof read === 'string') return invalid('variables', shapeFaultText(read, ENVELOPE_PARTS));
+  return isRecord(read.value) ? read.value : invalid('variables', 'expected an object');
 }
 
 function variablesShape(schema: GraphQLSchema, { variableDefinitions = [] }: OperationDefinitionNode): ObjectShape {

@@ -28,6 +28,7 @@ import { descriptorLimit, socketRoom, systemLoop } from '../platform/system.ts';
 import { ACCESS_WORDS } from '../rest/compile.ts';
 import type { Described } from '../rest/openapi.ts';
 import { createRestHandler, type RestHandler } from '../rest/serve.ts';
+import { createRefusalLog } from '../web/origin.ts';
 import { createSseStreams, type SseStreams } from '../web/sse.ts';
 import { type BearerAuthenticator, createAuthenticateRequest, createTokenGuard } from './auth.ts';
 import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
@@ -47,10 +48,11 @@ export type AppOptions = Omit<
   | 'inbound'
   | 'unread'
   | 'metricsToken'
+  | 'refused'
 > & {
   /**
    * Whether agents are served at `/mcp`; default false. The package of the MCP server is loaded with their first
-   * request.
+   * request, or by `loadAgents`.
    */
   readonly mcp?: boolean;
   readonly authenticator: BearerAuthenticator;
@@ -61,6 +63,8 @@ export type AppOptions = Omit<
   readonly unauthenticatedSockets?: number | undefined;
   /** Bytes a second that one user may send over links and in request bodies; default INBOUND_BYTES_PER_SECOND. */
   readonly inboundBytesPerSecond?: number | undefined;
+  /** The interval of pings over links and event streams, in milliseconds; default PING_MS. */
+  readonly pingMs?: number | undefined;
   readonly version: string;
   /**
    * Whether the fast path is used. It skips repeated work for known documents, and encodes an event once for many
@@ -72,6 +76,13 @@ export type AppOptions = Omit<
 /** The request handlers of one relay: HTTP, GraphQL, REST and links. */
 export type App = {
   readonly requestHandler: RequestHandler;
+  /** Loads what serves agents, if they are served. Otherwise their first request does, and other requests wait for it. */
+  loadAgents(): Promise<void>;
+  /**
+   * Loads modules that requests need, when none has begun for IDLE_MS, or after BUSY_MS. Does nothing once the app
+   * closes.
+   */
+  preload(): void;
   /** Closes links with `draining` and ends streams. Resolves when they are gone, or after two seconds. */
   close(): Promise<void>;
   /**
@@ -83,6 +94,13 @@ export type App = {
 
 /** How long `abort` waits, in milliseconds: the process ends because of an error whose effects are unknown. */
 const ABORT_WAIT_MS = 1_000;
+/** How long no request may have begun when modules are loaded, which keeps the event loop busy. Milliseconds. */
+const IDLE_MS = 1_000;
+/**
+ * When modules are loaded at the latest, in milliseconds after the start: a relay that is busy from then on would
+ * otherwise load them in the way of all requests at that time.
+ */
+const BUSY_MS = 5_000;
 /** How long `close` waits, in milliseconds: a peer that does not answer the close must not delay the process. */
 const CLOSE_WAIT_MS = 2_000;
 
@@ -90,7 +108,7 @@ export function createApp(options: AppOptions): App {
   const { core, log, meter, clock, basePath, origins, fastPath = true } = options;
   const guard = createTokenGuard({ clock, log, metrics: meter });
   const authenticator = guard.around(options.authenticator);
-  const streams = createSseStreams({ clock: core.clock, direct: fastPath });
+  const streams = createSseStreams({ clock: core.clock, direct: fastPath, pingMs: options.pingMs });
   const graphql = createGraphqlHandler({
     ...{ schema, core, log, metrics: meter, basePath, fastPath, streams },
     introspection: options.introspection,
@@ -106,7 +124,12 @@ export function createApp(options: AppOptions): App {
     unread.serves(socket, { requester });
     if (socket instanceof Socket) sockets.released(socket);
   };
-  const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });
+  const refused = createRefusalLog({ clock, log });
+  const gateway = createGateway({
+    ...{ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, refused },
+    ...origins,
+    ...(options.pingMs !== undefined && { pingMs: options.pingMs }),
+  });
   const ready = (): Promise<void> => requireReady([core, options.authenticator]);
   meterNode(meter, { core, ready, gateway, sockets });
   meterShares(meter, core);
@@ -117,11 +140,25 @@ export function createApp(options: AppOptions): App {
   const requestHandler = createRequestHandler({
     ...options,
     metricsToken: options.metricsToken ?? new MetricsToken(),
-    ...{ authenticate, graphql, rest, mcp, gateway, siteEvents, sockets, inbound, unread },
+    ...{ authenticate, graphql, rest, mcp, gateway, siteEvents, sockets, inbound, unread, refused },
   });
+  let stopPreload = (): void => {};
   return {
     requestHandler,
+    loadAgents: async () => mcp?.load(),
+    preload() {
+      let before = sockets.requests;
+      let left = BUSY_MS / IDLE_MS;
+      stopPreload = clock.every(IDLE_MS, () => {
+        const began = sockets.requests - before;
+        before = sockets.requests;
+        if (--left > 0 && began > 0) return;
+        stopPreload();
+        graphql.preload().catch((error: unknown) => log.warn({ err: error }, 'a module could not be loaded'));
+      });
+    },
     async close() {
+      stopPreload();
       sockets.close();
       unread.close();
       mcp?.close();
@@ -143,7 +180,7 @@ function createRest(
   return createRestHandler({
     schema: restSchema,
     plans: createPlans(restSchema, { fast: fastPath, keep: !core.capabilities.shared }),
-    mask: createMask({ log, metrics: meter }),
+    mask: createMask({ log, metrics: meter, crypto: core.crypto }),
     contextOf: (request) => createContext({ core, ...request }),
     read: (request, run) => readDocument(core, request, run),
     streams,
@@ -243,7 +280,7 @@ export const SITE_EVENTS_DESCRIPTION: Described = {
   path: '/site-sessions/{session_id}/events',
   operationId: 'ListenToSite',
   summary: 'The events of a session’s site as they happen, as plain server-sent events.',
-  description: `${ACCESS_WORDS.GRANT} A ticket in the query replaces the token: it must be redeemed within 30 seconds and is then valid for reconnects, one stream at a time. The stream begins with \`callboard.ready\`, sends a ping every 20 seconds, and ends with \`callboard.closed\` and an error code. There is no replay, not even with \`Last-Event-ID\`: the first event after a gap has the number of missed events in \`missed\`.`,
+  description: `${ACCESS_WORDS.GRANT} A ticket in the query replaces the token: it must be redeemed within 30 seconds and is then valid for reconnects, one stream at a time. The stream begins with \`callboard.ready\`, sends a ping every 20 seconds by default, and ends with \`callboard.closed\` and an error code. There is no replay, not even with \`Last-Event-ID\`: the first event after a gap has the number of missed events in \`missed\`.`,
   security: [{ bearer: [] }, { ticket: [] }],
   parameters: [
     { name: 'session_id', in: 'path', required: true, description: 'The session.', schema: { type: 'string' } },

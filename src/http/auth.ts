@@ -30,19 +30,21 @@ import {
   createKeySet,
   createTicketDesk,
   digest,
+  namesIn,
   principalOf,
   type ClaimRules,
   type KeySet,
+  type Names,
 } from './tokens.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Sites } from '../core/core.ts';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
-import { RateTable, SlidingWindow, TokenBucket } from '../core/rates.ts';
+import { LineLimit, RateTable, SlidingWindow, TokenBucket } from '../core/rates.ts';
 import { isGrantToken } from '../core/sites/sessions.ts';
-import { networkOf } from '../gateway/gateway.ts';
+import { networkOf } from '../web/forwarded.ts';
 import type { RequestInfo } from './request-info.ts';
-import { LineLimit, type Sockets } from './sockets.ts';
+import type { Sockets } from './sockets.ts';
 
 export type AuthOptions = {
   /** The administrators' tokens. Each is a bare token or `name=token`; see `parseAdminToken`. */
@@ -53,13 +55,19 @@ export type AuthOptions = {
   readonly previousSecret?: string | null;
   /** The URL of the key set that verifies asymmetric signatures; null: none. Requires `issuer` and `audience`. */
   readonly jwksUrl: string | null;
-  /** The issuer and the audience that every JWT must have if they are set, whichever key signed it. */
-  readonly issuer: string | null;
-  readonly audience: string | null;
-  /** The claim with the user's id, in tokens of the key set. Default: `sub`. */
-  readonly userClaim?: string | null;
-  /** The claim with the scopes, in tokens of the key set. Default: the first of `scope`, `scp` and `permissions`. */
-  readonly scopeClaim?: string | null;
+  /**
+   * The issuers and the audiences of which every JWT must have one if they are set, whichever key signed it.
+   */
+  readonly issuer: Names;
+  readonly audience: Names;
+  /** Whether `client_id` counts as the audience of a token of the key set that has no `aud`. */
+  readonly audienceFromClientId?: boolean;
+  /** The paths of claims with the user's id, in tokens of the key set; the first that is present. Default: `sub`. */
+  readonly userClaim?: Names;
+  /** Whether users in tokens of the key set are made canonical. Default: another form of a user is refused. */
+  readonly foldUsers?: boolean;
+  /** The paths of claims with the scopes, in tokens of the key set. Default: `scope`, `scp` and `permissions`. */
+  readonly scopeClaim?: Names;
   /** The text that the names of scopes begin with, in tokens of the key set. */
   readonly scopePrefix?: string;
   readonly clock: Clock;
@@ -93,7 +101,9 @@ const VERIFIED_CACHE_SIZE = 10_000;
 type KeySource = {
   readonly algorithms: string[];
   /** The keys of this source. A token must be signed with one of them. */
-  readonly keys: readonly (Uint8Array | JWTVerifyGetKey)[];
+  readonly keys: readonly Uint8Array[] | KeySet;
+  /** Whether `client_id` counts as the audience of a token without `aud`. */
+  readonly clientIdCounts: boolean;
   readonly claims: ClaimRules;
 };
 
@@ -165,17 +175,24 @@ function createAdminCheck(texts: readonly string[]): (token: string) => AdminPri
 }
 
 function keySources(options: AuthOptions, keySet: KeySet | null): readonly KeySource[] {
-  const { secret, previousSecret = null, userClaim, scopeClaim, scopePrefix } = options;
+  const { secret, previousSecret = null, userClaim, scopeClaim, scopePrefix, foldUsers = false } = options;
   const sources: KeySource[] = [];
   const keys = [secret, previousSecret].filter((text) => text !== null).map((text) => new TextEncoder().encode(text));
-  if (keys.length > 0) sources.push({ algorithms: ['HS256'], keys, claims: DEFAULT_CLAIMS });
+  if (keys.length > 0) sources.push({ algorithms: ['HS256'], keys, claims: DEFAULT_CLAIMS, clientIdCounts: false });
   const claims: ClaimRules = {
-    user: userClaim ?? DEFAULT_CLAIMS.user,
-    scopes: scopeClaim ? [scopeClaim] : DEFAULT_CLAIMS.scopes,
+    user: given(userClaim) ?? DEFAULT_CLAIMS.user,
+    scopes: given(scopeClaim) ?? DEFAULT_CLAIMS.scopes,
+    fold: foldUsers,
     prefix: scopePrefix ?? DEFAULT_CLAIMS.prefix,
   };
-  if (keySet !== null) sources.push({ algorithms: ASYMMETRIC, keys: [keySet.key], claims });
+  const clientIdCounts = options.audienceFromClientId ?? false;
+  if (keySet !== null) sources.push({ algorithms: ASYMMETRIC, keys: keySet, claims, clientIdCounts });
   return sources;
+}
+
+function given(names: Names): readonly string[] | null {
+  const list = namesIn(names);
+  return list.length > 0 ? list : null;
 }
 
 /** Verifies a JWT. The algorithm in the header only selects a key source, which accepts its own algorithms only. */
@@ -186,25 +203,61 @@ async function verifyJwt(token: string, sources: readonly KeySource[], options: 
     algorithms: source.algorithms,
     currentDate: new Date(options.clock.now()),
     clockTolerance: TOLERANCE_SECONDS,
-    requiredClaims: ['exp', source.claims.user],
-    ...(options.issuer !== null && { issuer: options.issuer }),
-    ...(options.audience !== null && { audience: options.audience }),
+    requiredClaims: ['exp'],
+    ...(given(options.issuer) && { issuer: [...namesIn(options.issuer)] }),
   };
   try {
-    return principalOf(await payloadOf(token, source.keys, rules), source.claims);
+    const payload = await payloadOf(token, source.keys, rules);
+    requireAudience(payload, namesIn(options.audience), source.clientIdCounts);
+    return principalOf(payload, source.claims);
   } catch (error) {
     throw refusalOf(error);
   }
 }
 
+/** Throws if audiences are configured and the token has none of them. */
+function requireAudience(payload: JWTPayload, audiences: readonly string[], clientIdCounts: boolean): void {
+  if (audiences.length === 0) return;
+  const { aud = clientIdCounts ? payload['client_id'] : undefined } = payload;
+  const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (!named.some((one) => typeof one === 'string' && audiences.includes(one))) badToken('audience');
+}
+
 /** Returns the payload of a token that one of the keys verifies. Tries the next key only after a wrong signature. */
 async function payloadOf(token: string, keys: KeySource['keys'], rules: JWTVerifyOptions): Promise<JWTPayload> {
+  if (!('key' in keys)) return payloadByEach(token, keys, rules);
+  try {
+    return await payloadBySet(token, keys.key, rules);
+  } catch (error) {
+    if (!(error instanceof errors.JWSSignatureVerificationFailed) || !(await keys.renew())) throw error;
+    return payloadBySet(token, keys.key, rules);
+  }
+}
+
+/** The most keys of a set that are tried for one token: each costs a verification. */
+const MATCHING_KEYS = 10;
+
+/** Verifies a token with the key of a set that matches it, or with each one if several do. */
+async function payloadBySet(token: string, find: JWTVerifyGetKey, rules: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, find, rules)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    const matching: Parameters<typeof payloadByEach>[1][number][] = [];
+    for await (const key of error) if (matching.length < MATCHING_KEYS) matching.push(key);
+    return payloadByEach(token, matching, rules);
+  }
+}
+
+async function payloadByEach(
+  token: string,
+  keys: readonly (Uint8Array | CryptoKey)[],
+  rules: JWTVerifyOptions,
+): Promise<JWTPayload> {
   let fault: unknown;
   for (const key of keys) {
     try {
-      const verified =
-        typeof key === 'function' ? await jwtVerify(token, key, rules) : await jwtVerify(token, key, rules);
-      return verified.payload;
+      return (await jwtVerify(token, key, rules)).payload;
     } catch (error) {
       if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
       fault = error;

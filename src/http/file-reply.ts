@@ -7,6 +7,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { BoundedMap } from '../core/collections.ts';
 import { CallboardError } from '../core/errors.ts';
 import { PackedText, sendPacked, type PackedFile } from '../web/exchange.ts';
+import { BRAND, PAGE_STYLE } from '../web/page-look.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
 import type { OpenApiDocument } from '../rest/openapi.ts';
 
@@ -147,12 +148,13 @@ export function createClientFiles(folder: URL): (info: RequestInfo, name: string
   };
 }
 
-/** Builds a page. `style`: the only style that its content security policy allows. `body`: HTML. */
-export function htmlPage({ title, style, body }: Readonly<Record<'title' | 'style' | 'body', string>>): PackedFile {
+/** Builds a page in the look of the relay's pages. `rules`: CSS of this page alone. `body`: HTML. */
+function htmlPage({ title, rules, body }: Readonly<Record<'title' | 'rules' | 'body', string>>): PackedFile {
+  const style = `${PAGE_STYLE}\n${rules}`;
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>${style}</style></head>
-<body>${body}</body></html>
+<body><main class="relay-page">${body}</main></body></html>
 `;
   const hash = createHash('sha256').update(style).digest('base64');
   const policy = `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; frame-ancestors 'none'`;
@@ -162,8 +164,7 @@ export function htmlPage({ title, style, body }: Readonly<Record<'title' | 'styl
   };
 }
 
-const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark}
-code{font-size:.95em}dt{margin-top:.75rem}dd{margin-left:1.5rem;opacity:.8}`;
+const STYLE = `dl{margin:1rem 0 0;border-top:1px solid var(--line)}dt{margin-top:.5rem;overflow-wrap:anywhere}dd{margin:0;padding-bottom:.5rem;border-bottom:1px solid var(--line);color:var(--ink-2)}`;
 
 type Entry = { readonly path: string; readonly says: string; readonly open: boolean };
 const CONSOLE: Entry = { path: '/console/', says: 'the console: clients, calls and nodes, live', open: true };
@@ -173,7 +174,9 @@ const ENTRIES: readonly Entry[] = [
   { path: '/reference', says: 'REST reference, made from the OpenAPI description', open: true },
   { path: '/openapi.json', says: 'OpenAPI description of the REST routes', open: true },
   { path: '/connect', says: 'WebSocket for clients and callers, subprotocol callboard.v1', open: false },
+  { path: '/mcp', says: 'actions as tools of agents (MCP), if CALLBOARD_MCP is on', open: false },
   { path: '/clients/runtime.js', says: 'the client library for browsers', open: true },
+  { path: '/clients/caller.js', says: 'the library that invokes actions, for browsers', open: true },
   { path: '/clients/site.js', says: 'the library for viewers of a cooperative site', open: true },
   { path: '/site-sessions/{session_id}/events', says: 'server-sent events of a cooperative site', open: false },
   { path: '/healthz', says: 'liveness: whether the process runs', open: true },
@@ -184,12 +187,12 @@ const ENTRIES: readonly Entry[] = [
 /** Builds the page at `/`, which lists the relay's paths. */
 export function welcomePage(basePath: string, hasConsole: boolean): PackedFile {
   const rows = [...(hasConsole ? [CONSOLE] : []), ...ENTRIES].map((entry) => row(entry, basePath)).join('\n');
-  const body = `<h1>callboard</h1>
+  const body = `${BRAND}<h1>Callboard</h1>
 <p>Relays commands between callers and connected clients, keeps the evidence, and shows operators the current state.</p>
 <dl>
 ${rows}
 </dl>`;
-  return htmlPage({ title: 'callboard', style: STYLE, body });
+  return htmlPage({ title: 'Callboard', rules: STYLE, body });
 }
 
 function row({ path, says, open }: Entry, basePath: string): string {
@@ -197,10 +200,9 @@ function row({ path, says, open }: Entry, basePath: string): string {
   return `<dt>${open ? `<a href="${basePath}${path}">${name}</a>` : name}</dt><dd>${says}</dd>`;
 }
 
-const REFERENCE_STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
-code,pre{font-size:.9em}pre{overflow:auto;padding:.75rem;border:1px solid #8886;border-radius:4px}
-table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0;border-bottom:1px solid #8883}
-details{margin:.5rem 0}summary{cursor:pointer}.method{display:inline-block;min-width:4rem;font-weight:600}.says{opacity:.8}h2{margin-top:2rem}nav a{margin-right:1rem}`;
+const REFERENCE_STYLE = `pre{overflow:auto;margin:0 0 .75rem;padding:.75rem;background:var(--sunken);border:1px solid var(--line);border-radius:.25rem}
+.cells{overflow-x:auto;margin:0 0 .75rem}table{border-collapse:collapse;width:100%}td,th{min-width:5rem;text-align:left;vertical-align:top;padding:.375rem .75rem .375rem 0;border-bottom:1px solid var(--line)}th{color:var(--ink-3);font-size:.75rem;font-weight:400}td:last-child{min-width:12rem}
+details{border-bottom:1px solid var(--line)}summary{padding:.5rem 0;cursor:pointer;overflow-wrap:anywhere}details[open]>summary{font-weight:600}.method{display:inline-block;min-width:3.5rem;font-weight:600}.says{color:var(--ink-2);font-weight:400}nav{display:flex;flex-wrap:wrap;gap:.25rem 1rem;line-height:1.5rem}`;
 
 /** The members of a schema that the page shows. */
 type Schema = {
@@ -255,16 +257,16 @@ export function referencePage(document: OpenApiDocument, base: string): PackedFi
     const rows = operations.filter(({ operation }) => operation.tags.includes(tag));
     return `<h2 id="${escaped(tag)}">${escaped(tag)}</h2>\n${rows.map((row) => operationHtml(row, components)).join('\n')}`;
   });
-  const body = `<h1>REST reference</h1>
+  const body = `${BRAND}<h1>REST reference</h1>
 <p>${escaped(info.description)} Version ${escaped(info.version)}. This page is made from <a href="${escaped(base)}/openapi.json"><code>${escaped(base)}/openapi.json</code></a>.</p>
-<nav>${[...tags, 'schemas'].map((tag) => `<a href="#${escaped(tag)}">${escaped(tag)}</a>`).join(' ')}</nav>
+<nav aria-label="Parts">${[...tags, 'schemas'].map((tag) => `<a href="#${escaped(tag)}">${escaped(tag)}</a>`).join(' ')}</nav>
 ${sections.join('\n')}
 <h2 id="schemas">schemas</h2>
 ${Object.entries(components.schemas)
   .map(([name, schema]) => schemaHtml(name, schema))
   .join('\n')}
 `;
-  return htmlPage({ title: 'callboard: REST reference', style: REFERENCE_STYLE, body });
+  return htmlPage({ title: 'REST reference · Callboard', rules: REFERENCE_STYLE, body });
 }
 
 type Row = { readonly path: string; readonly method: string; readonly operation: Operation };
@@ -308,7 +310,7 @@ function statusExample([status, { content = {} }]: Answer): string {
 }
 
 function exampleHtml(example: unknown): string {
-  return example === undefined ? '' : `<pre>${escaped(JSON.stringify(example, null, 2))}</pre>`;
+  return example === undefined ? '' : `<pre tabindex="0">${escaped(JSON.stringify(example, null, 2))}</pre>`;
 }
 
 function schemaHtml(name: string, schema: Schema): string {
@@ -367,7 +369,8 @@ function isReference(value: unknown): value is Reference {
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[], tag: string): string =>
     `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join('')}</tr>`;
-  return `<table>${line(head, 'th')}${rows.map((cells) => line(cells, 'td')).join('')}</table>`;
+  const lines = `${line(head, 'th')}${rows.map((cells) => line(cells, 'td')).join('')}`;
+  return `<div class="cells" tabindex="0" role="region" aria-label="${escaped(head.join(', '))}"><table>${lines}</table></div>`;
 }
 
 /** Writes text as HTML, with code where the text has backquotes. */

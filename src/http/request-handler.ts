@@ -13,14 +13,16 @@ import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Clock, Log } from '../core/ports.ts';
 import { holderOf } from '../core/shares/shares.ts';
 import type { ByteRate, ByteRates } from '../core/shares/turns.ts';
-import { networkOf, rejectUpgrade, type Gateway, type UpgradeRefusal } from '../gateway/gateway.ts';
+import { rejectUpgrade, type Gateway, type UpgradeRefusal } from '../gateway/gateway.ts';
 import { wantsPage } from '../graphql/http/graphiql.ts';
 import type { GraphqlHandler } from '../graphql/http/handler.ts';
 import { GRAPHQL_PATH, STREAM_PATH, createBodyReader } from '../graphql/http/request.ts';
 import type { McpHandler } from '../mcp/handler.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { RestHandler } from '../rest/serve.ts';
-import { createReply, requestBegan, requestDone, type HttpReply, type OriginRule } from '../web/exchange.ts';
+import { createReply, requestBegan, requestDone, type HttpReply } from '../web/exchange.ts';
+import { addressOf, networkOf } from '../web/forwarded.ts';
+import type { OriginRule, RefusalLog } from '../web/origin.ts';
 import {
   crossOrigin,
   fixedRouteOf,
@@ -36,6 +38,7 @@ import {
   type BuiltinRoute,
   type RequestInfo,
   decodeBody,
+  deferContinue,
   refuseBody,
 } from './request-info.ts';
 import {
@@ -49,6 +52,7 @@ import {
 } from './routes.ts';
 import { isAnswering, type Sockets, type UnreadBytes } from './sockets.ts';
 import { AnonymousGate } from './auth.ts';
+import { namesIn, type Names } from './tokens.ts';
 
 export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'agents'> & {
   readonly core: Core;
@@ -59,8 +63,8 @@ export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'agen
   readonly rest: RestHandler;
   /** The endpoint of agents; null: it is switched off. */
   readonly mcp: McpHandler | null;
-  /** The issuer of the tokens that agents fetch themselves; null or absent: none is configured. */
-  readonly issuer?: string | null;
+  /** The issuers of the tokens that agents fetch themselves; absent: none is configured. */
+  readonly issuer?: Names;
   readonly gateway: Pick<Gateway, 'upgrade'>;
   /** The route of every path for which `isSiteEvents` is true. */
   readonly siteEvents: BuiltinRoute;
@@ -71,6 +75,8 @@ export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'agen
   /** The inbound byte rates of users. */
   readonly inbound: ByteRates;
   readonly origins: OriginRule;
+  /** Logs requests that are refused before they are authenticated. */
+  readonly refused: RefusalLog;
 };
 
 /** Handles the events of the HTTP server. No method throws, whatever the input. */
@@ -81,6 +87,8 @@ export type RequestHandler = {
   /** Called when no request is in progress over a socket that belongs to another program. */
   released(socket: Socket): void;
   request(request: IncomingMessage, response: ServerResponse): void;
+  /** Handles a request with `Expect: 100-continue`: it sends its body once it may. */
+  continuing(request: IncomingMessage, response: ServerResponse): void;
   /** Handles a request with an `Expect` header that is not `100-continue`. */
   expectation(request: IncomingMessage, response: ServerResponse): void;
   /** Handles a CONNECT request. */
@@ -121,7 +129,14 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
       access.code = error.code;
       refuse(info, error, options);
     };
-    const reply = createReply({ requestId: info.id, socket, response, unread, refuse: refused });
+    const reply = createReply({
+      requestId: info.id,
+      socket,
+      response,
+      unread,
+      loop: options.core.loop,
+      refuse: refused,
+    });
     const exchange = { access, reply };
     const failed = (error: unknown): void => {
       meter.count('requests', isGraphql(info.path) ? 'graphql' : 'rest');
@@ -152,6 +167,10 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
       unread.released(socket);
     },
     request: (request, response) => answer(request, response, route),
+    continuing(request, response) {
+      deferContinue(request, response);
+      answer(request, response, route);
+    },
     expectation: (request, response) => answer(request, response, refuseExpectation),
     tunnel: (_request, socket) => rejectUpgrade(socket, NO_TUNNELS, clock),
     broken: createBrokenAnswers(clock),
@@ -161,7 +180,10 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
       meter.count('requests', 'gateway');
       sockets.upgraded(request.socket);
       const detail = hostFault(request);
-      if (detail !== null) return rejectUpgrade(socket, { status: 400, code: 'invalid_argument', detail }, clock);
+      if (detail !== null) {
+        options.refused(request, { reason: 'host', address: addressOf(request, origins.trustProxy) });
+        return rejectUpgrade(socket, { status: 400, code: 'invalid_argument', detail }, clock);
+      }
       try {
         options.gateway.upgrade(request, socket, head);
       } catch (error) {
@@ -177,7 +199,7 @@ type Router = (info: RequestInfo, exchange: Exchange) => MaybePromise<RouteLabel
 
 function createRouter(options: RequestHandlerOptions): Router {
   const { authenticate, siteEvents, origins } = options;
-  const agents = options.mcp && { issuer: options.issuer ?? null, origins };
+  const agents = options.mcp && { issuers: namesIn(options.issuer), origins };
   const operatorConsole = createConsoleRoute({ ...options, agents });
   const builtin = createBuiltinRoutes({ ...options, agents, openapi: () => options.rest.openapi() });
   const routeOf = (path: string): BuiltinRoute | undefined =>
@@ -193,7 +215,7 @@ function createRouter(options: RequestHandlerOptions): Router {
     if (path === null) notFound();
     if (route) requireMethod(info, route.methods);
     const isPage = route?.authentication === 'open' || (path === GRAPHQL_PATH && wantsPage(request));
-    if (!isPage) requireOwnPage(info, origins);
+    if (!isPage) requireOwnPage(info, options);
     if (route && route.authentication !== 'bearer') return answerBuiltin(route, info, exchange);
     const authenticated = (requester: Principal | null): MaybePromise<RouteLabel> => {
       exchange.access.requester = requester;
@@ -241,21 +263,23 @@ function createApiRouter(options: RequestHandlerOptions): Router {
     });
   };
   const toMcp = (handler: McpHandler, info: RequestInfo, { access, reply }: Exchange): MaybePromise<RouteLabel> => {
-    const { request, response } = info;
+    const { request, response, query } = info;
     const { requester } = access;
-    if (!requester) fail('unauthenticated', 'A bearer token is needed.');
+    if (!requester) fail('unauthenticated', MCP_TOKEN);
     requireMethod(info, ['POST']);
     return readBodyFor(info, requester, {
       parse: parseBody,
       answer: (body) =>
-        handler.handle({ request, response, requester, body, reply, notes: access }).then((): RouteLabel => 'mcp'),
+        handler
+          .handle({ request, response, requester, query, body, reply, notes: access })
+          .then((): RouteLabel => 'mcp'),
     });
   };
   return (info, exchange) => {
     const { request, response, path, query } = info;
     if (path === null) notFound();
     if (isGraphql(path)) return toGraphql(info, exchange);
-    if (mcp && path === MCP_PATH) return toMcp(mcp, info, exchange);
+    if (mcp && isMcp(path)) return toMcp(mcp, info, exchange);
     const { requester } = exchange.access;
     const answer = (body: JsonText | undefined): RouteLabel => {
       const given = { requester, path, query, body, reply: exchange.reply, notes: exchange.access };
@@ -285,7 +309,7 @@ function refuse(
   const { request, response, path } = info;
   if (response.headersSent) return void response.destroy();
   if (error.status === 401) {
-    const metadata = mcp && path === MCP_PATH && issuer ? metadataUrl(info, basePath, origins) : null;
+    const metadata = mcp && isMcp(path) && namesIn(issuer).length > 0 ? metadataUrl(info, basePath, origins) : null;
     response.setHeader('www-authenticate', metadata === null ? 'Bearer' : challenge(metadata));
   }
   if (error.details.retryAfterMs !== undefined) {
@@ -358,6 +382,13 @@ const NO_TUNNELS: UpgradeRefusal = {
 function isGraphql(path: string | null): boolean {
   return path === GRAPHQL_PATH || path === STREAM_PATH;
 }
+
+/** Whether a path is that of the endpoint of agents. Hosts may end an address with a slash. */
+function isMcp(path: string | null): boolean {
+  return path === MCP_PATH || path === `${MCP_PATH}/`;
+}
+
+const MCP_TOKEN = 'A bearer token of a user is needed. The command "callboard token --mcp --user <user>" prints one.';
 
 function isReading(method: string): boolean {
   return method === 'GET' || method === 'HEAD';

@@ -9,16 +9,17 @@ import { performance } from 'node:perf_hooks';
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { jsonFault, trustJson, type JsonFault, type JsonText } from '../core/json.ts';
-import { JSON_DEPTH } from '../core/limits.ts';
+import { ENVELOPE_DEPTH, JSON_DEPTH } from '../core/limits.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Log } from '../core/ports.ts';
 import { traceContextOf, traceLogFields } from '../core/trace-context.ts';
-import { addressOf } from '../gateway/gateway.ts';
-import { emptyNotes, foreignOrigin, originAllowed, type OriginRule, type RequestNotes } from '../web/exchange.ts';
+import { emptyNotes, type RequestNotes } from '../web/exchange.ts';
+import { addressOf, type ProxyTrust } from '../web/forwarded.ts';
+import { originRefusal, type OriginRule, type RefusalLog } from '../web/origin.ts';
 
 /** `basePath`: what all paths of the relay begin with, without a trailing slash; empty for the root. */
-type RequestInfoOptions = { readonly id: string; readonly basePath: string; readonly trustProxy: boolean };
+type RequestInfoOptions = { readonly id: string; readonly basePath: string; readonly trustProxy: ProxyTrust };
 
 /** One HTTP request with its parsed target and the peer's address. */
 export type RequestInfo = {
@@ -34,7 +35,7 @@ export type RequestInfo = {
   readonly path: string | null;
   /** The query without the question mark; empty if there is none. */
   readonly query: string;
-  /** The peer's address; taken from the proxy's header only with `trustProxy`. */
+  /** The peer's address; taken from a proxy's header only with `trustProxy`. */
   readonly address: string;
 };
 
@@ -81,9 +82,13 @@ function originForm(url: string): string | null {
   return parsed && parsed.pathname + parsed.search;
 }
 
+/** The prefix of the metadata of a resource. RFC 9728 puts it before the whole path, so also before the base path. */
+const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
+
 function below(basePath: string, path: string): string | null {
   if (basePath === '') return path;
   if (path === basePath) return '/';
+  if (path === `${RESOURCE_METADATA}${basePath}/mcp`) return `${RESOURCE_METADATA}/mcp`;
   return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : null;
 }
 
@@ -102,7 +107,7 @@ const EXPOSED = 'retry-after, www-authenticate, x-request-id, mcp-session-id';
 /** Adds CORS headers for allowed origins. Returns true if the request was a preflight, which is then answered. */
 export function crossOrigin({ request, response }: RequestInfo, rule: OriginRule): boolean {
   const { origin } = request.headers;
-  if (origin === undefined || !originAllowed(request, rule)) return false;
+  if (origin === undefined || originRefusal(request, rule) !== null) return false;
   response.setHeader('access-control-allow-origin', origin);
   response.setHeader('access-control-expose-headers', EXPOSED);
   if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return false;
@@ -117,11 +122,20 @@ export function crossOrigin({ request, response }: RequestInfo, rule: OriginRule
  * Refuses browser requests of foreign pages. Other programs send neither `Origin` nor `Sec-Fetch-Site` and pass. A
  * browser's ambient credentials grant nothing, because only the Authorization header counts.
  */
-export function requireOwnPage({ request }: RequestInfo, rule: OriginRule): void {
-  if (!originAllowed(request, rule)) fail('forbidden', foreignOrigin(request, rule));
-  const crossSite = request.headers['sec-fetch-site'] === 'cross-site';
-  if (crossSite && request.headers.origin === undefined) fail('forbidden', 'Cross-site requests are refused.');
+export function requireOwnPage({ request, address }: RequestInfo, { origins, refused }: OwnPageParts): void {
+  const { origin, 'sec-fetch-site': site } = request.headers;
+  if (origin === undefined) {
+    if (site !== 'cross-site') return;
+    refused(request, { reason: 'cross_site', address });
+    fail('forbidden', 'Cross-site requests are refused.');
+  }
+  const refusal = originRefusal(request, origins);
+  if (refusal === null) return;
+  refused(request, { reason: refusal.reason, address });
+  fail('forbidden', refusal.detail);
 }
+
+type OwnPageParts = { readonly origins: OriginRule; /** Logs the refusal. */ readonly refused: RefusalLog };
 
 // Reads request bodies within a size limit. It does not interpret them.
 
@@ -152,6 +166,19 @@ type BodyOptions<T> = {
   readonly unannounced?: ((bytes: number) => void) | undefined;
 };
 
+/** The responses of requests that wait for `100 Continue` before they send their bodies. */
+const awaited = new WeakMap<IncomingMessage, ServerResponse>();
+
+/** Defers the answer to `Expect: 100-continue` until the body is read: a request that is refused sends none. */
+export function deferContinue(request: IncomingMessage, response: ServerResponse): void {
+  awaited.set(request, response);
+}
+
+function continueNow(request: IncomingMessage): void {
+  awaited.get(request)?.writeContinue();
+  awaited.delete(request);
+}
+
 /** Whether a request may have a body. Without Content-Length and Transfer-Encoding it has none (RFC 9112, 6.3). */
 export function mayHaveBody(request: IncomingMessage): boolean {
   return isChunked(request) || Number(request.headers['content-length'] ?? 0) > 0;
@@ -167,7 +194,7 @@ function requireJson({ headers }: IncomingMessage): void {
     .split(';')
     .map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
-  const json = type === 'application/json' && (charset === undefined || /^"?utf-8"?$/.test(charset));
+  const json = type === 'application/json' && (charset === undefined || /^"?utf-?8"?$/.test(charset));
   const plain = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
   if (!json || !plain) {
     throw new CallboardError('unsupported_media_type', 'A body must be application/json in UTF-8, not compressed.');
@@ -175,6 +202,7 @@ function requireJson({ headers }: IncomingMessage): void {
 }
 
 function collect(request: IncomingMessage, maxBytes: number, unannounced?: (bytes: number) => void): Promise<Buffer> {
+  continueNow(request);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let size = 0;
@@ -203,7 +231,7 @@ function collect(request: IncomingMessage, maxBytes: number, unannounced?: (byte
 /** Decodes the body as JSON text. Throws `invalid_argument` if it is not UTF-8, not JSON, or nested too deeply. */
 export function parseBody(bytes: Buffer): JsonText {
   const text = decodeBody(bytes);
-  const fault = jsonFault(text);
+  const fault = jsonFault(text, ENVELOPE_DEPTH);
   return fault === null ? trustJson(text) : refuseBody(fault);
 }
 
@@ -213,9 +241,12 @@ export function decodeBody(bytes: Buffer): string {
   return bytes.toString('utf8');
 }
 
+/** A payload in a body may have JSON_DEPTH levels, which is checked where it is taken out. */
+const BODY_DEPTH = JSON_DEPTH + ENVELOPE_DEPTH;
+
 /** Throws the `invalid_argument` that says why a body is not accepted as JSON. */
 export function refuseBody(fault: JsonFault): never {
-  throw malformed(fault === 'depth' ? `The body is nested deeper than ${JSON_DEPTH} levels.` : 'The body is not JSON.');
+  throw malformed(fault === 'depth' ? `The body is nested deeper than ${BODY_DEPTH} levels.` : 'The body is not JSON.');
 }
 
 function tooLarge(maxBytes: number): CallboardError {

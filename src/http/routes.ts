@@ -16,15 +16,9 @@ import { named, type JsonSchema } from '../rest/forms.ts';
 import { decode } from '../rest/inputs.ts';
 import type { Described, OpenApiDocument } from '../rest/openapi.ts';
 import { problemCodes } from '../rest/problem.ts';
-import {
-  PackedText,
-  ownOrigin,
-  sendPacked,
-  sendText,
-  weightsOf,
-  type OriginRule,
-  type PackedFile,
-} from '../web/exchange.ts';
+import { PackedText, sendPacked, sendText, weightsOf, type PackedFile } from '../web/exchange.ts';
+import { ownOrigins } from '../web/forwarded.ts';
+import type { OriginRule } from '../web/origin.ts';
 import { createGroups, type EventEncoder, type Groups } from '../web/sse-group.ts';
 import { Chunk, eventFrame, type SseStream, type SseStreams } from '../web/sse.ts';
 import { bearerOf, type AuthenticateRequest, type BearerAuthenticator, type TokenGuard } from './auth.ts';
@@ -59,8 +53,8 @@ export type BuiltinRoutesOptions = MetricsRouteOptions &
 
 /** What the routes for agents depend on. */
 type AgentRoutes = {
-  /** The issuer of the tokens that agents fetch themselves; null: none is configured. */
-  readonly issuer: string | null;
+  /** The issuers of the tokens that agents fetch themselves; empty: none is configured. */
+  readonly issuers: readonly string[];
   readonly origins: OriginRule;
 };
 
@@ -87,7 +81,7 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
     ...(signIn || tickets
       ? [['/sign-in', createSignInRoute({ signIn, tickets })] satisfies [string, BuiltinRoute]]
       : []),
-    ...(options.agents && options.agents.issuer !== null
+    ...(options.agents && options.agents.issuers.length > 0
       ? [[METADATA_PATH, open(metadataRoute(options.agents, basePath))] satisfies [string, BuiltinRoute]]
       : []),
     ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((info) => client(info, name))]),
@@ -173,7 +167,7 @@ const METADATA_PATH = `/.well-known/oauth-protected-resource${MCP_PATH}`;
 
 /** Returns the address of the metadata, as the requester reaches the relay. */
 export function metadataUrl({ request }: RequestInfo, basePath: string, { trustProxy }: OriginRule): string {
-  return `${ownOrigin(request, trustProxy) ?? ''}${basePath}${METADATA_PATH}`;
+  return `${ownOrigins(request, trustProxy)[0] ?? ''}${basePath}${METADATA_PATH}`;
 }
 
 /** Returns the value of `www-authenticate` that names the metadata. */
@@ -181,11 +175,11 @@ export function challenge(metadata: string): string {
   return `Bearer resource_metadata="${metadata}", scope="mcp"`;
 }
 
-function metadataRoute({ issuer, origins }: AgentRoutes, basePath: string): BuiltinRoute['handle'] {
+function metadataRoute({ issuers, origins }: AgentRoutes, basePath: string): BuiltinRoute['handle'] {
   return ({ request, response }) => {
     const metadata = {
-      resource: `${ownOrigin(request, origins.trustProxy) ?? ''}${basePath}${MCP_PATH}`,
-      authorization_servers: [issuer],
+      resource: `${ownOrigins(request, origins.trustProxy)[0] ?? ''}${basePath}${MCP_PATH}`,
+      authorization_servers: issuers,
       scopes_supported: ['mcp'],
       bearer_methods_supported: ['header'],
       resource_name: 'callboard',
@@ -404,7 +398,7 @@ export function formatFor(accept: string | undefined): MetricsFormat {
 // The route of a site session's event stream, as plain server-sent events. It must not depend on GraphQL.
 
 export type SiteEventsOptions = {
-  readonly core: Pick<Core, 'sites'>;
+  readonly core: Pick<Core, 'sites' | 'loop'>;
   readonly log: Log;
   readonly streams: SseStreams;
   readonly authenticate: AuthenticateRequest;
@@ -427,7 +421,7 @@ export function isSiteEvents(path: string): boolean {
 
 /** Answers `GET /site-sessions/{session_id}/events` with a plain event stream. Authenticates by token or by ticket. */
 export function createSiteEvents(options: SiteEventsOptions): BuiltinRoute {
-  const groups = createGroups<SiteEvent>({ sharing: options.fastPath ?? true });
+  const groups = createGroups<SiteEvent>({ sharing: options.fastPath ?? true, loop: options.core.loop });
   return {
     authentication: 'by-route',
     methods: ['GET'],

@@ -11,13 +11,13 @@ import {
 import { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { fail } from '../core/errors.ts';
+import { KEEP_ALIVE_MS } from '../core/limits.ts';
 import type { RequestHandler } from './request-handler.ts';
 import { pathOf } from './request-info.ts';
 
 const HEADERS_MS = 10_000;
 /** The timeout for receiving a whole request, in milliseconds; responses and streams may take longer. */
 const REQUEST_MS = 30_000;
-const KEEP_ALIVE_MS = 10_000;
 const KEEP_ALIVE_BUFFER_MS = 1_000;
 const CHECK_MS = 5_000;
 /** The greatest number of headers of a request. Node.js ignores the rest. */
@@ -42,7 +42,7 @@ export type HttpServer = {
 };
 
 export type HttpServerOptions = {
-  readonly keepAliveMs?: number;
+  readonly keepAliveMs?: number | undefined;
   readonly bufferMs?: number;
   /** The certificate; null (the default): the server does not use TLS. */
   readonly tls?: Certificate | null;
@@ -53,8 +53,8 @@ export type HttpServerOptions = {
   readonly onRecord?: OnRecord | undefined;
 };
 
-/** Calls its argument once everything that was decided so far is recorded. */
-export type OnRecord = (run: () => void) => void;
+/** See `Backend.onRecord`. */
+export type OnRecord = (run: () => void, holder?: { destroy(): void }) => void;
 
 /**
  * Creates the HTTP server. Connections may stay open for `keepAliveMs` between two requests, which is announced in
@@ -79,13 +79,14 @@ export function createHttpServer(
   if (onRecord) server.on(tls ? 'secureConnection' : 'connection', holdingBack(onRecord));
   server.on('connection', handler.connection);
   server.on('upgrade', handler.upgrade);
+  server.on('checkContinue', handler.continuing);
   server.on('checkExpectation', handler.expectation);
   server.on('connect', handler.tunnel);
   server.on('clientError', handler.broken);
   server.on('timeout', closeUnlessUsed);
   return {
     listen: (at) => listen(server, at, tls ? 'https' : 'http'),
-    close: () => close(server),
+    close: () => close(server, onRecord),
     abort() {
       server.close();
       server.closeAllConnections();
@@ -101,10 +102,10 @@ export function createHttpServer(
  */
 export function holdingBack(onRecord: OnRecord): (socket: Socket) => void {
   function write(this: Socket, chunk: unknown, encoding: BufferEncoding, done: Written): void {
-    onRecord(() => Socket.prototype._write.call(this, chunk, encoding, done));
+    onRecord(() => Socket.prototype._write.call(this, chunk, encoding, done), this);
   }
   function writeMany(this: Socket, chunks: Chunks, done: Written): void {
-    onRecord(() => Socket.prototype._writev?.call(this, chunks, done));
+    onRecord(() => Socket.prototype._writev?.call(this, chunks, done), this);
   }
   return (socket) => void Object.assign(socket, { _write: write, _writev: writeMany });
 }
@@ -138,12 +139,23 @@ async function listen(server: Server, { host, port, fd }: Parameters<HttpServer[
   return { url: `${scheme}://${name}:${bound}`, port: bound };
 }
 
-async function close(server: Server): Promise<void> {
+async function close(server: Server, onRecord?: OnRecord): Promise<void> {
+  // A server that closes destroys each connection whose response has ended, even if bytes of it are still held back.
+  if (onRecord) await recorded(onRecord);
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
   const cut = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
   await closed;
   clearTimeout(cut);
+}
+
+/** Resolves when everything that is held back now has been written or destroyed, at the latest after CLOSE_MS. */
+async function recorded(onRecord: OnRecord): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const late = setTimeout(resolve, CLOSE_MS);
+  onRecord(resolve, { destroy: resolve });
+  await promise;
+  clearTimeout(late);
 }
 
 // The HTTP server with TLS. It only adds TLS: requests are handled as without it.
@@ -291,10 +303,8 @@ function createOwnRequests(handler: RequestHandler) {
       if (!(second instanceof ServerResponse)) return false;
       if (event === 'checkExpectation') handle(request, second, handler.expectation);
       else if (event === 'request') handle(request, second, handler.request);
-      else if (event === 'checkContinue') {
-        second.writeContinue();
-        handle(request, second, handler.request);
-      } else return false;
+      else if (event === 'checkContinue') handle(request, second, handler.continuing);
+      else return false;
       return true;
     },
     /** Resolves when no request is in progress. After `withinMs` milliseconds it destroys the sockets of the rest. */

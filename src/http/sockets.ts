@@ -10,9 +10,9 @@ import { CallboardError } from '../core/errors.ts';
 import { READ_NOTHING_MS } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Cancel, Clock, EventLoop, Log } from '../core/ports.ts';
-import { TokenBucket } from '../core/rates.ts';
+import { LineLimit } from '../core/rates.ts';
 import { SHARE_MESSAGE, holderOf, type Holdings, type Shares, BORROWED_PART } from '../core/shares/shares.ts';
-import { networkOf } from '../gateway/gateway.ts';
+import { networkOf } from '../web/forwarded.ts';
 import { isEventStream } from '../web/sse.ts';
 
 /** The interval at which stalled readers and idle sockets are looked for, in milliseconds. */
@@ -36,24 +36,6 @@ export type SocketsOptions = {
   /** The most unauthenticated sockets of all addresses together. */
   readonly inAll: number;
 };
-
-/** Limits the rate of log lines. */
-export class LineLimit {
-  readonly #bucket: TokenBucket;
-  #suppressed = 0;
-
-  constructor(clock: Clock, rate: typeof LINES) {
-    this.#bucket = new TokenBucket(clock, rate);
-  }
-
-  /** Calls `write` with the fields and the number of lines suppressed before, unless this line exceeds the rate. */
-  pass(fields: Readonly<Record<string, unknown>>, write: (fields: Record<string, unknown>) => void): void {
-    if (this.#bucket.take() > 0) return void this.#suppressed++;
-    const suppressed = this.#suppressed;
-    this.#suppressed = 0;
-    write({ ...fields, ...(suppressed > 0 && { suppressed }) });
-  }
-}
 
 /** One open socket of the server. */
 type Watched = {
@@ -138,6 +120,7 @@ export class Sockets {
   readonly #crowded = new Set<string>();
   readonly #lines: LineLimit;
   readonly #stop: Cancel;
+  #began = 0;
   /** The one listener of all sockets, so that an idle link holds none of its own. */
   readonly #onClose: (this: Socket) => void;
 
@@ -216,8 +199,14 @@ export class Sockets {
     if (!before) this.#removeUnauthenticated(watched);
   }
 
+  /** The number of requests that have begun since the start. */
+  get requests(): number {
+    return this.#began;
+  }
+
   /** Called for each request that begins. Each call is followed by one call of `ended` for the same socket. */
   began(socket: Socket): void {
+    this.#began++;
     const watched = this.#open.get(socket);
     if (!watched) return;
     watched.requests++;

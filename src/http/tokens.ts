@@ -4,15 +4,29 @@
  */
 import { createHash, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { SignJWT, createLocalJWKSet, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
-import type { Principal, Scope, TicketStore, UserPrincipal } from '../core/auth/principal.ts';
+import {
+  readToolChoice,
+  type Principal,
+  type Scope,
+  type TicketStore,
+  type UserPrincipal,
+} from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { canonicalUser, isCanonicalUser } from '../core/ids.ts';
+import { isRecord } from '../core/json.ts';
 import { OPERATOR_TOKEN_SECONDS, SIGN_IN_MS, SIGN_IN_TICKET_SECONDS } from '../core/limits.ts';
 import { thenDo } from '../core/maybe-promise.ts';
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../platform/system.ts';
 import { sendText } from '../web/exchange.ts';
 import { parseBody, readBody, type BuiltinRoute, type RequestInfo } from './request-info.ts';
+
+/** One name or several; null or absent: none. */
+export type Names = string | readonly string[] | null | undefined;
+
+export function namesIn(names: Names): readonly string[] {
+  return typeof names === 'string' ? [names] : (names ?? []);
+}
 
 export type TokenRequest = {
   /** The secret of the deployment (setting SECRET), at least 32 bytes. */
@@ -23,40 +37,75 @@ export type TokenRequest = {
   readonly ttlSeconds: number;
   /** The time of issue, in milliseconds since the Unix epoch. */
   readonly now: number;
-  readonly issuer?: string | null;
-  readonly audience?: string | null;
+  readonly issuer?: Names;
+  readonly audience?: Names;
   /** Patterns of the only actions that the token may invoke. Absent: it may invoke any. */
   readonly actions?: readonly string[] | undefined;
+  /** Which tools an agent is shown, as `readToolChoice` reads them. */
+  readonly tools?: string | undefined;
+  readonly prefix?: string | undefined;
 };
 
 /**
- * Signs a JWT that the relay accepts: HS256, with `sub`, `scope`, `iat` and `exp`, and `iss`, `aud` and ACTIONS_CLAIM
- * if given.
+ * Signs a JWT that the relay accepts: HS256, with `sub`, `scope`, `iat` and `exp`, and `iss`, `aud` and the claims of
+ * the relay if given. Of several issuers or audiences, the first is written.
  */
 export function signToken(request: TokenRequest): Promise<string> {
   const issued = Math.floor(request.now / 1000);
-  const { actions } = request;
-  const token = new SignJWT({ scope: request.scopes.join(' '), ...(actions && { [ACTIONS_CLAIM]: actions }) })
+  const { actions, tools, prefix } = request;
+  const claims = {
+    scope: request.scopes.join(' '),
+    ...(actions && { [ACTIONS_CLAIM]: actions }),
+    ...(tools !== undefined && { [TOOLS_CLAIM]: tools }),
+    ...(prefix !== undefined && { [PREFIX_CLAIM]: prefix }),
+  };
+  const token = new SignJWT(claims)
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
     .setSubject(request.user)
     .setIssuedAt(issued)
     .setExpirationTime(issued + request.ttlSeconds);
-  if (request.issuer) token.setIssuer(request.issuer);
-  if (request.audience) token.setAudience(request.audience);
+  const [issuer] = namesIn(request.issuer);
+  const [audience] = namesIn(request.audience);
+  if (issuer) token.setIssuer(issuer);
+  if (audience) token.setAudience(audience);
   return token.sign(new TextEncoder().encode(request.secret));
 }
 
 /** How to read the claims of an issuer. */
 export type ClaimRules = {
-  /** The claim with the user's id. `email` counts only with `email_verified: true`. */
-  readonly user: string;
-  /** The claims that may hold the scopes. Only the first one that is present counts. */
+  /**
+   * The paths of claims that may hold the user's id. Only the first one that is present counts; `email` counts only
+   * with `email_verified: true`.
+   */
+  readonly user: readonly string[];
+  /** The paths of claims that may hold the scopes. Only the first one that is present counts. */
   readonly scopes: readonly string[];
+  /** Whether the user's id is made canonical. Otherwise a token with another form of it is refused. */
+  readonly fold: boolean;
   /** The text with which the names of the relay's scopes begin, such as `callboard:`. Other names are ignored. */
   readonly prefix: string;
 };
 
-export const DEFAULT_CLAIMS: ClaimRules = { user: 'sub', scopes: ['scope', 'scp', 'permissions'], prefix: '' };
+export const DEFAULT_CLAIMS: ClaimRules = {
+  user: ['sub'],
+  scopes: ['scope', 'scp', 'permissions'],
+  fold: false,
+  prefix: '',
+};
+
+/**
+ * Returns the value of a claim by its path: a name, or names with dots between them, such as `realm_access.roles`. A
+ * name may contain dots itself, as `https://app.example/roles` does: the longest name that exists counts.
+ */
+function claimAt(claims: Readonly<Record<string, unknown>>, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path];
+  for (let dot = path.lastIndexOf('.'); dot > 0; dot = path.lastIndexOf('.', dot - 1)) {
+    const name = path.slice(0, dot);
+    const inner = Object.hasOwn(claims, name) ? claims[name] : undefined;
+    if (isRecord(inner)) return claimAt(inner, path.slice(dot + 1));
+  }
+  return undefined;
+}
 
 /** The number of seconds by which the clock of an issuer may be behind or ahead. */
 export const TOLERANCE_SECONDS = 30;
@@ -65,18 +114,17 @@ const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host',
 
 /** The claim with the patterns of the only actions that a token may invoke: a list of texts. */
 const ACTIONS_CLAIM = 'callboard_actions';
+/** The claims with the tools that agents are shown, as the parameters `tools` and `prefix` of `/mcp`. */
+const TOOLS_CLAIM = 'callboard_tools';
+const PREFIX_CLAIM = 'callboard_prefix';
 
 /**
  * Returns the principal of these claims, which must include `exp` and the user's claim. The principal expires
  * `TOLERANCE_SECONDS` after `exp`, when the relay begins to refuse the token. Throws `invalid_user` (401) if the user
- * is not canonical, and `unauthenticated` if the email address is not verified or ACTIONS_CLAIM is not a list of texts.
+ * is not canonical, and `unauthenticated` if the email address is not verified or a claim of the relay has another form.
  */
 export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
-  const user = claims[rules.user];
-  if (rules.user === 'email' && claims['email_verified'] !== true)
-    fail('unauthenticated', 'The email address of the token is not verified.', { tokenFault: 'email_unverified' });
-  if (typeof user !== 'string' || !isCanonicalUser(user))
-    fail('invalid_user', 'The user of the token is not a canonical user.', { status: 401, tokenFault: 'subject' });
+  const user = userOf(claims, rules);
   const names = scopesOf(claims, rules);
   const expiresAt = Math.min(((claims.exp ?? 0) + TOLERANCE_SECONDS) * 1000, Number.MAX_SAFE_INTEGER);
   if (names.includes('admin')) return { kind: 'admin', name: user, expiresAt };
@@ -86,7 +134,30 @@ export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
     scopes: new Set(names.filter((name): name is Scope => SCOPES.has(name))),
     expiresAt,
     ...actionsOf(claims),
+    ...toolChoiceOf(claims),
   };
+}
+
+function userOf(claims: JWTPayload, { user: paths, fold }: ClaimRules): string {
+  const path = paths.find((one) => claimAt(claims, one) !== undefined);
+  if (path === undefined) fail('unauthenticated', 'The token names no user.', { tokenFault: 'claims' });
+  if (path === 'email' && claims['email_verified'] !== true)
+    fail('unauthenticated', 'The email address of the token is not verified.', { tokenFault: 'email_unverified' });
+  const user = claimAt(claims, path);
+  if (typeof user === 'string' && isCanonicalUser(user)) return user;
+  const folded = fold && typeof user === 'string' ? canonicalOrNull(user) : null;
+  return (
+    folded ??
+    fail('invalid_user', 'The user of the token is not a canonical user.', { status: 401, tokenFault: 'subject' })
+  );
+}
+
+function canonicalOrNull(user: string): string | null {
+  try {
+    return canonicalUser(user);
+  } catch {
+    return null;
+  }
 }
 
 /** Reads the patterns of actions. A claim of another form is refused, because ignoring it would allow every action. */
@@ -99,9 +170,17 @@ function actionsOf({ [ACTIONS_CLAIM]: claim }: JWTPayload): Pick<UserPrincipal, 
     : fail('unauthenticated', `The claim ${ACTIONS_CLAIM} is not a list of texts.`, { tokenFault: 'claims' });
 }
 
+function toolChoiceOf({ [TOOLS_CLAIM]: tools, [PREFIX_CLAIM]: prefix }: JWTPayload): Pick<UserPrincipal, 'toolChoice'> {
+  if (tools === undefined && prefix === undefined) return {};
+  const toolChoice = readToolChoice(tools, prefix);
+  return typeof toolChoice === 'object'
+    ? { toolChoice }
+    : fail('unauthenticated', `A claim of the token is wrong: callboard_${toolChoice}`, { tokenFault: 'claims' });
+}
+
 /** Returns the scopes that the claims name. A claim is a text of names with spaces between them, or a list of names. */
 function scopesOf(claims: JWTPayload, { scopes, prefix }: ClaimRules): readonly string[] {
-  const claim = scopes.map((name) => claims[name]).find((value) => value !== undefined);
+  const claim = scopes.map((path) => claimAt(claims, path)).find((value) => value !== undefined);
   const names: readonly unknown[] = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];
   return names.flatMap((name) =>
     typeof name === 'string' && name.startsWith(prefix) ? [name.slice(prefix.length)] : [],
@@ -115,6 +194,11 @@ export type KeySet = {
    * Finds the key of a token. Throws `store_unavailable` if there are no usable keys, and jose's error if no key fits.
    */
   readonly key: JWTVerifyGetKey;
+  /**
+   * Fetches the keys again after a wrong signature: an issuer may have replaced a key under its name. Resolves with
+   * whether there are other keys than before. Does nothing within UNKNOWN_KEY_MS of the last fetch.
+   */
+  renew(): Promise<boolean>;
   /** Throws `store_unavailable` with `reason` if no token can be verified. Fetches the keys if there are none. */
   ready(): Promise<void>;
 };
@@ -130,7 +214,11 @@ const RETRY_MS = 1_000;
 /** How long the identity provider may take to send its keys, in milliseconds. */
 const FETCH_MS = 5_000;
 
-type Keys = { readonly find: JWTVerifyGetKey; /** By `Clock.monotonic`. */ readonly fetchedAt: number };
+type Keys = {
+  readonly find: JWTVerifyGetKey;
+  readonly text: string;
+  /** By `Clock.monotonic`. */ readonly fetchedAt: number;
+};
 
 export function createKeySet(url: string, clock: Pick<Clock, 'monotonic'>): KeySet {
   let keys: Keys | null = null;
@@ -139,7 +227,9 @@ export function createKeySet(url: string, clock: Pick<Clock, 'monotonic'>): KeyS
   let pending: Promise<void> | null = null;
   const load = async (): Promise<void> => {
     try {
-      keys = { find: createLocalJWKSet(await fetchKeys(url)), fetchedAt: clock.monotonic() };
+      const fetched = await fetchKeys(url);
+      const text = JSON.stringify(fetched);
+      keys = { find: createLocalJWKSet(fetched), text, fetchedAt: clock.monotonic() };
       failure = null;
     } catch (error) {
       failure = unreachable(error);
@@ -171,6 +261,11 @@ export function createKeySet(url: string, clock: Pick<Clock, 'monotonic'>): KeyS
           await usable()
         )(header, token);
       }
+    },
+    async renew() {
+      const before = keys?.text;
+      await fetchAgain(UNKNOWN_KEY_MS);
+      return keys !== null && keys.text !== before;
     },
     ready: async () => void (await usable()),
   };
@@ -340,8 +435,8 @@ type TicketCredentials = {
   readonly secret?: string | null;
   /** A second secret that is accepted while the secret is being replaced; null: none. */
   readonly previousSecret?: string | null;
-  readonly issuer?: string | null;
-  readonly audience?: string | null;
+  readonly issuer?: Names;
+  readonly audience?: Names;
 };
 
 export interface TicketDesk {

@@ -1,34 +1,42 @@
 /** The tools that every agent is offered, whatever is connected: their schemas, and what they answer. */
-import { isLive } from '../core/connections/connection.ts';
+import type { UserPrincipal } from '../core/auth/principal.ts';
+import { isLive, type ActionAdvertisement, type Connection } from '../core/connections/connection.ts';
 import { contextStatus, type ExecutionContext } from '../core/contexts/context.ts';
 import type { Core } from '../core/core.ts';
 import { isId, isName, type CommandKey } from '../core/ids.ts';
-import { parsedJson, type JsonText } from '../core/json.ts';
+import { isRecord, parsedJson, readShaped, type JsonText, type ObjectShape } from '../core/json.ts';
 import {
   AGENT_CLIENTS,
   AGENT_DESCRIBED_CLIENTS,
   AGENT_DESCRIPTION_CHARS,
   AGENT_FOUND_ACTIONS,
+  AGENT_MESSAGE_PARTS,
+  AGENT_QUERY_CHARS,
+  AGENT_QUERY_WORDS,
+  AGENT_RESULT_CHARS,
   AGENT_SHOWN_CONTEXTS,
   AGENT_WAIT_MS,
   MAX_REASON,
   PAGE_MAX,
 } from '../core/limits.ts';
+import { visibleLine } from '../protocol/visible-text.ts';
 import {
   SEE_CLIENTS,
   hasEnded,
   noneOf,
-  offersOf,
   type AgentCall,
   type AgentRequest,
   type Calls,
   type LiveClients,
 } from './calls.ts';
+import type { Allowed, Catalog, Shown } from './catalog.ts';
 import {
   answerOf,
   caseOf,
   caseOfMark,
   failure,
+  isPartial,
+  partOfResult,
   refusal,
   refusedArguments,
   success,
@@ -41,11 +49,10 @@ import {
   clientText,
   splitArguments,
   unknownArguments,
-  type ActionTool,
   type ArgumentNames,
-  type Offer,
   type Tool,
 } from './tools.ts';
+import { readingText } from './turn.ts';
 
 const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 const ANYTHING = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true };
@@ -59,6 +66,11 @@ function schema(properties: object, required: readonly string[] = []): Tool['inp
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
+const FROM = {
+  type: 'integer',
+  minimum: 0,
+  description: 'Returns a part of the result alone, from this character on.',
+};
 const WITHIN = `How long to wait, in milliseconds (default ${AGENT_WAIT_MS}).`;
 const ACTION = { ...TEXT, description: 'The name of the action, as find_actions shows it.' };
 const PARAMS = { type: 'object', description: 'The params of the action; describe_action shows their schema.' };
@@ -108,8 +120,8 @@ export const BUILTIN_TOOLS: readonly Tool[] = [
   {
     name: 'get_command',
     description:
-      'Shows what is proven about a command: how far it came, whether it may have run, how it ended, and its result if it is still kept.',
-    inputSchema: schema(COMMAND, ['command_id']),
+      'Shows what is proven about a command: how far it came, whether it may have run, how it ended, and its result if it is still kept. A large result is read in parts: pass from.',
+    inputSchema: schema({ ...COMMAND, from: FROM }, ['command_id']),
     annotations: READS,
   },
   {
@@ -127,6 +139,9 @@ export const BUILTIN_TOOLS: readonly Tool[] = [
   },
 ];
 
+/** Each of the built-in tools as JSON. */
+export const BUILTIN_TEXTS = BUILTIN_TOOLS.map((tool) => JSON.stringify(tool));
+
 export const BUILTIN_NAMES: ReadonlySet<string> = new Set(BUILTIN_TOOLS.map(({ name }) => name));
 
 const TOOLS: ReadonlyMap<string, Tool> = new Map(BUILTIN_TOOLS.map((tool) => [tool.name, tool]));
@@ -134,12 +149,13 @@ const TOOLS: ReadonlyMap<string, Tool> = new Map(BUILTIN_TOOLS.map((tool) => [to
 /** What the built-in tools work with. */
 export type BuiltinParts = { readonly core: Core; readonly calls: Calls };
 
-/** A call of a built-in tool. `tools`: the tools of the requester's actions. */
+/** A call of a built-in tool. `tools`: what the requester is shown of the catalog of its user. */
 export type BuiltinCall = {
   readonly name: string;
   readonly args: JsonText | null;
   readonly request: AgentRequest;
-  readonly tools: () => Promise<readonly ActionTool[]>;
+  readonly catalog: () => Promise<Catalog>;
+  readonly tools: () => Promise<Shown>;
 };
 
 type Given = Readonly<Record<string, unknown>>;
@@ -154,8 +170,7 @@ const RUNS: Readonly<Record<string, Run>> = {
   find_actions: findActions,
   get_command: getCommand,
   list_clients: listClients,
-  preflight: (parts, call, given) =>
-    callAction(parts, call, given, (request, asked) => preflight(parts.core, request, asked)),
+  preflight: (parts, call, given) => callAction(parts, call, given, (_request, asked) => preflight(parts, call, asked)),
 };
 
 /** Runs a built-in tool. Null: there is none of this name. */
@@ -163,8 +178,20 @@ export async function runBuiltin(parts: BuiltinParts, call: BuiltinCall): Promis
   const tool = TOOLS.get(call.name);
   const run = RUNS[call.name];
   if (!tool || !run) return null;
-  const given = (call.args === null ? {} : parsedJson(call.args)) as Given;
-  return wrongArguments(tool, call.args, given) ?? run(parts, call, given);
+  const { args, request } = call;
+  const given = args === null ? {} : await readingText(request.turn, args, () => readArguments(args));
+  if (given === null)
+    return refusal('invalid_argument', 'The arguments are too many, too deep, or no object.', 'Correct them.');
+  const wrong = await readingText(request.turn, args, () => wrongArguments(tool, args, given));
+  return wrong ?? run(parts, call, given);
+}
+
+const ARGUMENTS: ObjectShape = { members: new Map([['params', 'skipped']]), others: 'plain' };
+
+/** Reads the arguments besides the params of an action. Null: they are too many, too deep, or no object. */
+function readArguments(args: JsonText): Given | null {
+  const read = readShaped(args, ARGUMENTS, AGENT_MESSAGE_PARTS);
+  return typeof read === 'object' && isRecord(read.value) ? read.value : null;
 }
 
 /** Refuses arguments that the tool does not take, and those that should be texts. The rest is checked where it is used. */
@@ -176,14 +203,14 @@ function wrongArguments(tool: Tool, args: JsonText | null, given: Given): ToolRe
   return wrong === undefined ? null : refusal('invalid_argument', `${wrong}: expected a text.`, 'Correct it.');
 }
 
-/** Null counts as an absent argument, because models write it for one. */
+/** Null and an empty text count as an absent argument, because models write them for one. */
 function isNoText(value: unknown): boolean {
   return value !== null && typeof value !== 'string';
 }
 
 function textIn(given: Given, name: string): string | null {
   const value = given[name];
-  return typeof value === 'string' ? value : null;
+  return typeof value === 'string' && value !== '' ? value : null;
 }
 
 function missing(name: string): ToolResult {
@@ -200,8 +227,10 @@ async function callAction(
 ): Promise<ToolResult> {
   const action = textIn(given, 'action');
   if (action === null || !isName(action)) return missing('action');
-  const split = splitArguments(args, IN_PARAMS);
+  const split = await readingText(request.turn, args, () => splitArguments(args, IN_PARAMS));
   if (!split) return refusal('invalid_argument', 'The arguments are no object.', 'Correct them.');
+  // What follows reads the params again.
+  await readingText(request.turn, args, () => {});
   return run(request, actionCall(action, split, IN_PARAMS.names));
 }
 
@@ -216,9 +245,10 @@ export function actionCall(
 ): AgentCall {
   const text = (json: JsonText | undefined): string | null => {
     const value = json === undefined ? null : parsedJson(json);
-    return value === null ? null : String(value);
+    return value === null || value === '' ? null : String(value);
   };
-  const within = own.respond_within_ms === undefined ? null : parsedJson(own.respond_within_ms);
+  const given = own.respond_within_ms === undefined ? null : parsedJson(own.respond_within_ms);
+  const within = given === '' ? null : given;
   return {
     action,
     params,
@@ -230,12 +260,15 @@ export function actionCall(
   };
 }
 
-async function preflight(core: Core, { requester }: AgentRequest, call: AgentCall): Promise<ToolResult> {
-  const { action, client, contextId, params, respondWithinMs } = call;
+async function preflight({ core }: BuiltinParts, call: BuiltinCall, toCall: AgentCall): Promise<ToolResult> {
+  const { action, client, contextId, params, respondWithinMs } = toCall;
+  const { requester } = call.request;
   if (client === null) return missing('client');
   if (!isId(client)) return refusal('invalid_argument', 'client: this is no id of a client.', SEE_CLIENTS);
   const asked = { userId: requester.userId, clientId: client, action, params, contextId, respondWithinMs };
   const { wouldAdmit, firstRefusal, layers } = await core.rpc.preflight(requester, asked);
+  const [offer] = offersOf(await oneClient(core, requester, client), action, allowedTo(core, call.request));
+  const why = offer ? (await call.catalog()).whyOpen(offer.action) : null;
   return success({
     would_admit: wouldAdmit,
     first_refusal: firstRefusal && {
@@ -244,6 +277,7 @@ async function preflight(core: Core, { requester }: AgentRequest, call: AgentCal
       message: firstRefusal.message,
     },
     layers: layers.map(({ layer, verdict, code, message }) => ({ layer, verdict, code, message })),
+    ...(why !== null && { listed_open: why }),
   });
 }
 
@@ -256,67 +290,95 @@ function unseen({ more }: LiveClients): object {
   };
 }
 
-/** Finds actions among all that are offered now, also those for which there was no room in the list of tools. */
+/** Finds actions among those that are offered now, also those for which there was no room in the list of tools. */
 async function findActions({ core }: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
-  const { requester } = call.request;
-  const { userId } = requester;
-  const words = (textIn(given, 'query') ?? '').toLowerCase().split(/\s+/);
-  const names = new Map((await call.tools()).map(({ action, tool }) => [action, tool.name]));
-  const clients = await call.request.clients();
-  const offers = offersOf(clients).filter(({ clientType, action: { name } }) =>
-    core.actions.mayInvoke(requester, { userId, clientType, action: name }),
-  );
-  const found = [...Map.groupBy(offers, ({ action }) => action.name)]
-    .map(([action, [offer]]) => ({ action, tool: names.get(action) ?? null, says: offer ? saysOf(offer) : '' }))
-    .filter(({ action, says }) => words.every((word) => `${action} ${says}`.toLowerCase().includes(word)))
-    .sort((a, b) => (a.action < b.action ? -1 : 1));
+  const query = textIn(given, 'query') ?? '';
+  const words = [...new Set(query.toLowerCase().split(/\s+/))].filter((word) => word !== '');
+  if (query.length > AGENT_QUERY_CHARS || words.length > AGENT_QUERY_WORDS) {
+    const most = `at most ${AGENT_QUERY_WORDS} words, in ${AGENT_QUERY_CHARS} characters`;
+    return refusal('invalid_argument', `query: expected ${most}.`, 'Use fewer words.');
+  }
+  const { request } = call;
+  const [catalog, shown, clients] = [await call.catalog(), await call.tools(), await request.clients()];
+  const steps = catalog.find(words, shown, allowedTo(core, request));
+  let step = await request.turn(() => steps.next());
+  while (!step.done) step = await request.turn(() => steps.next());
+  const found = step.value;
   return success({
     actions: found.slice(0, AGENT_FOUND_ACTIONS),
     ...(found.length > AGENT_FOUND_ACTIONS && { more: found.length - AGENT_FOUND_ACTIONS }),
+    ...(catalog.more && { more_actions: true }),
     ...unseen(clients),
     ...(found.length === 0 && { advice: 'No action has all these words. list_clients shows who is connected.' }),
   });
 }
 
-function saysOf({ clientId, action: { summary, description } }: Offer): string {
-  const text = [summary, description].filter((one) => one !== null).join(' ');
-  return clientText(
-    `From the client "${clientId}": ${text === '' ? 'no description.' : text}`,
-    AGENT_DESCRIPTION_CHARS,
-  );
+function allowedTo(core: Core, { requester }: AgentRequest): Allowed {
+  const { userId } = requester;
+  return (action, clientType) => core.actions.mayInvoke(requester, { userId, clientType, action });
 }
 
-async function describeAction({ core }: BuiltinParts, { request }: BuiltinCall, given: Given): Promise<ToolResult> {
+async function describeAction(parts: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
+  const { core } = parts;
+  const { request } = call;
   const [action, client] = [textIn(given, 'action'), textIn(given, 'client')];
-  if (action === null) return missing('action');
-  const { requester } = request;
-  const { userId } = requester;
-  const clients = client === null ? await request.clients() : await oneClient(core, userId, client);
-  const offers = offersOf(clients).filter(
-    ({ clientType, action: offered }) =>
-      offered.name === action && core.actions.mayInvoke(requester, { userId, clientType, action }),
-  );
+  if (action === null || !isName(action)) return missing('action');
+  const clients = client === null ? await request.clients() : await oneClient(core, request.requester, client);
+  const offers = offersOf(clients, action, allowedTo(core, request));
   if (offers.length === 0) {
     return refusal('not_connected', `${noneOf(clients)} offers this action to you.`, 'find_actions shows the others.');
   }
-  return success({
-    action,
-    clients: offers.slice(0, AGENT_DESCRIBED_CLIENTS).map(({ clientId, clientType, action: offered }) => ({
-      client: clientId,
-      client_type: clientType,
-      says: clientText([offered.summary, offered.description].filter(Boolean).join(' '), 4 * AGENT_DESCRIPTION_CHARS),
-      schema: offered.schema === null ? null : parsedJson(offered.schema),
-      effects: offered.effects ?? null,
-      guards: offered.guards ?? null,
-    })),
-    clients_in_all: offers.length,
-    ...unseen(clients),
+  const catalog = await call.catalog();
+  const described: object[] = [];
+  let left = AGENT_RESULT_CHARS;
+  for (const offer of offers.slice(0, AGENT_DESCRIBED_CLIENTS)) {
+    const { schema } = offer.action;
+    const shows = schema !== null && schema.length <= left;
+    left -= shows ? schema.length : 0;
+    described.push(await request.turn(() => describedOf(offer, catalog, shows)));
+  }
+  return success({ action, clients: described, clients_in_all: offers.length, ...unseen(clients) });
+}
+
+/** One client that advertises one action. */
+type Offer = Pick<Connection, 'clientId' | 'clientType'> & { readonly action: ActionAdvertisement };
+
+/** Returns the clients that offer an action to the requester. */
+function offersOf({ clients }: LiveClients, name: string, allowed: Allowed): readonly Offer[] {
+  return clients.flatMap(({ clientId, clientType, actions }) => {
+    const action = actions.find((one) => one.name === name);
+    return action && allowed(name, clientType) ? [{ clientId, clientType, action }] : [];
   });
 }
 
+/** Says what a client advertises. `shows`: whether the answer has room for its schema. */
+function describedOf({ clientId, clientType, action }: Offer, catalog: Catalog, shows: boolean): object {
+  const { summary, description, schema, effects, guards } = action;
+  const why = catalog.whyOpen(action);
+  return {
+    client: clientId,
+    client_type: clientType,
+    says: clientText([summary, description].filter(Boolean).join(' '), 4 * AGENT_DESCRIPTION_CHARS),
+    schema: schema === null || !shows ? null : visibleTexts(parsedJson(schema)),
+    ...(schema !== null && !shows && { schema_left_out: 'Pass client to see this schema.' }),
+    ...(why !== null && { listed_open: why }),
+    effects: effects ?? null,
+    guards: guards ?? null,
+  };
+}
+
+/** Returns a JSON value whose texts and names show their hidden characters. */
+function visibleTexts(value: unknown): unknown {
+  if (typeof value === 'string') return visibleLine(value);
+  if (Array.isArray(value)) return value.map(visibleTexts);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [visibleLine(name), visibleTexts(member)]));
+}
+
 /** Reads the connection of one client of the requester's user, if it is connected. */
-async function oneClient(core: Core, userId: string, clientId: string): Promise<LiveClients> {
-  const [connection = null] = isId(clientId) ? await core.connections.many([{ userId, clientId }]) : [];
+async function oneClient(core: Core, requester: UserPrincipal, clientId: string): Promise<LiveClients> {
+  const { userId } = requester;
+  const [connection = null] = isId(clientId) ? await core.connections.many(requester, [{ userId, clientId }]) : [];
   return { clients: isLive(connection, core.clock.now()) ? [connection] : [], more: false };
 }
 
@@ -329,18 +391,38 @@ async function listClients({ core }: BuiltinParts, { request }: BuiltinCall): Pr
   const { nodes, hasNextPage } = await core.contexts.list(requester, { userId }, { first: PAGE_MAX });
   const open = nodes.filter((context) => contextStatus(context) !== 'closed');
   const contexts = Map.groupBy(open, ({ clientId }) => clientId);
-  return success({
-    clients: clients.clients.map(({ clientId, clientType, actions }) => ({
-      client: clientId,
-      client_type: clientType,
-      actions: actions.filter(({ name }) => core.actions.mayInvoke(requester, { userId, clientType, action: name }))
-        .length,
-      ...contextsShown(contexts.get(clientId) ?? []),
-    })),
-    ...unseen(clients),
-    ...(hasNextPage && { more_contexts: true }),
-  });
+  const allowed = allowedTo(core, request);
+  const shown: object[] = [];
+  for (const some of inParts(clients.clients)) {
+    const show = (): readonly object[] =>
+      some.flatMap(({ clientId, clientType, actions }) => {
+        const count = actions.filter(({ name }) => allowed(name, clientType)).length;
+        // A token that is limited to some actions must not read the contexts of clients that have none of them.
+        if (count === 0 && requester.actions !== undefined) return [];
+        const own = contextsShown(contexts.get(clientId) ?? []);
+        return [{ client: clientId, client_type: clientType, actions: count, ...own }];
+      });
+    shown.push(...(await request.turn(show)));
+  }
+  return success({ clients: shown, ...unseen(clients), ...(hasNextPage && { more_contexts: true }) });
 }
+
+/** Splits clients into parts with a bounded number of actions. */
+function inParts(clients: readonly Connection[]): readonly (readonly Connection[])[] {
+  const parts: Connection[][] = [];
+  let room = 0;
+  for (const client of clients) {
+    if (room <= 0) {
+      parts.push([]);
+      room = PART_ACTIONS;
+    }
+    parts.at(-1)?.push(client);
+    room -= 1 + client.actions.length;
+  }
+  return parts;
+}
+
+const PART_ACTIONS = 5_000;
 
 function contextsShown(contexts: readonly ExecutionContext[]): object {
   return {
@@ -379,9 +461,7 @@ async function readCommand(parts: BuiltinParts, call: BuiltinCall, given: Given,
   const key = await keyOf(parts, call, given);
   const found = key && (await parts.calls.await(call.request, key, withinMs));
   if (!key || !found || found.kind === 'refused') return null;
-  // A token that is limited to some actions must not read the results of others.
   const { requester } = call.request;
-  if (requester.actions !== undefined && found.kind === 'ended') return null;
   if (found.kind !== 'ended') {
     const { action, clientType } = found.command;
     if (!parts.core.actions.mayInvoke(requester, { userId: key.userId, clientType, action })) return null;
@@ -390,13 +470,18 @@ async function readCommand(parts: BuiltinParts, call: BuiltinCall, given: Given,
 }
 
 async function getCommand(parts: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
+  const from = given['from'] ?? null;
+  if (from !== null && !(typeof from === 'number' && Number.isSafeInteger(from) && from >= 0))
+    return refusal('invalid_argument', 'from: expected a number of characters.', 'Correct it.');
   const read = await readCommand(parts, call, given, 0);
   if (!read) return NO_COMMAND;
   const { key, found } = read;
-  if (hasEnded(found)) call.request.tells(key);
+  if (hasEnded(found)) call.request.call.tells(key);
   if (found.kind === 'ended') return success(caseOfMark(key, found.mark));
   const { command, result } = found;
-  return success({ ...caseOf(command, result), ...(result !== null && { result: parsedJson(result) }) });
+  if (from !== null) return partOfResult(result, from, key);
+  const part = isPartial(result) && { result: 'It is large: pass from, beginning with 0, to read it in parts.' };
+  return success({ ...caseOf(command, result), ...(part || (result !== null && { result: parsedJson(result) })) });
 }
 
 async function awaitCommand(parts: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
@@ -406,8 +491,8 @@ async function awaitCommand(parts: BuiltinParts, call: BuiltinCall, given: Given
   const read = await readCommand(parts, call, given, within);
   if (!read) return NO_COMMAND;
   const { key, found } = read;
-  if (hasEnded(found)) call.request.tells(key);
-  return answerOf(found, { ...key, attachedTo: null, now: parts.core.clock.now(), names: NO_ARGUMENTS });
+  if (hasEnded(found)) call.request.call.tells(key);
+  return answerOf(found, { ...key, attachedTo: null, long: null, now: parts.core.clock.now(), names: NO_ARGUMENTS });
 }
 
 async function cancelCommand(parts: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {

@@ -1,13 +1,15 @@
 /**
  * Calls of agents: chooses the client, recognises repeated calls, waits for a bounded time with progress, and cancels a
- * call whose agent has hung up.
+ * call that its agent cancels or whose connection has closed.
  */
 import type { HangUp, Invocation, InvokeRequest } from '../core/calls/call.ts';
-import type { RepeatDecision } from '../core/calls/repeats.ts';
+import type { EarlierCall } from '../core/calls/equal-calls.ts';
+import type { Entered } from '../core/calls/repeats.ts';
 import { isTerminal, type Command } from '../core/commands/command.ts';
 import { isLive, type Connection } from '../core/connections/connection.ts';
+import { seenConnection } from '../core/connections/seen-clients.ts';
 import type { Core } from '../core/core.ts';
-import { isId, type CommandKey } from '../core/ids.ts';
+import { isId, type ClientKey, type CommandKey } from '../core/ids.ts';
 import type { JsonText } from '../core/json.ts';
 import {
   AGENT_CLIENTS,
@@ -18,33 +20,48 @@ import {
   PAGE_MAX,
 } from '../core/limits.ts';
 import type { Cancel, Log } from '../core/ports.ts';
-import type { CallerLabel, UserPrincipal } from '../core/auth/principal.ts';
+import { seenActions, type CallerLabel, type UserPrincipal } from '../core/auth/principal.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 import { noteCommand, spanNoter, type RequestNotes } from '../web/exchange.ts';
-import { answerOf, failedResult, refusal, refusedCall, refusedRepeat, type ToolResult } from './results.ts';
-import { clientText, passing, type ArgumentNames, type Offer } from './tools.ts';
+import type { Turn } from './turn.ts';
+import {
+  answerOf,
+  cancelledCall,
+  failedResult,
+  refusal,
+  refusedCall,
+  refusedRepeat,
+  type ToolResult,
+} from './results.ts';
+import type { RunningCall } from './running-call.ts';
+import { clientText, passing, type ArgumentNames } from './tools.ts';
 
 /** One request of an agent. */
 export type AgentRequest = {
   readonly requester: UserPrincipal;
   /** The program of the agent, as it describes itself; null: it did not. */
   readonly host: AgentHost | null;
+  /** The session of the agent, or without one its program: equal calls of another one do not concern this one. */
+  readonly agent: string;
   readonly trace: TraceContext | undefined;
   readonly notes: RequestNotes | undefined;
-  /** Is aborted when the agent hangs up. */
-  readonly signal: AbortSignal;
+  /** Whether the agent still awaits the answer, and what becomes of it. */
+  readonly call: RunningCall;
   /** Reads the connected clients of the requester's user, once for the whole request. */
-  readonly clients: () => Promise<LiveClients>;
+  readonly clients: () => Promise<ReadClients>;
+  /** Runs a part of the work when it is the turn of the user. */
+  readonly turn: Turn;
   /** The key with which the host tells repeated calls apart; null: it gave none. */
   readonly idempotencyKey: string | null;
   /** Sends progress. Null: the agent did not ask for it. Never throws. */
   readonly progress: ((seconds: number, message: string) => void) | null;
-  /** Called with each command whose end the answer tells. */
-  readonly tells: (key: CommandKey) => void;
 };
 
 /** Connected clients of a user. `more`: there may be more than these AGENT_CLIENTS. */
 export type LiveClients = { readonly clients: readonly Connection[]; readonly more: boolean };
+
+/** The clients of a user that were read. `rows`: also those that were connected until lately. */
+export type ReadClients = LiveClients & { readonly rows: readonly Connection[] };
 
 export type AgentHost = { readonly name: string; readonly version: string | null };
 
@@ -65,36 +82,59 @@ const PROGRESS_CHARS = 200;
 
 export type Calls = ReturnType<typeof createCalls>;
 
+/** How often a call is decided again, because other nodes admitted equal ones at the same time. */
+const ATTEMPTS = 100;
+
 export function createCalls(core: Core, log: Log) {
-  const abandoned = new Set<Cancel>();
-  /** Cancels a command whose agent has hung up, unless an identical call waits for it by then. */
-  const abandon = (requester: UserPrincipal, key: CommandKey): void => {
-    const cancelTimer = core.clock.after(AGENT_HUNG_UP_MS, () => {
-      abandoned.delete(cancelTimer);
-      cancelUnlessAwaited(core, requester, key).catch((error: unknown) => {
+  const abandoned = new Map<Cancel, RunningCall>();
+  /**
+   * Cancels a command whose agent does not wait for it any more: at once if the agent has said so, else after
+   * AGENT_HUNG_UP_MS, unless an equal call waits for it by then.
+   */
+  const abandon = ({ requester, call }: AgentRequest, key: CommandKey): Promise<void> => {
+    const cancel = (unlessAwaited: boolean): Promise<void> =>
+      cancelCommand(core, requester, key, unlessAwaited).catch((error: unknown) => {
         // The deadline of the command ends it.
         log.debug({ err: error }, 'a command of an agent that hung up was not cancelled');
       });
-    });
-    abandoned.add(cancelTimer);
+    if (call.isCancelled) return cancel(false);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = (unlessAwaited: boolean): void => {
+      if (!abandoned.delete(cancelTimer)) return;
+      cancelTimer();
+      void cancel(unlessAwaited).then(resolve);
+    };
+    const cancelTimer = core.clock.after(AGENT_HUNG_UP_MS, () => end(true));
+    abandoned.set(cancelTimer, call);
+    call.whenCancelled(() => end(false));
+    return promise;
   };
   return {
     /** Invokes an action and waits for its end, for at most AGENT_WAIT_MS. */
     async invoke(request: AgentRequest, call: AgentCall): Promise<ToolResult> {
-      const chosen = await chooseClient(core, request, call);
-      if ('refused' in chosen) return chosen.refused;
-      const { clientId, harmless } = chosen;
-      const decision = await decide(core, request, { ...call, clientId, harmless });
-      if ('content' in decision) return decision;
-      try {
-        return await invokeAs(core, request, { call, clientId, decision, abandon });
-      } catch (error) {
-        return failedResult(error, { log, about: { action: call.action }, call: 'begun', names: call.names });
+      const target = await chooseClient(core, request, call);
+      if ('refused' in target) return target.refused;
+      for (let n = 0; n < ATTEMPTS; n++) {
+        const entered = await enter(core, request, call, target);
+        const { decision } = entered;
+        try {
+          if (decision.kind === 'refused') return refusedRepeat(decision.earlier, call);
+          if (decision.kind === 'foreign') return foreignRepeat(call);
+          const result = await invokeAs(core, request, { call, target, decision, entered, abandon });
+          if (result) return result;
+        } catch (error) {
+          // The command may have been admitted, and this answer does not tell its end.
+          request.call.owed.lost();
+          return failedResult(error, { log, about: { action: call.action }, call: 'begun', names: call.names });
+        } finally {
+          await entered.leave(false);
+        }
       }
+      return refusal('capacity_exceeded', 'Too many equal calls are made at the same time.', 'Repeat the call later.');
     },
     /** Waits for a command, for at most `withinMs`. Null: the requester has no such command. */
     async await(request: AgentRequest, key: CommandKey, withinMs: number): Promise<Invocation | null> {
-      const wait = new Patience(core, request, withinMs);
+      const wait = new Patience(core, request, { withinMs, asks: null });
       const { trace, notes } = request;
       const found = await core.rpc
         .await(request.requester, {
@@ -106,7 +146,7 @@ export function createCalls(core: Core, log: Log) {
     },
     /** Forgets the calls whose agents have hung up: their deadlines end them. */
     close(): void {
-      for (const cancel of abandoned) cancel();
+      for (const cancel of abandoned.keys()) cancel();
       abandoned.clear();
     },
   };
@@ -114,13 +154,16 @@ export function createCalls(core: Core, log: Log) {
 
 // Chooses the client that runs an action.
 
-/** Reads the live connections of the requester's user, up to AGENT_CLIENTS. */
-export async function liveClients({ connections, clock }: Core, requester: UserPrincipal): Promise<LiveClients> {
+/**
+ * Reads the connections of the requester's user, up to AGENT_CLIENTS. `rows` has them as all tokens of the user see them
+ * together, because these share a catalog; what an agent is shown of it is filtered for its token.
+ */
+export async function liveClients({ connections, clock }: Core, requester: UserPrincipal): Promise<ReadClients> {
   const found: Connection[] = [];
   let after: string | null = null;
   do {
     const page: Awaited<ReturnType<Core['connections']['list']>> = await connections.list(
-      requester,
+      withAllActions(requester),
       { userId: requester.userId },
       { first: PAGE_MAX, after },
     );
@@ -128,19 +171,25 @@ export async function liveClients({ connections, clock }: Core, requester: UserP
     after = page.hasNextPage ? page.cursors.end() : null;
   } while (after !== null && found.length < AGENT_CLIENTS);
   const now = clock.now();
-  return { clients: found.filter((connection) => isLive(connection, now)), more: after !== null };
+  const live = found.filter((connection) => isLive(connection, now));
+  const sight = seenActions(requester);
+  const clients = sight.actions ? live.flatMap((row) => seenConnection(sight, row) ?? []) : live;
+  return { clients, rows: found, more: after !== null };
 }
 
-/** Returns what these clients advertise. */
-export function offersOf({ clients }: LiveClients): readonly Offer[] {
-  return clients.flatMap(({ clientId, clientType, actions }) =>
-    actions.map((action) => ({ clientId, clientType, action })),
-  );
+/** Returns the principal without the limits of its token, for what all tokens of the user share. */
+export function withAllActions({ actions: _, ...user }: UserPrincipal): UserPrincipal {
+  return user;
 }
 
-type Chosen = { readonly clientId: string; readonly harmless: boolean } | { readonly refused: ToolResult };
+/** The client that is to run an action, and what it advertises of it: `asks`, that a person decides about each call. */
+type Target = { readonly clientId: string; readonly harmless: boolean; readonly asks: boolean };
 
-async function chooseClient(core: Core, request: AgentRequest, call: AgentCall): Promise<Chosen> {
+async function chooseClient(
+  core: Core,
+  request: AgentRequest,
+  call: AgentCall,
+): Promise<Target | { readonly refused: ToolResult }> {
   const { requester } = request;
   const { action, client, contextId, names } = call;
   const { userId } = requester;
@@ -149,18 +198,19 @@ async function chooseClient(core: Core, request: AgentRequest, call: AgentCall):
       return {
         refused: refusal('invalid_argument', `${names.client ?? 'client'}: this is no id of a client.`, SEE_CLIENTS),
       };
-    const [connection = null] = await core.connections.many([{ userId, clientId: client }]);
-    return { clientId: client, harmless: isHarmless(connection, action) };
+    const [connection = null] = await core.connections.many(requester, [{ userId, clientId: client }]);
+    return targetOf(client, connection, action);
   }
   const { clients, more } = await request.clients();
   const offering = clients.filter(
     ({ actions, clientType }) =>
       actions.some(({ name }) => name === action) && core.actions.mayInvoke(requester, { userId, clientType, action }),
   );
-  const reporting = contextId === null || offering.length < 2 ? null : await having(core, offering, contextId);
+  const reporting =
+    contextId === null || offering.length < 2 ? null : await having(core, request, { clients: offering, contextId });
   const [first, ...others] = reporting ?? offering;
   // A client that was not looked at may offer the action too.
-  if (first && others.length === 0 && !more) return { clientId: first.clientId, harmless: isHarmless(first, action) };
+  if (first && others.length === 0 && !more) return targetOf(first.clientId, first, action);
   if (offering.length === 0 && !more) return { refused: noClient(action) };
   const report = reporting && reporting.length > 0;
   return { refused: ambiguous(call, { clients: report ? reporting : offering, more, report }) };
@@ -169,15 +219,21 @@ async function chooseClient(core: Core, request: AgentRequest, call: AgentCall):
 export const SEE_CLIENTS = 'list_clients shows the clients and their contexts.';
 
 /** Returns the clients that report this context. */
-async function having(core: Core, clients: readonly Connection[], contextId: string): Promise<readonly Connection[]> {
+async function having(
+  core: Core,
+  { requester }: AgentRequest,
+  { clients, contextId }: { readonly clients: readonly Connection[]; readonly contextId: string },
+): Promise<readonly Connection[]> {
   if (!isId(contextId)) return [];
-  const rows = await core.contexts.many(clients.map(({ userId, clientId }) => ({ userId, clientId, contextId })));
+  const keys = clients.map(({ userId, clientId }) => ({ userId, clientId, contextId }));
+  const rows = await core.contexts.many(requester, keys);
   return clients.filter((_, i) => rows[i] != null);
 }
 
-function isHarmless(connection: Connection | null, action: string): boolean {
-  const effects = connection?.actions.find(({ name }) => name === action)?.effects;
-  return effects?.idempotent === true || effects?.readOnly === true;
+function targetOf(clientId: string, connection: Connection | null, action: string): Target {
+  const { effects, guards } = connection?.actions.find(({ name }) => name === action) ?? {};
+  const harmless = effects?.idempotent === true || effects?.readOnly === true;
+  return { clientId, harmless, asks: guards?.approval === true };
 }
 
 /** The beginning of a sentence which says that none of these clients offers something. */
@@ -213,51 +269,119 @@ function ambiguous({ action, names }: AgentCall, { clients, more, report }: Cand
 
 // Recognises repeated calls.
 
-type Addressed = AgentCall & { readonly clientId: string; readonly harmless: boolean };
-type Run = Extract<RepeatDecision, { readonly kind: 'new' | 'attach' }>;
+type Run = Extract<Entered['decision'], { readonly kind: 'new' | 'attach' }>;
+/** What was decided about a call; with a key of the host's own, nothing is. */
+type Decided = Pick<Entered, 'leave'> & { readonly decision: Entered['decision'] };
 
-/** Returns the command that the call is to run or to attach to, or the refusal of a repeated call. */
-async function decide(core: Core, request: AgentRequest, call: Addressed): Promise<Run | ToolResult> {
-  const { requester, idempotencyKey } = request;
-  if (idempotencyKey !== null) return { kind: 'new', commandId: idempotencyKey };
-  const { userId } = requester;
-  const decision = await core.rpc.repeats.decide(requester, { ...call, userId });
-  const { names } = call;
-  if (decision.kind === 'refused') return refusedRepeat(decision.earlier, call);
-  if (decision.kind === 'foreign') {
-    const name = names.repeat_of ?? 'repeat_of';
-    const message = `${name}: no earlier call of this action with the same arguments has this id.`;
-    return refusal('invalid_argument', message, `Leave ${name} out for a call that is new.`);
-  }
-  return decision;
+async function enter(core: Core, request: AgentRequest, call: AgentCall, target: Target): Promise<Decided> {
+  const { requester, idempotencyKey, agent } = request;
+  if (idempotencyKey !== null)
+    return { decision: { kind: 'new', commandId: idempotencyKey, long: null }, leave: async () => {} };
+  const { clientId, harmless } = target;
+  const asked = { ...call, clientId, harmless, agent, userId: requester.userId };
+  return core.rpc.repeats.enter(requester, asked, request.call.owed);
+}
+
+function foreignRepeat({ names }: AgentCall): ToolResult {
+  const name = names.repeat_of ?? 'repeat_of';
+  const message = `${name}: no earlier call of this action with the same arguments has this id.`;
+  return refusal('invalid_argument', message, `Leave ${name} out for a call that is new.`);
 }
 
 // Invokes and waits.
 
 type Invoking = {
   readonly call: AgentCall;
-  readonly clientId: string;
+  readonly target: Target;
   readonly decision: Run;
-  readonly abandon: (requester: UserPrincipal, key: CommandKey) => void;
+  readonly entered: Pick<Entered, 'leave'>;
+  readonly abandon: (request: AgentRequest, key: CommandKey) => Promise<void>;
 };
 
-async function invokeAs(core: Core, request: AgentRequest, invoking: Invoking): Promise<ToolResult> {
-  const { call, clientId, decision, abandon } = invoking;
+/** Invokes the action, or waits for the earlier call. Null: another node admitted an equal call under the same id. */
+async function invokeAs(core: Core, request: AgentRequest, invoking: Invoking): Promise<ToolResult | null> {
+  const { call, target, decision, entered, abandon } = invoking;
   const { requester, notes } = request;
+  if (request.call.isCancelled) return cancelledCall();
   const { commandId } = decision;
-  const key = { userId: requester.userId, clientId, commandId };
-  const wait = new Patience(core, request, AGENT_WAIT_MS);
-  const asked = { ...invokeRequest(request, call, key), ...wait.side };
-  const invocation = noteCommand(notes, await core.rpc.invoke(requester, asked).finally(() => wait.end()));
-  if (invocation.kind === 'refused') return refusedCall(invocation, call.names);
-  if (invocation.kind === 'pending' && request.signal.aborted) abandon(requester, key);
-  if (hasEnded(invocation)) request.tells(key);
+  const key = commandId === null ? null : { userId: requester.userId, clientId: target.clientId, commandId };
+  const owed = request.idempotencyKey === null ? key : null;
+  request.call.owes(owed);
+  const wait = new Patience(core, request, { withinMs: AGENT_WAIT_MS, asks: target.asks ? target.clientId : null });
+  const owedBy = owed && decision.kind === 'new' ? request.call.owed.token : undefined;
+  const answer = await ask(core, request, { ...invoking, owedBy }, wait).finally(() => wait.end());
+  if (answer.kind === 'refused') {
+    request.call.owes(null);
+    if (owed && decision.kind === 'new' && answer.code === 'command_conflict') return null;
+    return refusedCall(noteCommand(notes, answer), call.names);
+  }
+  await entered.leave(true);
+  const invocation = noteCommand(notes, answer);
+  const of = keyOfInvocation(invocation);
+  if (invocation.kind === 'pending' && request.call.signal.aborted) void giveUp(request, of, abandon);
+  if (owed && hasEnded(invocation)) request.call.tells(owed);
   const attachedTo = decision.kind === 'attach' ? decision.earlier : null;
-  return answerOf(invocation, { clientId, commandId, attachedTo, now: core.clock.now(), names: call.names });
+  const long = decision.kind === 'new' ? await presentOf(core, requester, decision.long) : null;
+  return answerOf(invocation, { ...of, attachedTo, long, now: core.clock.now(), names: call.names });
+}
+
+/** `owedBy`: the request that owes the answer; absent if its command has an id that a caller chose, or is not new. */
+type Asking = Invoking & { readonly owedBy: string | undefined };
+
+async function ask(core: Core, request: AgentRequest, asking: Asking, { side }: Patience): Promise<Invocation> {
+  const { call, target, decision, entered, owedBy } = asking;
+  const { requester, trace, notes } = request;
+  const { userId } = requester;
+  const { clientId } = target;
+  const { commandId } = decision;
+  if (decision.kind === 'attach') {
+    const clientType = decision.earlier.command?.clientType ?? null;
+    // A request whose token may not invoke the action is refused below.
+    if (core.actions.mayInvoke(requester, { userId, clientType, action: call.action })) {
+      await entered.leave(true);
+      const labels = { trace, callerLabel: labelOf(request), onSpan: spanNoter(notes) };
+      const key = { userId, clientId, commandId: decision.commandId };
+      const found = await core.rpc.await(requester, { ...key, withinMs: AGENT_WAIT_MS, ...labels, ...side });
+      if (found) return found;
+    }
+  }
+  return core.rpc.invoke(requester, {
+    ...invokeRequest(request, call, { userId, clientId, commandId }),
+    ...side,
+    owedBy,
+    onAdmitted: () => void entered.leave(true),
+  });
+}
+
+function giveUp(request: AgentRequest, key: CommandKey, abandon: Invoking['abandon']): Promise<void> {
+  const end = request.call.keepWorking();
+  return abandon(request, key).finally(end);
+}
+
+/** Returns an earlier call as it is now; null if there is none. */
+async function presentOf(
+  { rpc }: Core,
+  requester: UserPrincipal,
+  earlier: EarlierCall | null,
+): Promise<EarlierCall | null> {
+  if (!earlier?.command) return earlier;
+  const { userId, clientId, commandId } = earlier.command;
+  const found = await rpc.await(requester, { userId, clientId, commandId, withinMs: 0 });
+  return found && 'command' in found ? { commandId, command: found.command, mark: null } : earlier;
+}
+
+function keyOfInvocation(invocation: Exclude<Invocation, { readonly kind: 'refused' }>): CommandKey {
+  if (invocation.kind === 'ended') return invocation.key;
+  const { userId, clientId, commandId } = invocation.command;
+  return { userId, clientId, commandId };
 }
 
 /** Builds core's request: the only place that names the members of a call through the bridge. */
-function invokeRequest(request: AgentRequest, call: AgentCall, key: CommandKey): InvokeRequest {
+function invokeRequest(
+  request: AgentRequest,
+  call: AgentCall,
+  key: ClientKey & { readonly commandId: string | null },
+): InvokeRequest {
   const { action, params, contextId, respondWithinMs } = call;
   const { trace, notes } = request;
   const asked = { ...key, action, params, contextId, respondWithinMs, callerLabel: labelOf(request) };
@@ -272,6 +396,8 @@ function labelOf({ host }: AgentRequest): CallerLabel {
   return { kind: 'mcp', name: host?.name ?? 'unnamed', version: host?.version ?? null };
 }
 
+type Waiting = { readonly withinMs: number; readonly asks: string | null };
+
 /** The wait of an agent: it ends when its time is over or the agent hangs up, and sends progress in the meantime. */
 class Patience implements HangUp {
   readonly #listeners = new Set<() => void>();
@@ -281,10 +407,13 @@ class Patience implements HangUp {
   #stage: Command['stage'] | null = null;
   #progress: string | null = null;
   readonly #tellsProgress: boolean;
+  /** The client that asks a person before the action begins; null: it asks nobody. */
+  readonly #asks: string | null;
 
-  constructor({ clock }: Core, { signal, progress }: AgentRequest, withinMs: number) {
+  constructor({ clock }: Core, { call: { signal }, progress }: AgentRequest, { withinMs, asks }: Waiting) {
     const since = clock.monotonic();
     this.#signal = signal;
+    this.#asks = asks;
     this.#tellsProgress = progress !== null;
     this.#cancels = [clock.after(withinMs, this.#expire)];
     if (progress) {
@@ -330,14 +459,23 @@ class Patience implements HangUp {
 
   #message(): string {
     const stage = this.#stage ?? 'waiting';
+    // Clients acknowledge a command when its handler begins.
+    if (stage === 'dispatched' && this.#asks !== null)
+      return `${stage}: the client "${this.#asks}" asks a person to approve the call`;
     return this.#progress === null ? stage : `${stage}: ${clientText(this.#progress, PROGRESS_CHARS)}`;
   }
 }
 
 /** Cancels what was not handed to the client, and asks the client to cancel what was. */
-async function cancelUnlessAwaited(core: Core, requester: UserPrincipal, key: CommandKey): Promise<void> {
-  const [waits = []] = await core.rpc.ofCommands([key]);
-  if (waits.length === 0) await core.rpc.cancel(requester, key, 'The agent hung up.');
+async function cancelCommand(
+  core: Core,
+  requester: UserPrincipal,
+  key: CommandKey,
+  unlessAwaited: boolean,
+): Promise<void> {
+  const [waits = []] = unlessAwaited ? await core.rpc.ofCommands(requester, [key]) : [];
+  const reason = unlessAwaited ? 'The agent hung up.' : 'The agent cancelled the call.';
+  if (waits.length === 0) await core.rpc.cancel(requester, key, reason);
 }
 
 /** Whether the answer to a request about this command tells how it ended. */

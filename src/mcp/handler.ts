@@ -1,35 +1,37 @@
-/**
- * The MCP endpoint: loads the SDK with the first request, passes requests to it as fetch requests, sends its responses,
- * and notes which answers were delivered.
- */
+/** The MCP endpoint: loads the SDK, passes requests to it as fetch requests, sends its responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type * as Sdk from '@modelcontextprotocol/server';
-import type { Principal, UserPrincipal } from '../core/auth/principal.ts';
-import { REPEATABLE_PREFIX } from '../core/calls/repeats.ts';
+import { readToolChoice, type Principal, type ToolChoice, type UserPrincipal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
-import { fail } from '../core/errors.ts';
-import type { CommandKey } from '../core/ids.ts';
-import { RawJson, isRecord, readShaped, type JsonText, type ObjectShape } from '../core/json.ts';
-import { AGENT_ARRIVED_MS } from '../core/limits.ts';
+import { fail, invalid } from '../core/errors.ts';
+import { isRecord, type JsonText } from '../core/json.ts';
 import type { Cancel, Log } from '../core/ports.ts';
-import { requestDone, type HttpReply, type RequestNotes } from '../web/exchange.ts';
+import type { HttpReply, RequestNotes } from '../web/exchange.ts';
+import { atTime } from '../web/sse.ts';
+import { readMessage, type AgentMessage } from './message.ts';
+import { AnswerDeliveries } from './running-call.ts';
 import type * as Agents from './server.ts';
+import { readingText, type Turn } from './turn.ts';
 
 /** One POST, whose size, media type and JSON syntax have been checked. */
 export type McpExchange = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requester: Principal | null;
+  /** The query of its address, as it was written. */
+  readonly query: string;
   readonly body: JsonText | undefined;
   readonly reply: HttpReply;
   readonly notes: RequestNotes;
 };
 
 export type McpHandler = {
+  /** Loads the SDK. Otherwise the first request does, and all other requests wait for it. */
+  load(): Promise<void>;
   /**
    * Answers one request. Resolves when the response is complete or its requester has hung up. Throws `unauthenticated`
-   * and `forbidden` for requesters that are not users who may call actions.
+   * and `forbidden` for requesters that are not users who may call actions, and `invalid_argument` for a wrong choice
+   * of tools in the address.
    */
   handle(exchange: McpExchange): Promise<void>;
   /** Ends what waits. Requests must not come afterwards. */
@@ -43,12 +45,15 @@ type Loaded = {
   readonly agents: typeof Agents;
   readonly servers: Agents.AgentServers;
   readonly sdk: Sdk.McpHttpHandler;
+  /** Creates a handler whose streams of changes take their events from this bus. */
+  readonly handlerOf: (bus: Sdk.ServerEventBus) => Sdk.McpHttpHandler;
 };
 
 export function createMcpHandler({ core, log, version }: McpOptions): McpHandler {
-  const deliveries = new Deliveries(core, log);
+  const deliveries = new AnswerDeliveries(core.clock);
   const sessions = new WeakMap<Request, Agents.AgentSession>();
   let loaded: Promise<Loaded> | null = null;
+  const onerror = (error: unknown): void => log.debug({ err: error }, 'an MCP request was refused or failed');
   const load = async (): Promise<Loaded> => {
     const [sdk, agents] = await Promise.all([import('@modelcontextprotocol/server'), import('./server.ts')]);
     const servers = agents.createAgentServers({ core, log, version });
@@ -57,37 +62,52 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
       if (!session) throw new Error('a request is served that was not passed on');
       return servers.create(sdk, session);
     };
-    const onerror = (error: unknown): void => log.debug({ err: error }, 'an MCP request was refused or failed');
-    return { agents, servers, sdk: sdk.createMcpHandler(factory, { onerror }) };
+    const handlerOf = (bus: Sdk.ServerEventBus): Sdk.McpHttpHandler => sdk.createMcpHandler(factory, { onerror, bus });
+    return { agents, servers, handlerOf, sdk: sdk.createMcpHandler(factory, { onerror }) };
   };
   /** Lets the next request load the package again. */
   const loadAgain = (error: unknown): never => {
     loaded = null;
     throw error;
   };
+  const whole = (): Promise<Loaded> => (loaded ??= load().catch(loadAgain));
   return {
+    async load() {
+      await whole();
+    },
     async handle(exchange) {
       const { request, response, body, notes } = exchange;
       notes.route = '/mcp';
       const requester = agentOf(exchange.requester);
-      const noted = deliveries.another(request.socket);
-      // Calls are bounded by the share of waits, as calls over REST are.
-      requestDone(response);
-      const told: CommandKey[] = [];
-      const { headers } = request;
+      const choice = choiceIn(exchange.query);
+      const { socket, headers } = request;
+      deliveries.another(socket);
+      // It counts until its answer is written, as a request does.
+      const document = core.documents.open(requester);
+      response.once('close', () => document.end());
+      const turn: Turn = (work, cost = STEP_COST) => document.step(cost, work);
+      const { parsed, args } = body === undefined ? NO_MESSAGE : await read(turn, body);
       const web = webRequest(request, hangUpOf(response));
-      const { agents, sdk } = await (loaded ??= load().catch(loadAgain));
-      sessions.set(web, {
-        ...{ requester, headers, notes, args: argumentsIn(body) },
-        host: agents.hostOfSession(headers['mcp-session-id']),
-        tells: (key) => void told.push(key),
+      const { agents, servers, sdk, handlerOf } = await whole();
+      const name = agents.sessionOf(headers['mcp-session-id']);
+      const listed: string[] = [];
+      const session: Agents.AgentSession = {
+        ...{ requester, choice, headers, notes, args, turn, session: name },
+        runs: deliveries.expect({ socket, response, closingCancels: agents.isModern(parsed) }),
+        lists: (tools) => void listed.push(tools),
+      };
+      sessions.set(web, session);
+      const cancelled = agents.cancelledIn(parsed);
+      if (cancelled !== undefined)
+        await core.rpc.repeats.cancel(requester, { session: name?.id ?? null, requestId: cancelled });
+      const handler = isOf(parsed, 'subscriptions/listen')
+        ? handlerOf(changesOf(exchange, (changed) => servers.watch(session, changed), core.clock))
+        : sdk;
+      const answer = await handler.fetch(web, parsed === undefined ? {} : { parsedBody: parsed });
+      await send(answer, exchange, {
+        session: agents.newSessionId(parsed, core.crypto),
+        listed: isOf(parsed, 'tools/list') ? listed : null,
       });
-      const parsed: unknown = body === undefined ? undefined : JSON.parse(body);
-      // An identical call is another run only if it finds the earlier answer noted as delivered.
-      await noted;
-      const answer = await sdk.fetch(web, parsed === undefined ? {} : { parsedBody: parsed });
-      deliveries.expect(exchange, told);
-      await send(answer, exchange, agents.sessionIdOf(parsed));
     },
     close() {
       deliveries.close();
@@ -123,10 +143,64 @@ function agentOf(requester: Principal | null): UserPrincipal {
 /** One agent for each principal, because records keep the caller that is made of it. */
 const AGENTS = new WeakMap<Principal, UserPrincipal>();
 
+/** Reads which tools an address chooses. Other parameters are not the relay's. */
+function choiceIn(query: string): ToolChoice | undefined {
+  if (query === '') return undefined;
+  const given = new URLSearchParams(query);
+  const [tools, prefix] = ['tools', 'prefix'].map((name) => {
+    const all = given.getAll(name);
+    return all.length > 1 ? invalid(name, 'It is given more than once.') : all[0];
+  });
+  const choice = readToolChoice(tools, prefix);
+  if (typeof choice === 'object') return choice;
+  const [name = '', fault = ''] = choice.split(': ');
+  return invalid(name, fault);
+}
+
+const NO_MESSAGE = { parsed: undefined, args: new Map<unknown, JsonText>() };
+/** What a step of a list or a search costs: it takes up to ten milliseconds. */
+const STEP_COST = 4_000;
+
+/** Reads a body. Its JSON was checked in this turn of the event loop, so that a large one is read in the next. */
+async function read(turn: Turn, body: JsonText): Promise<AgentMessage> {
+  await readingText(turn, body, () => {});
+  return readingText(turn, body, () => readMessage(body));
+}
+
+// Streams of changes.
+
+function isOf(message: unknown, method: string): boolean {
+  return isRecord(message) && message['method'] === method;
+}
+
+/**
+ * Returns a bus of one response alone, so that its requester hears of no other user. The response ends when its token
+ * expires. `watch` calls its argument after each change of the requester's tools, until cancelled.
+ */
+function changesOf(
+  { response, requester }: McpExchange,
+  watch: (changed: () => void) => Cancel,
+  clock: Core['clock'],
+): Sdk.ServerEventBus {
+  return {
+    publish() {},
+    subscribe(listener) {
+      const cancels = [watch(() => listener({ kind: 'tools_list_changed' }))];
+      const expiresAt = requester?.expiresAt ?? null;
+      if (expiresAt !== null) cancels.push(atTime(clock, expiresAt, () => response.end()));
+      const stop = (): void => {
+        for (const cancel of cancels.splice(0)) cancel();
+      };
+      response.once('close', stop);
+      return stop;
+    },
+  };
+}
+
 // Passes requests to the SDK and sends its responses.
 
 /** The headers of a request that the SDK reads. */
-const PASSED_ON = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
+const PASSED_ON = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
 
 /** Returns a signal that is aborted if the requester hangs up before it has the whole response. */
 function hangUpOf(response: ServerResponse): AbortSignal {
@@ -137,44 +211,36 @@ function hangUpOf(response: ServerResponse): AbortSignal {
   return hungUp.signal;
 }
 
+/** The media types of answers. The SDK refuses old requests that do not name both, whatever it answers with. */
+const BOTH_TYPES = 'application/json, text/event-stream';
+
 function webRequest({ headers }: IncomingMessage, signal: AbortSignal): Request {
   const passed = PASSED_ON.flatMap((name): [string, string][] => {
     const value = headers[name];
     return typeof value === 'string' ? [[name, value]] : [];
   });
-  return new Request('http://relay.invalid/mcp', { method: 'POST', headers: passed, signal });
+  const init = { method: 'POST', headers: [...passed, ['accept', BOTH_TYPES]] as [string, string][], signal };
+  return new Request('http://relay.invalid/mcp', init);
 }
 
-const CALL_PARAMS: ObjectShape = { members: new Map([['arguments', 'text']]), others: 'skipped' };
-const CALL: ObjectShape = {
-  members: new Map<string, ObjectShape | 'plain'>([
-    ['id', 'plain'],
-    ['params', CALL_PARAMS],
-  ]),
-  others: 'skipped',
-};
-/** The most members that are read of the messages of a body. */
-const CALL_PARTS = 10_000;
+/** Whether the requester takes JSON alone: it names it, and no event streams. */
+function wantsJson({ headers: { accept = '' } }: IncomingMessage): boolean {
+  return /application\/(?:json|\*)/i.test(accept) && !/text\/(?:event-stream|\*)|\*\/\*/i.test(accept);
+}
 
 /**
- * Returns the original text of the arguments of each call in a body, because numbers lose digits when they are parsed.
+ * What an answer gets besides what the SDK wrote. `listed`: once the SDK has written a list of tools, the tools as JSON;
+ * null: the answer is no list.
  */
-function argumentsIn(body: JsonText | undefined): ReadonlyMap<unknown, JsonText> {
-  const read = body === undefined ? null : readShaped(body, { item: CALL }, CALL_PARTS);
-  const found = new Map<unknown, JsonText>();
-  for (const message of [read?.value].flat()) {
-    if (!isRecord(message) || !isRecord(message['params'])) continue;
-    const { arguments: args } = message['params'];
-    if (args instanceof RawJson) found.set(message['id'], args.text);
-  }
-  return found;
-}
+type Besides = { readonly session: string | null; readonly listed: readonly string[] | null };
 
-async function send(answer: Response, { response, reply }: McpExchange, session: string | null): Promise<void> {
+async function send(answer: Response, exchange: McpExchange, { session, listed }: Besides): Promise<void> {
+  const { request, response, reply } = exchange;
   if (response.destroyed) return;
   const type = answer.headers.get('content-type') ?? '';
   const headers = session !== null && answer.ok ? { 'mcp-session-id': session } : {};
-  if (answer.body && type.startsWith('text/event-stream')) {
+  const isStream = answer.body !== null && type.startsWith('text/event-stream');
+  if (answer.body && isStream && listed === null && !wantsJson(request)) {
     reply.open();
     response.writeHead(answer.status, {
       'content-type': type,
@@ -185,17 +251,36 @@ async function send(answer: Response, { response, reply }: McpExchange, session:
     response.flushHeaders();
     return stream(answer.body, response);
   }
-  const text = Buffer.from(await answer.arrayBuffer());
+  const written = await answer.text();
+  const asJson = isStream && wantsJson(request);
+  const text = Buffer.from(withTools(asJson ? lastMessage(written) : written, listed?.[0] ?? null));
   if (response.destroyed || reply.refuses(text.length)) return;
   reply.open();
   const allow = answer.headers.get('allow');
   response.writeHead(answer.status === 499 ? 400 : answer.status, {
-    ...(type !== '' && { 'content-type': type }),
+    ...(type !== '' && { 'content-type': asJson ? 'application/json' : type }),
     ...(allow !== null && { allow }),
     'content-length': text.length,
     ...headers,
   });
   response.end(text);
+}
+
+/** Puts the tools into the empty list of an answer. The SDK would read and write all of them again for each request. */
+function withTools(text: string, tools: string | null): string {
+  return tools === null ? text : text.replace(NO_TOOLS, () => `"tools":[${tools}]`);
+}
+
+const NO_TOOLS = '"tools":[]';
+
+/** Returns the last message of an event stream: the answer, after all progress. */
+function lastMessage(events: string): string {
+  return (
+    events
+      .split('\n')
+      .findLast((line) => line.startsWith('data: '))
+      ?.slice(6) ?? ''
+  );
 }
 
 /** Copies a stream to the response, as fast as the requester reads it. */
@@ -208,72 +293,5 @@ async function stream(body: ReadableStream<Uint8Array>, response: ServerResponse
     if (done) return void response.end();
     if (!response.write(value))
       await Promise.race([closed, new Promise<void>((drained) => response.once('drain', drained))]);
-  }
-}
-
-// Notes which answers were delivered. An answer counts as delivered if the socket took all of it and carried a further
-// request afterwards, or was not reset for ten seconds.
-
-/** An answer that the socket took, and that may still turn out to be lost. */
-type Delivery = { readonly arrived: () => Promise<void>; readonly forget: Cancel };
-
-class Deliveries {
-  readonly #core: Core;
-  readonly #log: Log;
-  readonly #open = new Map<Socket, Delivery>();
-
-  constructor(core: Core, log: Log) {
-    this.#core = core;
-    this.#log = log;
-  }
-
-  /**
-   * Called when a request arrives: the requester has read the answer that the socket took before. Resolves when that is
-   * noted. Never rejects.
-   */
-  async another(socket: Socket): Promise<void> {
-    await this.#open.get(socket)?.arrived();
-  }
-
-  /** Once the response is delivered, notes it for the commands whose ends it tells. */
-  expect({ request: { socket }, response, requester }: McpExchange, told: readonly CommandKey[]): void {
-    response.once('finish', () => {
-      const keys = told.filter(({ commandId }) => commandId.startsWith(REPEATABLE_PREFIX));
-      const delivered = async (): Promise<void> => {
-        await Promise.all(keys.map((key) => this.#answered(requester, key)));
-      };
-      if (keys.length > 0) this.#watch(socket, delivered);
-    });
-  }
-
-  close(): void {
-    for (const { forget } of this.#open.values()) forget();
-  }
-
-  #watch(socket: Socket, delivered: () => Promise<void>): void {
-    this.#open.get(socket)?.forget();
-    const forget = (): void => {
-      cancelTimer();
-      socket.off('error', forget);
-      this.#open.delete(socket);
-    };
-    const arrived = (): Promise<void> => {
-      forget();
-      return delivered();
-    };
-    const cancelTimer = this.#core.clock.after(AGENT_ARRIVED_MS, arrived);
-    socket.once('error', forget);
-    this.#open.set(socket, { arrived, forget });
-  }
-
-  async #answered(requester: Principal | null, key: CommandKey): Promise<void> {
-    const agent = requester && AGENTS.get(requester);
-    if (!agent) return;
-    try {
-      await this.#core.rpc.repeats.answered(agent, key);
-    } catch (error) {
-      // An identical call then gets the same answer again, and does not run.
-      this.#log.debug({ err: error }, 'an answer was not noted as delivered');
-    }
   }
 }

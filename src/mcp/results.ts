@@ -8,11 +8,12 @@ import { CallboardError } from '../core/errors.ts';
 import { isRecord, type JsonText } from '../core/json.ts';
 import { AGENT_RESULT_CHARS, AGENT_UNARRIVED_MS } from '../core/limits.ts';
 import type { Log } from '../core/ports.ts';
-import type { EarlierCall } from '../core/calls/repeats.ts';
+import type { EarlierCall } from '../core/calls/equal-calls.ts';
 import { clientText, passing, type ArgumentNames, type Tool } from './tools.ts';
 
 /**
- * The answer of `tools/call`. A success has the value in `structuredContent` too, if it is an object; no failure has.
+ * The answer of `tools/call`. A success has the value in `structuredContent` too, if it is an object. A failure has
+ * none, nor has a result with a warning: hosts show models that value alone.
  */
 export type ToolResult = {
   readonly content: readonly { readonly type: 'text'; readonly text: string }[];
@@ -33,6 +34,8 @@ export type ResultSubject = {
   readonly commandId: string;
   /** The earlier call whose answer this is; null: this call ran the command. */
   readonly attachedTo: EarlierCall | null;
+  /** An earlier equal call whose host may have given it up, beside which this one ran; null: there is none. */
+  readonly long: EarlierCall | null;
   readonly now: number;
   /** The names that the arguments have in the tool that was called. */
   readonly names: ArgumentNames;
@@ -45,22 +48,79 @@ export function success(value: unknown, about?: ResultSubject): ToolResult {
 /** The result of an action, or of a built-in tool. `json`: null if the action returned nothing. */
 function succeeded(json: string | null, about?: ResultSubject): ToolResult {
   const meta = about && { _meta: { [COMMAND_META]: { client: about.clientId, command_id: about.commandId } } };
-  const more = about?.attachedTo ? [attached(about)] : [];
-  if (json === null || json === 'null')
-    return { content: texts('The action completed and returned nothing.', ...more), ...meta };
-  if (json.length > AGENT_RESULT_CHARS) {
-    const where = about ? ` get_command with the command ${about.commandId} says what is recorded of it.` : '';
-    const note = `The result has ${json.length} characters; the first ${AGENT_RESULT_CHARS} are above.${where}`;
-    return { content: texts(json.slice(0, AGENT_RESULT_CHARS).toWellFormed(), note, ...more), ...meta };
+  const warnings = about ? warningsOf(about) : [];
+  const text = json === null || json === 'null' ? 'The action completed and returned nothing.' : textOfResult(json);
+  if (text.length > AGENT_RESULT_CHARS) {
+    const part = partOf(text, 0, about);
+    return { content: texts(...warnings, ...part), ...meta };
   }
-  const value: unknown = JSON.parse(json);
-  return { content: texts(json, ...more), ...(isRecord(value) && { structuredContent: value }), ...meta };
+  if (warnings.length > 0) return { content: texts([...warnings, text].join('\n\n')), ...meta };
+  const value: unknown = json === null ? null : JSON.parse(json);
+  return { content: texts(text), ...(isRecord(value) && { structuredContent: value }), ...meta };
+}
+
+/** Returns a result as models read it: a text as it is, everything else as JSON. */
+function textOfResult(json: string): string {
+  const value: unknown = json.startsWith('"') ? JSON.parse(json) : null;
+  return typeof value === 'string' ? value : json;
+}
+
+/** Returns a part of the text of a result, and what says where it is and how to read on. */
+function partOf(text: string, from: number, about: Pick<ResultSubject, 'clientId' | 'commandId'> | undefined) {
+  let to = Math.min(text.length, from + AGENT_RESULT_CHARS);
+  if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--;
+  const where = `These are the characters ${from} to ${to} of ${text.length}.`;
+  const on =
+    to < text.length && about
+      ? ` To read on, call get_command with command_id "${about.commandId}", client "${about.clientId}" and from ${to}.`
+      : '';
+  return [text.slice(from, to).toWellFormed(), where + on];
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}
+
+/** The result of a command that is read in parts, from this character on. */
+export function partOfResult(
+  json: JsonText | null,
+  from: number,
+  about: Pick<ResultSubject, 'clientId' | 'commandId'>,
+): ToolResult {
+  const text = json === null ? '' : textOfResult(json);
+  if (from >= text.length)
+    return failure([
+      `invalid_argument: from: the result has ${text.length} characters.`,
+      'There is nothing to read there.',
+    ]);
+  return { content: texts(...partOf(text, from, about)) };
+}
+
+/** Whether a result is too large to be a member of an answer. */
+export function isPartial(json: JsonText | null): boolean {
+  return json !== null && json.length > AGENT_RESULT_CHARS;
+}
+
+function warningsOf(about: ResultSubject): readonly string[] {
+  return [...(about.attachedTo ? [attached(about)] : []), ...(about.long ? [besideLong(about.long, about)] : [])];
 }
 
 function attached({ attachedTo, commandId, now, names }: ResultSubject): string {
   const began = attachedTo?.command?.admittedAt;
-  const when = began === undefined ? 'earlier' : `${Math.max(0, Math.round((now - began) / 1000))} s ago`;
-  return `This call did not run the action again: it is the answer of the identical call made ${when}, whose answer is not known to have arrived. To run it once more, ${passing(names, 'repeat_of')}: "${commandId}".`;
+  const when = began === undefined ? 'earlier' : `${secondsSince(began, now)} s ago`;
+  return `This call did not run the action again: this is the answer of the equal call made ${when}, the command ${commandId}, whose answer was lost. To run it once more, ${passing(names, 'repeat_of')}: "${commandId}".`;
+}
+
+/** Says that an earlier equal call may be one that the host gave up, so that the action may have run twice. */
+function besideLong({ commandId, command }: EarlierCall, { now, commandId: own }: ResultSubject): string {
+  const began = command ? `, made ${secondsSince(command.admittedAt, now)} s ago,` : '';
+  const end = command?.outcome ?? null;
+  const how = end === null ? 'had not ended when this call began, and still runs' : `ended as ${end}`;
+  return `This call ran as the command ${own}. An equal earlier call${began} the command ${commandId}, ${how}. If this call was to repeat it, the action was called twice.`;
+}
+
+function secondsSince(at: number, now: number): number {
+  return Math.max(0, Math.round((now - at) / 1000));
 }
 
 export function texts(...lines: readonly string[]): ToolResult['content'] {
@@ -126,7 +186,7 @@ export function answerOf(invocation: Exclude<Invocation, Refused>, about: Result
     ...(command ? [provenBy(command)] : []),
     RAN[end.execution],
     adviceOf(end.outcome, end.execution, about),
-    ...(about.attachedTo ? [attached(about)] : []),
+    ...warningsOf(about),
   ]);
 }
 
@@ -151,19 +211,26 @@ function provenBy({ lastProvenStage }: Command): string {
 
 function adviceOf(outcome: string, execution: Command['execution'], { commandId, names }: ResultSubject): string {
   if (outcome === 'outcome_unknown')
-    return `Check by other means whether it took effect. An identical call is refused. To run it once more all the same, ${passing(names, 'repeat_of')}: "${commandId}". get_command has the evidence.`;
+    return `Check by other means whether it took effect. An equal call is refused. To run it once more all the same, ${passing(names, 'repeat_of')}: "${commandId}". get_command has the evidence.`;
   if (execution === 'not_written') return 'Repeating the call is safe.';
   if (outcome === 'completed')
     return 'It completed, and its result is no longer kept. Do not repeat it for the result.';
   return 'Look at the message before you repeat the call.';
 }
 
-function stillRunning(stage: Command['stage'], { commandId, clientId }: ResultSubject): ToolResult {
+function stillRunning(stage: Command['stage'], about: ResultSubject): ToolResult {
+  const { commandId, clientId } = about;
   return failure([
     `still_running: The command ${commandId} on the client ${clientId} has not ended; its stage is ${stage}.`,
     stage === 'admitted' || stage === 'queued' ? 'It was not handed to the client yet.' : 'It may be running now.',
     `Do not call the tool again: call await_command with command_id "${commandId}" and client "${clientId}".`,
+    ...warningsOf(about),
   ]);
+}
+
+/** The answer to a call that its agent cancelled before it began. */
+export function cancelledCall(): ToolResult {
+  return refusal('cancelled', 'The agent cancelled the call.', 'Repeating the call is safe.');
 }
 
 /** The refusal of a call whose identical predecessor may have run. */
@@ -173,7 +240,7 @@ export function refusedRepeat(
 ): ToolResult {
   const endedAt = command ? command.terminalAt : mark?.endedAt;
   return failure([
-    `repeat_refused: An identical call of "${action}" ended as outcome_unknown${endedAt === null || endedAt === undefined ? '' : ` at ${new Date(endedAt).toISOString()}`}, and the action is advertised neither as idempotent nor as read-only.`,
+    `repeat_refused: An equal call of "${action}" ended as outcome_unknown${endedAt === null || endedAt === undefined ? '' : ` at ${new Date(endedAt).toISOString()}`}, and the action is advertised neither as idempotent nor as read-only.`,
     ...(command ? [provenBy(command)] : []),
     'This call did not run. The earlier one MAY HAVE RUN.',
     `Check by other means whether it took effect. To run it once more all the same, ${passing(names, 'repeat_of')}: "${commandId}". get_command has the evidence.`,

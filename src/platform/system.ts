@@ -9,6 +9,7 @@ import {
   hash,
   randomBytes,
   randomFillSync,
+  randomInt,
   timingSafeEqual,
 } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -31,6 +32,36 @@ export const systemClock: Clock = {
   },
 };
 
+/** The most that a steady clock and the wall clock may differ before that counts as a step, in milliseconds. */
+const STEP_MS = 100;
+/** How much faster or slower a steady clock goes until it has reached a wall clock that was stepped. */
+const SLEW = 0.01;
+
+/**
+ * Returns a clock for a store in memory, whose durations are differences of `now`. It shows the wall clock of `system`
+ * until that is stepped. Then it goes on by elapsed time, and approaches the wall clock slowly: a step of an hour ends
+ * nothing early or late. It never goes back.
+ */
+export function steadyClock(system: Clock): Clock {
+  let offset = system.now() - system.monotonic();
+  let slewedAt = system.monotonic();
+  let last = -Infinity;
+  const now = (): number => {
+    const [wall, elapsed] = [system.now(), system.monotonic()];
+    const apart = wall - elapsed - offset;
+    const most = Math.abs(apart) <= STEP_MS ? STEP_MS : (elapsed - slewedAt) * SLEW;
+    slewedAt = elapsed;
+    offset += Math.max(-most, Math.min(most, apart));
+    return (last = Math.max(last, Math.floor(Math.abs(apart) <= STEP_MS ? wall : elapsed + offset)));
+  };
+  return {
+    now,
+    monotonic: () => system.monotonic(),
+    after: (ms, run) => system.after(ms, run),
+    every: (ms, run) => system.every(ms, run),
+  };
+}
+
 function after(ms: number, run: () => void): Cancel {
   if (ms > LONGEST_MS) {
     let cancel = after(LONGEST_MS, () => (cancel = after(ms - LONGEST_MS, run)));
@@ -49,6 +80,7 @@ export function createCrypto(key: string | Uint8Array): Crypto {
   return {
     randomId: createUuids(),
     randomToken: () => randomBytes(32).toString('base64url'),
+    randomInt: (below) => randomInt(below),
     sha256: (text) => hash('sha256', text, 'base64url'),
     sign: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
     // Digests all have the same length, so timing does not reveal the length of the texts and timingSafeEqual cannot
@@ -169,6 +201,7 @@ export const systemLoop: EventLoop = {
     };
     setImmediate(turn);
   },
+  atTurnEnd: setImmediate,
 };
 
 // Implements core's ProcessMeter with Node's.

@@ -63,17 +63,21 @@ export const CODES = {
   instance_replaced: 504,
   node_lost: 504,
   store_lost: 504,
-  // Terminal reasons that the client reports. They appear in a response of status 200 with the outcome `failed`;
+  // Terminal reasons that the client reports, or that follow from what it says. They appear in a response of status 200 with the outcome `failed`;
   // `cancelled` appears with the outcome `cancelled`.
   client_denied: 200,
   approval_denied: 200,
   arguments_invalid: 200,
   lease_busy: 200,
   unknown_action: 200,
+  /** The command reached its client, or its turn, when its time was over. */
+  too_late: 200,
   handler_failed: 200,
   result_unavailable: 200,
   /** The handler took longer than its client allows. */
   client_timeout: 200,
+  /** The relay wrote the command, and its client said later that it never arrived: nothing ran. */
+  not_received: 200,
   /** The command ended with the given outcome, but its result is no longer retained. */
   result_expired: 200,
   cancelled: 200,
@@ -98,6 +102,7 @@ export const CLIENT_REFUSALS = [
   'lease_busy',
   'unknown_action',
   'context_gone',
+  'too_late',
 ] as const satisfies readonly Code[];
 
 // The words for the state of a command.
@@ -121,36 +126,46 @@ export type WireCancelState = (typeof CANCEL_STATES)[number];
 /** The longest error message, in characters. Longer messages are truncated. */
 export const MAX_ERROR_MESSAGE = 256;
 
-// The WebSocket close codes of a link, 4400 to 4499. `reconnect` tells the client what to do: `yes`: reconnect with
+// The WebSocket close codes of a link, 4400 to 4499. `reconnectAfter` tells the client what to do: `yes`: reconnect with
 // jitter. `renew`: reconnect only with a token other than the one that the relay refused. `no`: do not reconnect. `bye`
 // says `reconnect: true` only for `yes`, because in the other two cases an unchanged reconnect would fail in the same
-// way.
+// way; and not for a hello that would be refused again, whatever the code.
 
 export const CLOSE = {
-  protocol_error: { code: 4400, reconnect: 'no' },
-  unauthenticated: { code: 4401, reconnect: 'renew' },
-  forbidden: { code: 4403, reconnect: 'no' },
-  hello_timeout: { code: 4408, reconnect: 'yes' },
-  replaced: { code: 4409, reconnect: 'no' },
-  node_lost: { code: 4410, reconnect: 'yes' },
-  frame_too_large: { code: 4413, reconnect: 'yes' },
-  rate_limited: { code: 4429, reconnect: 'yes' },
-  back_pressure: { code: 4430, reconnect: 'yes' },
-  share_exceeded: { code: 4431, reconnect: 'yes' },
-  store_full: { code: 4432, reconnect: 'yes' },
-  heartbeat_lost: { code: 4440, reconnect: 'yes' },
-  draining: { code: 4450, reconnect: 'yes' },
-  operator: { code: 4451, reconnect: 'yes' },
-  internal: { code: 4490, reconnect: 'yes' },
-} as const satisfies Record<string, { readonly code: number; readonly reconnect: 'yes' | 'renew' | 'no' }>;
+  protocol_error: 4400,
+  unauthenticated: 4401,
+  forbidden: 4403,
+  hello_timeout: 4408,
+  replaced: 4409,
+  node_lost: 4410,
+  frame_too_large: 4413,
+  rate_limited: 4429,
+  back_pressure: 4430,
+  share_exceeded: 4431,
+  store_full: 4432,
+  heartbeat_lost: 4440,
+  draining: 4450,
+  operator: 4451,
+  internal: 4490,
+} as const satisfies Record<string, number>;
 
 export type CloseReason = keyof typeof CLOSE;
+export type Reconnect = 'yes' | 'renew' | 'no';
 
-const BY_CODE = new Map<number, CloseReason>(
-  Object.entries(CLOSE).map(([reason, row]) => [row.code, reason as CloseReason]),
-);
+/** The reasons after which a client does not simply connect again. */
+const EXCEPTIONS: Readonly<Record<string, Reconnect | undefined>> = {
+  unauthenticated: 'renew',
+  forbidden: 'no',
+  replaced: 'no',
+};
+
+/** Returns whether a client reconnects after a link that ended for this reason; an unknown one counts as a lost socket. */
+export function reconnectAfter(reason: string | undefined): Reconnect {
+  return EXCEPTIONS[reason ?? ''] ?? 'yes';
+}
 
 /** Returns the reason of a close code. Undefined for another code: a client reconnects, as after a lost socket. */
-export function closeReasonOf(code: number): CloseReason | undefined {
-  return BY_CODE.get(code);
+export function closeReasonOf(code: number | null | undefined): CloseReason | undefined {
+  const reasons = Object.keys(CLOSE) as CloseReason[];
+  return reasons.find((reason) => CLOSE[reason] === code);
 }

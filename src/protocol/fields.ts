@@ -2,6 +2,7 @@
  * The kinds of fields in frame headers and report rows. A table names the kind of each field; types and checks follow
  * from it.
  */
+import { TOKEN_CHARS, isIn, type Range } from './bounds.ts';
 
 /** The kinds of fields in the frames that the relay sends. */
 type DownKind = 'id' | 'name' | 'user' | 'text' | 'int' | 'bool';
@@ -22,17 +23,18 @@ export const ROW_WORDS = {
   windowStatus: ['open', 'closed'],
   ownership: ['user-owned', 'worker'],
 } as const;
+export const WAIT_STAGES = ['admitted', 'acknowledged', 'completed'] as const;
 /** The other kinds whose values are words of a closed set. A client library is built without these words. */
 export const WORDS = {
   clientType: CLIENT_TYPES,
-  waitFor: ['admitted', 'acknowledged', 'completed'],
+  waitFor: WAIT_STAGES,
   siteOp: ['register', 'remove'],
   stages: ['first', 'all'],
 } as const;
 type Words = typeof ROW_WORDS & typeof WORDS;
 type WordKind = keyof Words;
 export type WireClientType = (typeof CLIENT_TYPES)[number];
-export type WireWaitStage = (typeof WORDS)['waitFor'][number];
+export type WireWaitStage = (typeof WAIT_STAGES)[number];
 
 /** The value types of the kinds that are not plain strings. */
 type Values = { int: number; count: number; bool: boolean } & { [K in WordKind]: Words[K][number] };
@@ -47,10 +49,19 @@ export type FieldsOf<T extends Table> = {
     : never;
 };
 
-/** Matches the ids of clients, instances, commands, sites, windows, contexts and tasks. */
-export const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
+/** The pattern of the characters of ids and of the names of actions and events, without anchors. */
+export const ID_PATTERN = '[A-Za-z0-9_.:@~-]{1,128}';
+export const NAME_PATTERN = '[A-Za-z][A-Za-z0-9_.:-]{0,127}';
+/**
+ * Matches the ids of clients, instances, commands, sites, windows, contexts and tasks. Each may be a segment of a path,
+ * from which `.` and `..` would vanish.
+ */
+export const ID = /* @__PURE__ */ new RegExp(`^(?!\\.{1,2}$)${ID_PATTERN}$`);
 /** Matches the names of actions and events. */
-export const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
+export const NAME = /* @__PURE__ */ new RegExp(`^${NAME_PATTERN}$`);
+/** What ids and names look like, for the sender of a wrong one. */
+export const ID_FORM = '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -, neither . nor ..';
+export const NAME_FORM = 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -';
 
 /** `expected` describes a valid value, for the sender of a wrong one. */
 export type Check = { readonly expected: string; test(value: unknown): boolean };
@@ -75,17 +86,14 @@ const ROW_CHECKS = /* @__PURE__ */ rowChecks();
 
 function rowChecks(): Readonly<Record<RowKind, Check>> {
   return {
-    id: { expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -', ...DOWN_CHECKS.id },
+    id: { expected: ID_FORM, ...DOWN_CHECKS.id },
     bool: { expected: 'true or false', ...DOWN_CHECKS.bool },
     contextStatus: oneOf(ROW_WORDS.contextStatus),
     windowStatus: oneOf(ROW_WORDS.windowStatus),
     ownership: oneOf(ROW_WORDS.ownership),
     title: textOf(0, 256),
     word: textOf(1, 64),
-    count: {
-      expected: 'an integer from 0 to 1000000',
-      test: (v) => typeof v === 'number' && Number.isInteger(v) && v >= 0 && v <= 1_000_000,
-    },
+    count: integerIn({ min: 0, max: 1_000_000 }),
   };
 }
 
@@ -95,13 +103,13 @@ export const CHECKS = /* @__PURE__ */ allChecks();
 function allChecks(): Readonly<Record<FieldKind, Check>> {
   return {
     ...rowChecks(),
-    name: { expected: 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -', ...DOWN_CHECKS.name },
+    name: { expected: NAME_FORM, ...DOWN_CHECKS.name },
     user: { expected: '1 to 128 characters', ...DOWN_CHECKS.user },
     text: textOf(0, 1024),
     int: { expected: 'an integer', ...DOWN_CHECKS.int },
     // Unbounded here: the receiver truncates it, so that a long message does not make its frame invalid.
     prose: { expected: 'a string', test: (v) => typeof v === 'string' },
-    token: textOf(1, 8192),
+    token: textOf(1, TOKEN_CHARS),
     clientType: oneOf(WORDS.clientType),
     waitFor: oneOf(WORDS.waitFor),
     siteOp: oneOf(WORDS.siteOp),
@@ -109,20 +117,30 @@ function allChecks(): Readonly<Record<FieldKind, Check>> {
   };
 }
 
-function oneOf(words: readonly unknown[]): Check {
+export function oneOf(words: readonly unknown[]): Check {
   return { expected: `one of ${words.join(', ')}`, test: (v) => words.includes(v) };
 }
 
-function textOf(min: number, max: number): Check {
+export function textOf(min: number, max: number): Check {
   const expected = min === 0 ? `a string of at most ${max} characters` : `a string of ${min} to ${max} characters`;
   return { expected, test: (v) => typeof v === 'string' && v.length >= min && v.length <= max };
 }
+
+export function integerIn(range: Range): Check {
+  return { expected: `an integer from ${range.min} to ${range.max}`, test: (v) => isIn(v, range) };
+}
+
+/** The most characters of the id of a trace or a span from another tracing system. */
+export const TRACE_MAX_CHARS = 256;
+/** Matches such an id. A character is a Unicode code point. */
+export const TRACE = /* @__PURE__ */ new RegExp(`^[^\\p{Cc}\\u2028\\u2029]{0,${TRACE_MAX_CHARS}}$`, 'u');
+export const TRACE_FORM = `at most ${TRACE_MAX_CHARS} characters without control characters`;
 
 /** One field of a table with its check. */
 export type FieldRule = { readonly field: string; readonly optional: boolean; readonly check: BareCheck };
 
 /** Returns a table as a list of members. `checks`: the checks of all kinds that the table uses. */
-export function membersOf<Kind extends FieldKind>(
+export function membersOf<Kind extends string>(
   table: Readonly<Record<string, Kind | `${Kind}?`>>,
   checks: Readonly<Record<Kind, BareCheck>>,
 ): readonly FieldRule[] {

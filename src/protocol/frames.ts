@@ -19,6 +19,8 @@ import {
   type RowTable,
   type Table,
 } from './fields.ts';
+import { HEADER_CHARS } from './bounds.ts';
+import { TYPE_CHARS, overlong, refusable, unreadable, type FrameFault } from './frame-fault.ts';
 import { isRecord, ownSlice, parseObject } from './json.ts';
 
 /** What a client or caller sends. Only frames in UP_WITH_PAYLOAD may have a payload, the text after the header line. */
@@ -26,9 +28,13 @@ export const UP = {
   /**
    * First frame of a link. With `client_id` the peer is a client, and `instance_id` and `client_type` are required;
    * without it the peer is a caller. `places`: the client knows places, so a command may name one of its contexts.
-   * Payload: `{ metadata?, actions? }`.
+   * `link_attempt`: the number of this attempt to connect; it grows with each attempt of the instance, from 1. Payload:
+   * `{ metadata?, actions?, received? }`; `received` and `link_attempt` come together or not at all.
    */
-  hello: { token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?', places: 'bool?' },
+  hello: {
+    ...{ token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?' },
+    ...{ places: 'bool?', link_attempt: 'int?' },
+  },
   /** A new token of the same user. Answer: `renewed`, or `refused`; the link then lives until its old token expires. */
   auth: { token: 'token' },
   /** The client received the command and will handle it. */
@@ -99,8 +105,8 @@ export const UP = {
   leave: { ref: 'id' },
 } as const satisfies Record<string, Table>;
 
-/** The frames that the relay sends to a client or a caller. */
-export const DOWN = {
+/** The frames that the relay sends on every link. */
+const DOWN_TO_ALL = {
   /**
    * The link is open. `epoch`: a number that grows by one or more with each connection of the client. `resumed`: the
    * same instance reconnected. Members ending in `_ms` are durations in milliseconds; `token_expires_at` is epoch
@@ -118,53 +124,16 @@ export const DOWN = {
     max_frame_bytes: 'int',
     /** The most frames that the peer may put into one message; one if absent. */
     frames_per_message: 'int?',
+    /** The most levels of objects and arrays in any payload. */
+    max_depth: 'int?',
     in_flight: 'int',
     idempotency_window_ms: 'int?',
     token_expires_at: 'int?',
+    /** See `ping`. Always 0. */
+    at_ms: 'int?',
   },
   /** The relay accepted the new token of `auth`. */
   renewed: { token_expires_at: 'int?' },
-  /**
-   * Run this command. Payload: the params. `remaining_ms`: time left until the deadline, by the relay's clock.
-   * `context_id`: run it in this context, or refuse it.
-   */
-  command: {
-    command_id: 'id',
-    action: 'name',
-    remaining_ms: 'int',
-    context_id: 'id?',
-    trace_id: 'text?',
-    parent_span_id: 'text?',
-    trace_flags: 'text?',
-    trace_state: 'text?',
-  },
-  /** To a client: stop this command. */
-  cancel: { command_id: 'id', reason: 'text?' },
-  /** The relay has handled the end that the client reported. The client may forget it. `recorded`: one of RECORDED. */
-  result_ack: { command_id: 'id', recorded: 'text' },
-  /** To a client: the relay carried out the `site` frame with this `ref`. */
-  site_ack: { ref: 'id' },
-  /** To a caller: the stage that its command reached. */
-  stage: { ref: 'id', command_id: 'id', stage: 'text' },
-  /**
-   * To a caller that requested it: progress of its command. Payload: any JSON. `number` is the number that the client
-   * gave the report, and grows with each frame; a gap means that reports were lost or dropped on their way. Absent if
-   * the client does not number its reports.
-   */
-  progress: { ref: 'id', command_id: 'id', number: 'int?' },
-  /** To a caller: its wait is over. Without `outcome`, the command has not ended. Payload: the result. */
-  outcome: {
-    ref: 'id',
-    command_id: 'id',
-    rpc_id: 'id?',
-    outcome: 'text?',
-    stage: 'text',
-    execution: 'text',
-    error_code: 'text?',
-    error_message: 'text?',
-  },
-  /** To a caller: the result of its `cancel`. */
-  receipt: { ref: 'id', command_id: 'id', state: 'text' },
   /** The relay refused `frame`, identified by its `ref` or `command_id`. The link stays open unless `bye` follows. */
   refused: {
     code: 'text',
@@ -177,14 +146,69 @@ export const DOWN = {
     /** The name of the shared resource that has no room left, when the code is `share_exceeded` or `store_full`. */
     share: 'text?',
   },
+  /** `at_ms`: the time since `welcome` of this link, by a clock of the relay that is never set. */
+  ping: { at_ms: 'int?' },
+  /** Last frame before the relay closes the socket: the close code, whether to reconnect, and the minimum delay. */
+  bye: { code: 'int', reason: 'text', reconnect: 'bool', after_ms: 'int?' },
+} as const satisfies Record<string, DownTable>;
+
+/** The frames that the relay sends to a client only. */
+const DOWN_TO_CLIENT = {
+  /**
+   * Run this command. Payload: the params. `remaining_ms`: time left until the deadline, by the relay's clock.
+   * `context_id`: run it in this context, or refuse it.
+   */
+  command: {
+    command_id: 'id',
+    action: 'name',
+    remaining_ms: 'int',
+    at_ms: 'int?',
+    context_id: 'id?',
+    trace_id: 'text?',
+    parent_span_id: 'text?',
+    trace_flags: 'text?',
+    trace_state: 'text?',
+  },
+  /** Stop this command. */
+  cancel: { command_id: 'id', reason: 'text?' },
+  /** The relay has handled the end that the client reported. The client may forget it. `recorded`: one of RECORDED. */
+  result_ack: { command_id: 'id', recorded: 'text' },
+  /** The relay carried out the `site` frame with this `ref`. */
+  site_ack: { ref: 'id' },
   /** Answers `closing`: no further command follows. Payload: `{ commands }`, the ids of those that have not ended. */
   closed: {},
   /** Another instance of this client replaced this one. */
   replaced: { instance_id: 'id' },
-  ping: {},
-  /** Last frame before the relay closes the socket: the close code, whether to reconnect, and the minimum delay. */
-  bye: { code: 'int', reason: 'text', reconnect: 'bool', after_ms: 'int?' },
 } as const satisfies Record<string, DownTable>;
+
+/** The frames that the relay sends to a caller only. */
+const DOWN_TO_CALLER = {
+  /** The stage that its command reached. */
+  stage: { ref: 'id', command_id: 'id', stage: 'text' },
+  /**
+   * Progress of its command, if the caller requested it. Payload: any JSON. `number` is the number that the client
+   * gave the report, and grows with each frame; a gap means that reports were lost or dropped on their way. Absent if
+   * the client does not number its reports.
+   */
+  progress: { ref: 'id', command_id: 'id', number: 'int?' },
+  /** Its wait is over. Without `outcome`, the command has not ended. Payload: the result. */
+  outcome: {
+    ref: 'id',
+    command_id: 'id',
+    rpc_id: 'id?',
+    outcome: 'text?',
+    stage: 'text',
+    last_proven_stage: 'text?',
+    execution: 'text',
+    error_code: 'text?',
+    error_message: 'text?',
+  },
+  /** The result of its `cancel`. */
+  receipt: { ref: 'id', command_id: 'id', state: 'text' },
+} as const satisfies Record<string, DownTable>;
+
+// A spread would stay in the bundle of a library that does not use it.
+export const DOWN = /* @__PURE__ */ Object.assign({}, DOWN_TO_ALL, DOWN_TO_CLIENT, DOWN_TO_CALLER);
 
 /**
  * What the relay did with a reported end. `recorded`: it ended the command. `duplicate`: the relay already knew this
@@ -198,9 +222,11 @@ export type Recorded = (typeof RECORDED)[number];
 export const UP_WITH_PAYLOAD = ['hello', 'progress', 'result', 'cancelled', 'actions', 'report', 'site', 'invoke'];
 export const DOWN_WITH_PAYLOAD = ['command', 'closed', 'outcome', 'progress'];
 
-// Marked as pure, so that a client library, which reads frames in one direction only, is built without the other table.
+// Marked as pure, so that a client library is built with the table of the frames that it reads, and no other.
 const UP_FORMS = /* @__PURE__ */ formsOf(UP, CHECKS, UP_WITH_PAYLOAD);
-const DOWN_FORMS = /* @__PURE__ */ formsOf(DOWN, DOWN_CHECKS, DOWN_WITH_PAYLOAD);
+const CLIENT_FORMS = /* @__PURE__ */ downForms(DOWN_TO_CLIENT);
+const CALLER_FORMS = /* @__PURE__ */ downForms(DOWN_TO_CALLER);
+const ALL_FORMS = /* @__PURE__ */ downForms(DOWN);
 
 export type UpType = keyof typeof UP;
 type DownType = keyof typeof DOWN;
@@ -216,15 +242,51 @@ export type DownHeader = { [K in DownType]: { readonly type: K } & FieldsOf<(typ
 
 /** Returns a frame or a fault; never throws. Leaves it to the code that uses the payload to check that it is JSON. */
 export function parseUp(text: string): UpFrame | FrameFault {
-  return parseReport(text) ?? parseInvoke(text) ?? (parse(UP_FORMS, text) as UpFrame | FrameFault);
+  return (
+    parseReport(text) ?? parseInvoke(text) ?? longHeaderOf(text) ?? (parse(UP_FORMS, text) as UpFrame | FrameFault)
+  );
 }
 
-/** Does the same as `parseUp`, for frames that the relay sends. */
-export function parseDown(text: string): DownFrame | FrameFault {
-  return parse(DOWN_FORMS, text) as DownFrame | FrameFault;
+/** Returns the fault of a frame whose first line is longer than HEADER_CHARS; null for any other frame. */
+function longHeaderOf(text: string): FrameFault | null {
+  const cut = text.indexOf('\n');
+  if ((cut < 0 ? text.length : cut) <= HEADER_CHARS) return null;
+  const detail = `the first line is longer than ${HEADER_CHARS} characters`;
+  return overlong(cut < 0 ? text : text.slice(0, cut), { fault: 'invalid_argument', detail });
 }
 
-export function isFault(frame: UpFrame | DownFrame | FrameFault): frame is FrameFault {
+/** Reads a frame that the relay sends. Returns null for any other text, which a client ignores; never throws. */
+export function parseDown(text: string): DownFrame | null {
+  return parseBy(ALL_FORMS, text);
+}
+
+/** Reads a frame that a client gets, likewise. */
+export function parseForClient(text: string): DownFrame | null {
+  return parseBy(CLIENT_FORMS, text);
+}
+
+/** Reads a frame that a caller gets, likewise. */
+export function parseForCaller(text: string): DownFrame | null {
+  return parseBy(CALLER_FORMS, text);
+}
+
+function parseBy(forms: Forms, text: string): DownFrame | null {
+  const cut = text.indexOf('\n');
+  const header = parseObject(cut < 0 ? text : text.slice(0, cut));
+  const payload = cut < 0 ? null : text.slice(cut + 1);
+  const type = header?.['type'];
+  const form = typeof type === 'string' ? forms.get(type) : undefined;
+  if (!header || !form || (payload !== null && !form.takesPayload)) return null;
+  const frame: Record<string, unknown> = { type, payload };
+  for (const { field, optional, check } of form.members) {
+    const value = header[field] ?? undefined;
+    if (value === undefined ? !optional : !check.test(value)) return null;
+    if (value !== undefined) frame[field] = value;
+  }
+  return frame as DownFrame;
+}
+
+export function isFault(frame: UpFrame | FrameFault): frame is FrameFault {
   return 'fault' in frame;
 }
 
@@ -243,45 +305,29 @@ function formsOf<Kind extends FieldKind>(
   );
 }
 
+function downForms(tables: Readonly<Record<string, DownTable>>): Forms {
+  return formsOf({ ...DOWN_TO_ALL, ...tables }, DOWN_CHECKS, DOWN_WITH_PAYLOAD);
+}
+
 function parse(forms: Forms, text: string): unknown {
-  const raw = splitFrame(text);
-  if ('fault' in raw) return raw;
-  const { header, payload } = raw;
+  const { head, payload } = splitFrame(text);
+  const header = parseObject(head);
+  if (!header) return unreadable('the first line is not a JSON object');
   const { type } = header;
+  if (typeof type !== 'string') return unreadable('type: a string was expected');
   const form = forms.get(type);
-  if (!form) return faultOf(`type: unknown frame ${JSON.stringify(type)}`, type, refOf(header));
+  if (!form) return refusable(`type: unknown frame ${JSON.stringify(type.slice(0, TYPE_CHARS))}`, header);
   const frame: Record<string, unknown> = { type, payload };
   for (const member of form.members) {
     // No field has the name of a member of Object.prototype, so this reads only own members of the header.
     const value = header[member.field];
     const wrong = faultIn(member, value);
-    if (wrong !== null) return faultOf(wrong, type, refOf(header));
+    if (wrong !== null) return refusable(wrong, header);
     if (value !== undefined && value !== null) frame[member.field] = value;
   }
-  if (payload !== null && !form.takesPayload) return faultOf(`${type}: takes no payload`, type, refOf(header));
+  if (payload !== null && !form.takesPayload) return refusable(`${type}: takes no payload`, header);
   return frame;
 }
-
-function refOf({ ref }: RawFrame['header']): string | null {
-  return typeof ref === 'string' && ref.length <= 128 ? ref : null;
-}
-
-/**
- * One text frame: a JSON header on the first line, then optionally a newline and the payload's JSON text. The relay
- * never serializes the payload again, so it stays text here. The code that uses the payload checks that it is JSON.
- */
-type RawFrame = {
-  readonly header: Record<string, unknown> & { readonly type: string };
-  readonly payload: string | null;
-};
-
-/** What is wrong with a frame. `frame` is its type and `ref` its reference; each is null when it could not be read. */
-type FrameFault = {
-  readonly fault: 'invalid_argument';
-  readonly detail: string;
-  readonly frame: string | null;
-  readonly ref: string | null;
-};
 
 export const SUBPROTOCOL = 'callboard.v1';
 
@@ -290,26 +336,21 @@ export const FRAME_SEPARATOR = '\u001e';
 /** The most frames that the relay reads from one message. */
 export const FRAMES_PER_MESSAGE = 64;
 
-/** Splits a text into header and payload. Returns a fault for an invalid header; never throws. */
-function splitFrame(text: string): RawFrame | FrameFault {
+/**
+ * Splits one text frame: a JSON header on the first line, then optionally a newline and the payload's JSON text. The
+ * relay never serializes the payload again, so it stays text here. The code that uses the payload checks that it is
+ * JSON.
+ */
+function splitFrame(text: string): { readonly head: string; readonly payload: string | null } {
   const cut = text.indexOf('\n');
-  const head = cut < 0 ? text : text.slice(0, cut);
-  const payload = cut < 0 ? null : ownSlice(text, cut + 1, text.length);
-  const header = parseObject(head);
-  if (!header) return faultOf('the first line is not a JSON object', null, null);
-  const { type } = header;
-  if (typeof type !== 'string' || type.length > 32) return faultOf('type: a string was expected', null, null);
-  return { header: header as RawFrame['header'], payload };
+  if (cut < 0) return { head: text, payload: null };
+  return { head: text.slice(0, cut), payload: ownSlice(text, cut + 1, text.length) };
 }
 
 /** Writes a frame. `payload`: JSON text; newlines in it do no harm, because only the first one separates. */
 export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
   const head = JSON.stringify(header);
   return payload === null ? head : `${head}\n${payload}`;
-}
-
-function faultOf(detail: string, frame: string | null, ref: string | null): FrameFault {
-  return { fault: 'invalid_argument', detail, frame, ref };
 }
 
 // The members of a `report` payload, in which a client reports its contexts and windows. The relay reads them, and the
@@ -382,19 +423,21 @@ export function writeHeader(header: DownHeader): string {
   return header.type === 'outcome' ? outcome(header) : joinFrame(header);
 }
 
-function command({ command_id, action, remaining_ms, context_id, ...trace }: HeaderOf<'command'>): string {
+function command({ command_id, action, remaining_ms, at_ms, context_id, ...trace }: HeaderOf<'command'>): string {
+  const at = at_ms === undefined ? '' : `,"at_ms":${at_ms}`;
   const place = context_id === undefined ? '' : `,"context_id":"${context_id}"`;
   const ids = text('trace_id', trace.trace_id) + text('parent_span_id', trace.parent_span_id);
   const rest = text('trace_flags', trace.trace_flags) + text('trace_state', trace.trace_state);
   const start = `{"type":"command","command_id":"${command_id}","action":"${action}"`;
-  return `${start},"remaining_ms":${remaining_ms}${place}${ids}${rest}}`;
+  return `${start},"remaining_ms":${remaining_ms}${at}${place}${ids}${rest}}`;
 }
 
 function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderOf<'outcome'>): string {
   const rpc = rpc_id === undefined ? '' : `,"rpc_id":"${rpc_id}"`;
   const ended = more.outcome === undefined ? '' : `,"outcome":"${more.outcome}"`;
   const error = text('error_code', more.error_code) + text('error_message', more.error_message);
-  const states = `${rpc}${ended},"stage":"${stage}","execution":"${execution}"`;
+  const proven = more.last_proven_stage === undefined ? '' : `,"last_proven_stage":"${more.last_proven_stage}"`;
+  const states = `${rpc}${ended},"stage":"${stage}"${proven},"execution":"${execution}"`;
   return `{"type":"outcome","ref":"${ref}","command_id":"${command_id}"${states}${error}}`;
 }
 
@@ -416,8 +459,24 @@ const REPORT_HEADS = [
   { type: 'ack', head: '{"type":"ack","command_id":"', takesPayload: false },
 ] as const;
 
-/** Reads `ack` and `result`, the two reports that a client sends for each command. */
+const PROGRESS_HEAD = '{"type":"progress","command_id":"';
+/** The number and the end of the header of a progress report, after its id. */
+const NUMBER_END = /","number":(0|[1-9]\d{0,14})}\n/y;
+
+/** Reads a `progress` with a number and a payload, as the client libraries write it. */
+function parseProgress(text: string): UpFrame | null {
+  const end = text.indexOf(QUOTE, PROGRESS_HEAD.length);
+  const command_id = text.slice(PROGRESS_HEAD.length, end);
+  NUMBER_END.lastIndex = end;
+  const number = end < 0 ? null : NUMBER_END.exec(text);
+  if (!number || !ID.test(command_id)) return null;
+  const payload = ownSlice(text, NUMBER_END.lastIndex, text.length);
+  return { type: 'progress', payload, command_id, number: Number(number[1]) };
+}
+
+/** Reads `ack` and `result`, the two reports that a client sends for each command, and `progress`. */
 function parseReport(text: string): UpFrame | null {
+  if (text.startsWith(PROGRESS_HEAD)) return parseProgress(text);
   for (const { type, head, takesPayload } of REPORT_HEADS) {
     if (!text.startsWith(head)) continue;
     const end = text.indexOf(QUOTE, head.length);

@@ -2,9 +2,7 @@
  * The only scanner of JSON text. It accepts what JSON.parse accepts, up to JSON_DEPTH levels, builds no values, and
  * takes time linear in the length of the text.
  */
-
-/** The most levels of objects and arrays that a JSON text may have. */
-export const JSON_DEPTH = 200;
+import { JSON_DEPTH, endOfQuoted } from './bounds.ts';
 
 /** Negative codes in place of a position. SYNTAX: not JSON. DEPTH: nested too deep. STOPPED: by the callback. */
 const SYNTAX = -1;
@@ -89,7 +87,8 @@ const UNNESTED_LOOP = 32;
 
 /**
  * Returns the position after the value that begins at `at`, in a text that was checked before. It only counts brackets,
- * which takes a fifth of the time of a check. Returns SYNTAX if the text ends before the value does.
+ * which takes a fifth of the time of a check. Returns SYNTAX if the text ends before the value does, and DEPTH if the
+ * value has more than JSON_DEPTH levels: the text around it may have been checked with some more.
  */
 export function endOfChecked(text: string, at: number): number {
   const first = text.charCodeAt(at);
@@ -100,26 +99,15 @@ export function endOfChecked(text: string, at: number): number {
   for (let i = at; i < text.length; i++) {
     const unit = text.charCodeAt(i);
     if (unit === QUOTE) i = endOfQuoted(text, i) - 1;
-    else if (isNested(unit)) depth++;
-    else if (unit === BRACKET_END || unit === BRACE_END) {
+    else if (isNested(unit)) {
+      if (++depth > JSON_DEPTH) return DEPTH;
+    } else if (unit === BRACKET_END || unit === BRACE_END) {
       if (--depth === 0) return i + 1;
     } else if (++unnested < UNNESTED_LOOP) continue;
     else i = endOfMatch(UNNESTED, text, i) - 1;
     unnested = 0;
   }
   return SYNTAX;
-}
-
-/** Returns the position after a string of a text that was checked before. */
-function endOfQuoted(text: string, start: number): number {
-  for (let end = start; ;) {
-    end = text.indexOf('"', end + 1);
-    if (end < 0) return text.length;
-    let first = end;
-    while (text.charCodeAt(first - 1) === BACKSLASH) first--;
-    // An even number of backslashes escape each other.
-    if ((end - first) % 2 === 0) return end + 1;
-  }
 }
 
 /** Does the same as `endOfValue`, for a number, `true`, `false` or `null`. */

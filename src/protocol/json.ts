@@ -38,9 +38,12 @@ export function ownSlice(text: string, from: number, to: number): string {
 /** Why a text is refused. `syntax`: not JSON. `depth`: more than JSON_DEPTH levels. `members`: too many members. */
 export type JsonFault = 'syntax' | 'depth' | 'members';
 
-/** Returns what is wrong with this text; null when it is valid JSON. */
-export function jsonFault(text: string): JsonFault | null {
-  return faultOf(text, endOfValue(text, skipSpace(text, 0), 0));
+/**
+ * Returns what is wrong with this text; null when it is valid JSON. `around`: how many levels more than JSON_DEPTH it
+ * may have, because it is a document around payloads.
+ */
+export function jsonFault(text: string, around = 0): JsonFault | null {
+  return faultOf(text, endOfValue(text, skipSpace(text, 0), -around));
 }
 
 /** Returns the text as JsonText; null when it is not JSON, or has more than JSON_DEPTH levels. */
@@ -51,10 +54,13 @@ export function checkedJson(text: string): JsonText | null {
 /** The members of an object by name, each as its original text. If several have one name, the last one counts. */
 export type Members = ReadonlyMap<string, JsonText>;
 
-/** Checks and splits a text. More than `most` members give the fault `members`. Null: JSON, but not an object. */
-export function readMembers(text: string, most: number): Members | JsonFault | null {
-  if (text.charCodeAt(skipSpace(text, 0)) !== BRACE) return jsonFault(text);
-  return splitMembers(text, most, (from) => endOfValue(text, from, 1));
+/**
+ * Checks and splits a text. More than `most` members give the fault `members`. Null: JSON, but not an object. `around`:
+ * as for `jsonFault`.
+ */
+export function readMembers(text: string, most: number, around = 0): Members | JsonFault | null {
+  if (text.charCodeAt(skipSpace(text, 0)) !== BRACE) return jsonFault(text, around);
+  return splitMembers(text, most, (from) => endOfValue(text, from, 1 - around));
 }
 
 function splitMembers(text: string, most: number, endOf: (from: number) => number): Members | JsonFault {
@@ -167,8 +173,11 @@ export class RawJson {
 /** The texts of the RawJsons that JSON.stringify has reached, in order; null except while `writeJson` calls it. */
 let found: JsonText[] | null = null;
 /** What JSON.stringify writes for a RawJson, and `writeJson` replaces. Random, so that no value contains it. */
-const PLACEHOLDER = crypto.getRandomValues(new Uint32Array(4)).join('-');
-const WRITTEN_HOLE = `"${PLACEHOLDER}"`;
+const PLACEHOLDER = /* @__PURE__ */ randomText();
+
+function randomText(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join('-');
+}
 
 /** Does the same as JSON.stringify, but writes the text of each RawJson unchanged. */
 export function writeJson(value: unknown): string | undefined {
@@ -181,7 +190,7 @@ export function writeJson(value: unknown): string | undefined {
     found = around;
   }
   if (texts.length === 0 || text === undefined) return text;
-  return text.split(WRITTEN_HOLE).reduce((before, piece, i) => before + (texts[i - 1] ?? '') + piece);
+  return text.split(`"${PLACEHOLDER}"`).reduce((before, piece, i) => before + (texts[i - 1] ?? '') + piece);
 }
 
 /** Whether a value is an object, and neither null nor an array. */

@@ -55,10 +55,12 @@ const REASONS: Readonly<Record<string, string>> = {
   lease_busy: 'Client refused: the place is in use',
   node_lost: 'The node that held it was lost',
   not_connected: 'The client was not connected',
+  not_received: 'It was lost on its way to the client; nothing ran',
   queue_timeout: 'It waited in the queue until its deadline',
   response_timeout: 'No answer came before the deadline',
   result_unavailable: 'The result could not be kept',
   runtime_disconnected: 'The client disconnected while it ran',
+  too_late: 'Client refused: the time was over before it could start',
   unknown_action: 'The client does not know the action',
 };
 

@@ -7,6 +7,7 @@ import { CONTROL_CHARS, ID_PATTERN, NAME_PATTERN, hasAtMost } from '../core/ids.
 import {
   ERROR_CODE_CHARS,
   FILTER_TEXT_CHARS,
+  FIRST_EPOCH_MS,
   ID_MAX_CHARS,
   INGEST_BATCH,
   LABELS_PER_FILTER,
@@ -69,7 +70,7 @@ function text(name: string, description: string, bounds: JsonSchema): Form {
 }
 
 const ID = text('Id', 'An id: of a client, an instance, a command, a session and so on.', {
-  pattern: `^${ID_PATTERN}$`,
+  pattern: `^(?!\\.{1,2}$)${ID_PATTERN}$`,
 });
 const ACTION = text('ActionName', 'The name of an action.', { pattern: `^${NAME_PATTERN}$` });
 const EVENT = text('EventName', 'The name of an event. Names that an `EventSource` reserves are not allowed.', {
@@ -78,7 +79,11 @@ const EVENT = text('EventName', 'The name of an event. Names that an `EventSourc
 const USER = text(
   'UserId',
   'A user id. The relay uses its canonical form (NFC, trimmed, an e-mail address in lower case), to which the bound of 128 characters applies.',
-  { minLength: 1, maxLength: USER_MAX_CHARS, pattern: `^${USER_CHARS}*${USER_CHARS_BUT_SPACE}${USER_CHARS}*$` },
+  {
+    minLength: 1,
+    maxLength: USER_MAX_CHARS,
+    pattern: `^(?!\\s*\\.{1,2}\\s*$)${USER_CHARS}*${USER_CHARS_BUT_SPACE}${USER_CHARS}*$`,
+  },
 );
 const TRACE = text('TraceText', 'An id of a tracing system.', {
   minLength: 1,
@@ -90,7 +95,7 @@ const CURSOR = text('Cursor', 'Opaque: the `next_cursor` of the page before, for
   maxLength: 4096,
 });
 const STREAM_KEY = text('StreamKey', 'The full key of a stream: its user, a slash and its suffix.', {
-  pattern: `^(?=[^/]{1,${USER_MAX_CHARS}}/)${USER_CHARS}*${USER_CHARS_BUT_SPACE}${USER_CHARS}*(?:/${ID_PATTERN}){1,${STREAM_SUFFIX_SEGMENTS}}$`,
+  pattern: `^(?=[^/]{1,${USER_MAX_CHARS}}/)${USER_CHARS}*${USER_CHARS_BUT_SPACE}${USER_CHARS}*(?:/${SEGMENT}){1,${STREAM_SUFFIX_SEGMENTS}}$`,
 });
 const STREAM_PREFIX = text('StreamPrefix', 'The beginning of a stream suffix.', {
   pattern: `^[A-Za-z0-9_.:@~/-]{1,${SUFFIX_CHARS}}$`,
@@ -98,7 +103,6 @@ const STREAM_PREFIX = text('StreamPrefix', 'The beginning of a stream suffix.', 
 const STREAM_SUFFIX = text('StreamSuffix', 'The part of a stream’s key after the user.', {
   pattern: `^(?!clients(?:/|$))${SEGMENT}(?:/${SEGMENT})${MORE_SEGMENTS}$`,
 });
-const SITE_ID = text('SiteId', 'The id of a site.', { pattern: `^(?!\\.{1,2}$)${ID_PATTERN}$` });
 const REASON: Form = { schema: { type: 'string', minLength: 1, maxLength: MAX_REASON } };
 const TITLE: Form = { schema: { type: 'string', minLength: 1, maxLength: TITLE_MAX_CHARS } };
 const KIND: Form = { schema: { type: 'string', const: 'event' } };
@@ -130,7 +134,7 @@ const FORMS: Readonly<Record<string, Form>> = {
   ...sameForm(USER, 'userId', 'owner'),
   ...sameForm(ID, 'clientId', 'instanceId', 'commandId', 'nodeId', 'callerNodeId', 'windowId', 'taskId'),
   ...sameForm(ID, 'contextId', 'checkInstance', 'messageId', 'sessionId', 'grantId'),
-  siteId: SITE_ID,
+  siteId: ID,
   action: ACTION,
   actions: { ...ACTION, list: SITE_LIST },
   events: { ...EVENT, list: SITE_LIST },
@@ -202,10 +206,12 @@ const TIME_PATTERN =
   '^(?!0000)\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)$';
 const RFC3339 = new RegExp(TIME_PATTERN);
 const TIME_SCHEMA = named('TimeInput', {
-  description: 'An RFC 3339 time with any offset, or epoch milliseconds.',
+  description:
+    'An RFC 3339 time with any offset, or epoch milliseconds. A smaller number than the minimum is a time in seconds.',
   anyOf: [
     { type: 'string', format: 'date-time', pattern: TIME_PATTERN },
-    { type: 'integer', minimum: 0, maximum: LAST_TIME },
+    { type: 'integer', minimum: FIRST_EPOCH_MS, maximum: LAST_TIME },
+    { type: 'integer', const: 0 },
   ],
 });
 
@@ -222,7 +228,7 @@ const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
   String: ({ form }) => textLeaf(TEXT_CHARS, form),
   DateTime: () => ({
     schema: TIME_SCHEMA,
-    expected: 'an RFC 3339 time or epoch milliseconds',
+    expected: 'an RFC 3339 time or epoch milliseconds, not seconds',
     fromText: (raw) => (/^\d{1,15}$/.test(raw) ? fromEpoch(Number(raw)) : fromRfc3339(raw)),
     fromJson: (value) =>
       typeof value === 'number' ? fromEpoch(value) : typeof value === 'string' ? fromRfc3339(value) : undefined,
@@ -293,7 +299,7 @@ function textLeaf(longest: number, form: Form | undefined): Leaf {
 }
 
 function fromEpoch(ms: number): number | undefined {
-  return Number.isInteger(ms) && ms >= 0 && ms <= LAST_TIME ? ms : undefined;
+  return Number.isInteger(ms) && (ms === 0 || ms >= FIRST_EPOCH_MS) && ms <= LAST_TIME ? ms : undefined;
 }
 
 function fromRfc3339(text: string): number | undefined {

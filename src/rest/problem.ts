@@ -1,6 +1,6 @@
 /** Builds problem documents (RFC 9457), and defines their members, statuses and JSON Schema. */
 import type { CallboardError, Code, InputError } from '../core/errors.ts';
-import { SCOPE_SHARE, SHARE_NAMES } from '../core/shares/shares.ts';
+import { RECORDED_SHARE, SCOPE_SHARE, SHARE_NAMES } from '../core/shares/shares.ts';
 import { callboardErrorOf, type Mask } from '../graphql/execute/mask.ts';
 import { CODES, isCode, statusOf } from '../protocol/codes.ts';
 import type { Inserts } from '../web/exchange.ts';
@@ -139,7 +139,7 @@ export const PROBLEM_SCHEMA = named('Problem', {
     id: { type: 'string', description: 'Also appears in the log of the relay, with the cause.' },
     share: {
       type: 'string',
-      enum: [...SHARE_NAMES, SCOPE_SHARE, INBOUND],
+      enum: [...SHARE_NAMES, SCOPE_SHARE, RECORDED_SHARE, INBOUND],
       description: 'Which share is used up, where the code is share_exceeded or store_full.',
     },
   },

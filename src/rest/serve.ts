@@ -3,7 +3,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import type { CallboardError } from '../core/errors.ts';
-import { inOneLine, isArrayText, isRecord, readShaped, writeJson, type JsonText } from '../core/json.ts';
+import {
+  inOneLine,
+  isArrayText,
+  isRecord,
+  readShaped,
+  shapeFaultText,
+  writeJson,
+  type JsonText,
+} from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { DocumentReading } from '../core/page.ts';
@@ -343,7 +351,7 @@ function readBody({ inputs, bodyAs, bodyShape }: Reading, json: RequestParts['bo
   if (json === undefined) return;
   const { variables, faults } = target;
   const built = readShaped(json, bodyShape, ENVELOPE_PARTS);
-  if (built === null) return faults.add('body', `at most ${ENVELOPE_PARTS} members and items are read`);
+  if (typeof built === 'string') return faults.add('body', shapeFaultText(built, ENVELOPE_PARTS));
   const body = built.value;
   if (bodyAs !== null) {
     const input = inputs.get(bodyAs);

@@ -1,6 +1,6 @@
 /**
- * What handlers share about a request and its response: whether its requester has hung up, whether its origin is
- * allowed, its count in the shares, the notes for the access log, and how the response is sent: JSON text, with the
+ * What handlers share about a request and its response: whether its requester has hung up, its count in the
+ * shares, the notes for the access log, and how the response is sent: JSON text, with the
  * headers that every response has, and files, compressed where it pays.
  */
 import { createHash } from 'node:crypto';
@@ -11,6 +11,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { CancelReceipt, Invocation } from '../core/core.ts';
 import type { CallboardError } from '../core/errors.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
+import type { EventLoop } from '../core/ports.ts';
 import type { Holdings } from '../core/shares/shares.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 
@@ -94,51 +95,7 @@ export function noteCommand<T extends Noted>(notes: RequestNotes | undefined, an
   return answer;
 }
 
-// Decides whether pages of an origin may use the relay.
-
-export type OriginRule = {
-  /** The allowed origins besides the relay's own, as browsers send them (`https://app.example`). Null: none. */
-  readonly allowedOrigins: readonly string[] | null;
-  /** Whether to trust the forwarding headers of a proxy (X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host). */
-  readonly trustProxy: boolean;
-};
-
-/** The most characters of an origin that a message repeats. */
-const ORIGIN_SHOWN = 200;
-
-/**
- * Whether the request's origin is allowed. Pages cannot forge `Origin`. Browsers always send it with a WebSocket
- * handshake, so a handshake without it does not come from a browser. The comparison is an exact text match: `null`,
- * suffixes, other ports and other spellings are all foreign.
- */
-export function originAllowed(request: IncomingMessage, rule: OriginRule): boolean {
-  const { origin } = request.headers;
-  if (origin === undefined) return true;
-  return origin === ownOrigin(request, rule.trustProxy) || (rule.allowedOrigins?.includes(origin) ?? false);
-}
-
-/** Returns why an origin is refused, and which setting would allow it: ALLOWED_ORIGINS or TRUST_PROXY. */
-export function foreignOrigin(request: IncomingMessage, rule: OriginRule): string {
-  const { origin = '' } = request.headers;
-  const refused = `Pages of the origin ${JSON.stringify(origin.slice(0, ORIGIN_SHOWN))} are not allowed.`;
-  if (!rule.trustProxy && origin === ownOrigin(request, true))
-    return `${refused} A proxy forwarded the request: set TRUST_PROXY if the relay is reachable through it only.`;
-  return `${refused} ALLOWED_ORIGINS lists the origins besides the relay’s own.`;
-}
-
-/** Returns the origin of the relay as the requester reaches it; null if the request has no host. */
-export function ownOrigin(request: IncomingMessage, trustProxy: boolean): string | null {
-  const encrypted = 'encrypted' in request.socket && request.socket.encrypted === true;
-  const scheme = (trustProxy ? first(request.headers['x-forwarded-proto']) : null) ?? (encrypted ? 'https' : 'http');
-  const host = (trustProxy ? first(request.headers['x-forwarded-host']) : null) ?? request.headers.host;
-  return host ? `${scheme}://${host}` : null;
-}
-
-/** Returns the first value of a header to which each proxy appends one: that of the browser's request. */
-function first(header: string | string[] | undefined): string | null {
-  const text = Array.isArray(header) ? header[0] : header;
-  return text?.split(',')[0]?.trim() || null;
-}
+// Counts requests in the share `requests`.
 
 /** The requests that count in the share `requests`, by their response. */
 const counted = new WeakMap<ServerResponse, Holdings>();
@@ -180,10 +137,10 @@ export type HttpReply = {
 };
 
 /** Returns a reply that adds no default headers and bounds no unread bytes. */
-export function plainReply(response: ServerResponse): HttpReply {
+export function plainReply(response: ServerResponse, loop: EventLoop): HttpReply {
   return {
     json: (type, text, nonAscii = true, inserts = []) =>
-      sendJson(response, { head: [], type, text, nonAscii, inserts }),
+      sendJson(response, { head: [], type, text, nonAscii, inserts, loop }),
     open() {},
     refuses: () => false,
   };
@@ -198,6 +155,7 @@ type ReplyParts = {
     refusal(socket: Socket, bytes: number): CallboardError | null;
     wrote(socket: Socket, bytes: number): void;
   };
+  readonly loop: EventLoop;
   /** Answers with an error, in the format that belongs to the request's path. */
   readonly refuse: (error: CallboardError) => void;
 };
@@ -212,7 +170,7 @@ const HEADERS = [
 const HEAD: readonly string[] = HEADERS.flat();
 
 /** `open` sets the default headers one by one; `json` writes them together with the response. */
-export function createReply({ requestId, socket, response, unread, refuse }: ReplyParts): HttpReply {
+export function createReply({ requestId, socket, response, unread, loop, refuse }: ReplyParts): HttpReply {
   let opened = false;
   const reply: HttpReply = {
     open() {
@@ -224,7 +182,8 @@ export function createReply({ requestId, socket, response, unread, refuse }: Rep
     json(type, text, nonAscii = true, inserts = []) {
       const known = inserts.reduce((sum, { length }) => sum + length, text.length);
       if (reply.refuses(known)) return;
-      sendJson(response, { head: opened ? [] : ['x-request-id', requestId, ...HEAD], type, text, nonAscii, inserts });
+      const head = opened ? [] : ['x-request-id', requestId, ...HEAD];
+      sendJson(response, { head, type, text, nonAscii, inserts, loop });
       unread.wrote(socket, known);
     },
     refuses(bytes) {
@@ -245,13 +204,14 @@ type JsonAnswer = {
   readonly text: string;
   readonly nonAscii: boolean;
   readonly inserts: Inserts;
+  readonly loop: EventLoop;
 };
 
 /** From this size in bytes on, a buffer is cheaper than a string, which Node joins with the head and encodes again. */
 const LARGE = 8 * 1024;
 
 /** Sends the head and the text together. */
-function sendJson(response: ServerResponse, { head, type, text, nonAscii, inserts }: JsonAnswer): void {
+function sendJson(response: ServerResponse, { head, type, text, nonAscii, inserts, loop }: JsonAnswer): void {
   if (response.destroyed) return;
   const pieces = inserts.length === 0 ? [text] : piecesOf(text, inserts);
   const bytes = pieces.reduce((sum, piece) => sum + lengthOf(piece, nonAscii), 0);
@@ -259,6 +219,7 @@ function sendJson(response: ServerResponse, { head, type, text, nonAscii, insert
   if (pieces.length === 1) {
     // If each character is one byte, the cheaper encoding `latin1` writes the same bytes.
     if (bytes === text.length) response.end(text, 'latin1');
+    else if (text.length > TURN_CHARS) sendInTurns(response, { text, loop }, 0);
     else response.end(bytes < LARGE ? text : Buffer.from(text));
   } else {
     // The response is corked, so that the pieces leave in one write.
@@ -266,6 +227,27 @@ function sendJson(response: ServerResponse, { head, type, text, nonAscii, insert
     for (const piece of pieces) response.write(piece);
     response.end();
   }
+}
+
+/** The most characters that are encoded in one turn of the event loop. */
+const TURN_CHARS = 256 * 1024;
+
+/** Encodes and sends a large text in pieces, because encoding the whole of it would stop the event loop. */
+function sendInTurns(response: ServerResponse, answer: Pick<JsonAnswer, 'text' | 'loop'>, from: number): void {
+  const { text, loop } = answer;
+  if (response.destroyed) return;
+  const next = pieceEnd(text, from + TURN_CHARS);
+  const piece = Buffer.from(text.slice(from, next));
+  if (next === text.length) return void response.end(piece);
+  response.write(piece);
+  loop.atTurnEnd(() => sendInTurns(response, answer, next));
+}
+
+/** Returns where a piece ends: not between the two halves of a character. */
+function pieceEnd(text: string, at: number): number {
+  if (at >= text.length) return text.length;
+  const code = text.charCodeAt(at - 1);
+  return code >= 0xd800 && code <= 0xdbff ? at + 1 : at;
 }
 
 function lengthOf(piece: string | Buffer, nonAscii: boolean): number {

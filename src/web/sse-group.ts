@@ -1,7 +1,7 @@
 /** Shares one source and one encoding of events among all event streams that want the same events. */
 import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../core/limits.ts';
 import type { Lifetime, LiveEvent, SharedSubscription } from '../core/live.ts';
-import type { Cancel } from '../core/ports.ts';
+import type { Cancel, EventLoop } from '../core/ports.ts';
 import { Chunk, type Envelope, type SseStream, type StreamMember } from './sse.ts';
 
 /** How the events of a group are encoded. */
@@ -29,6 +29,8 @@ type GroupMemberOptions = {
   readonly onEnd: () => void;
 };
 
+type GroupParts = { readonly loop: EventLoop; readonly onEmpty: () => void };
+
 /**
  * The members that receive the same events. They share one source and one encoding of each event. Members with streams
  * of their own also share one buffer. Events that arrive within one turn are sent in one write, or earlier once they
@@ -39,16 +41,15 @@ class Group<T> {
   readonly #members = new Set<GroupMember<T>>();
   readonly #onEmpty: () => void;
   readonly #stop: Cancel;
+  readonly #loop: EventLoop;
   #pending: Frame<T>[] = [];
   #pendingChars = 0;
   #scheduled = false;
 
-  constructor(
-    encoder: EventEncoder<T>,
-    { listen, onEmpty }: Pick<SharedSubscription<T>, 'listen'> & { readonly onEmpty: () => void },
-  ) {
+  constructor(encoder: EventEncoder<T>, { listen, loop, onEmpty }: Pick<SharedSubscription<T>, 'listen'> & GroupParts) {
     this.encoder = encoder;
     this.#onEmpty = onEmpty;
+    this.#loop = loop;
     this.#stop = listen((event, missed = 0) => this.#push({ event, missed }));
   }
 
@@ -75,7 +76,7 @@ class Group<T> {
     if (this.#pendingChars >= SSE_MERGE_CHARS) this.#flush();
     else if (!this.#scheduled) {
       this.#scheduled = true;
-      setImmediate(() => {
+      this.#loop.atTurnEnd(() => {
         this.#scheduled = false;
         this.#flush();
       });
@@ -208,13 +209,13 @@ export type Groups<T> = {
 export type Joining<T> = { readonly shared: SharedSubscription<T>; readonly encoder: () => EventEncoder<T> };
 
 /** Creates the groups of one encoding. `sharing` false: each member gets a group of its own. */
-export function createGroups<T>({ sharing }: { readonly sharing: boolean }): Groups<T> {
+export function createGroups<T>({ sharing, loop }: { readonly sharing: boolean; readonly loop: EventLoop }): Groups<T> {
   const groups = new Map<string, Group<T>>();
   const opened = ({ shared: { key, listen }, encoder }: Joining<T>): Group<T> => {
     const known = sharing ? groups.get(key) : undefined;
     if (known) return known;
     const name = sharing ? key : `${++alone}`;
-    const group = new Group(encoder(), { listen, onEmpty: () => groups.delete(name) });
+    const group = new Group(encoder(), { listen, loop, onEmpty: () => groups.delete(name) });
     groups.set(name, group);
     return group;
   };

@@ -101,7 +101,8 @@ export class SseStream {
     this.#host = host;
     res.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
+      // Proxies that compress would hold events back until they have a block of them.
+      'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     });
     // When the headers are flushed without a body, Node keeps them as one string instead of thirty parts.
@@ -234,12 +235,17 @@ export type SseStreams = {
   close(): void;
 };
 
-export function createSseStreams({ clock, direct }: Omit<SseStreamHost, 'onClose'>): SseStreams {
+/** `pingMs`: the interval of pings, in milliseconds. */
+export function createSseStreams({
+  clock,
+  direct,
+  pingMs = SSE_PING_MS,
+}: Omit<SseStreamHost, 'onClose'> & { readonly pingMs?: number | undefined }): SseStreams {
   const streams = new Set<SseStream>();
   const expiries = createExpiries(clock);
   const held = new Map<string, number>();
   let closing = false;
-  const stopPings = clock.every(SSE_PING_MS, () => streams.forEach((stream) => stream.ping()));
+  const stopPings = clock.every(pingMs, () => streams.forEach((stream) => stream.ping()));
   const host: SseStreamHost = {
     clock,
     direct,

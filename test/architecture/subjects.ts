@@ -10,8 +10,13 @@ const ROOM_IN_PARTS = 'One of the parts of a room that Redis still has in severa
 
 /** The short files that stay on their own, each with its reason. */
 export const SPLINTERS: Readonly<Record<string, string>> = {
+  'console/pages/deduplication.tsx': 'another subject than the nodes, whose page shows it',
   'require-node.ts': 'Must run before any other import of index.ts.',
   'backends/redis/audit.ts': 'Implements a port of core.',
+  'backends/owned/budget.ts': 'A rule of its own, which tests of owners use without the rest of its importer.',
+  'core/commands/answers.ts': 'A subject of its own: what became of an answer, and nothing about the end of a command.',
+  'mcp/list-changes.ts': 'Lives as long as an event stream; its importer serves single requests.',
+  'mcp/message.ts': 'Bounds what arrives; its importer passes requests on to a package.',
 };
 
 /** The names that two files of one ring have, as `<ring> <name>`, each with its reason. */
@@ -26,9 +31,11 @@ export const HELPER_SPLINTERS: Readonly<Record<string, string>> = {
   'faults/mutants/guards-advertised.ts': GUARDS,
   'faults/mutants/guards-audit.ts': GUARDS,
   'faults/mutants/guards-json.ts': GUARDS,
-  'faults/mutants/guards-judges.ts': GUARDS,
   'faults/mutants/guards-places.ts': GUARDS,
   'faults/mutants/guards-redis-history.ts': GUARDS,
+  'faults/neighbours/attacks/agents.ts': 'A list of attacks, as the files beside it.',
+  'test/mcp/kit/host-rules.ts': 'The rules of others, which do not change with ours.',
+  'test/mcp/kit/texts.ts': 'Judges tools without the code that marks their texts.',
   'faults/outages/processes/memory-log.ts': 'An entry point, which node loads before the relay.',
 };
 

@@ -11,6 +11,7 @@ export const SHARED_NAMES: Readonly<Record<string, string>> = {
   JsonSchema: 'The public type of callboard/runtime, which may also be true or false; OpenAPI text has only objects.',
   Outcome: 'The public type of callboard/caller: the same thing as in core, with its result.',
   Page: 'The public type of callboard/admin: the same thing as in core, as GraphQL answers it.',
+  RawJson: 'The public class of the libraries; the relay’s own also passes its text through `writeJson`, unparsed.',
   ReportedContext:
     'The public type of callboard/runtime, which a client reports; core has it with every member filled in.',
   ReportedWindow:

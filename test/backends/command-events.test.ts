@@ -37,7 +37,7 @@ function nodeOn(bus: Bus, { nodeId, clock, shared }: { nodeId: string; clock: Fa
       bus.publish(topic, event);
     },
   };
-  const capabilities = { shared, exactDedupCounters: true, cheapStreamSummaries: true };
+  const capabilities = { shared, allWaits: !shared, exactDedupCounters: true, cheapStreamSummaries: true };
   const events = new CommandEvents({ nodeId, backend: { bus: watched, capabilities }, clock, crypto });
   return { events, published, announcements: () => announcements };
 }

@@ -14,7 +14,7 @@ function small(terminalRecords: number): Bench {
   const clock = new FakeClock();
   const shares = createShares({ ended_records: { guarantee: 1, total: terminalRecords } });
   const { sha256 } = createCrypto('test');
-  const backend = createMemoryBackend({ clock, log: silentLog, sha256, shares });
+  const backend = createMemoryBackend({ markSecret: 'x', clock, log: silentLog, sha256, shares });
   return {
     backend,
     advance: (ms) => clock.advance(ms),

@@ -2,10 +2,14 @@
 import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { DataDirectory, Reserve, openBatchFile, sizeOf } from '../../src/backends/journal/files.ts';
+import { openBatchFile } from '../../src/backends/journal/batches.ts';
+import { Reserve } from '../../src/backends/journal/disk-space.ts';
+import { DataDirectory, sizeOf } from '../../src/backends/journal/files.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 import { KEPT, RecordingTransaction, VERBS } from '../../src/backends/journal/recording.ts';
 import { MemoryTransaction } from '../../src/backends/memory/commands.ts';
+import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import type { Position } from '../../src/core/page.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
@@ -140,6 +144,23 @@ describe('the end of a journal', () => {
     });
     expect(readFileSync(path)).toEqual(bytes);
   });
+});
+
+it('a cursor of the newest commands goes on after a restart where it ended', async () => {
+  const clock = new FakeClock();
+  const first = await openDurable({ clock });
+  for (const id of ['c1', 'c2', 'c3', 'c4', 'c5']) {
+    await admitted(first, id);
+    // Two are admitted in one millisecond.
+    if (id !== 'c3') await clock.advance(1);
+  }
+  const list = async ({ backend: { inspector } }: OpenData, after: Position | null, size: number) =>
+    inspector.list(ANY_COMMAND, { first: size, after, order: 'newest' });
+  const { rows, next } = await list(first, null, 2);
+  const again = await openDurable({ root: copyOf(first), clock });
+  const rest = await list(again, next, 10);
+  const ids = [...rows, ...rest.rows].map(({ row }) => row.commandId);
+  expect(ids).toEqual(['c5', 'c4', 'c3', 'c2', 'c1']);
 });
 
 describe('after a loss of power, a journal', () => {

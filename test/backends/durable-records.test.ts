@@ -4,6 +4,7 @@ import {
   ActWriter,
   Interned,
   NEW_COMMAND,
+  NO_USER,
   applyDifference,
   differenceOf,
   readActs,
@@ -38,8 +39,8 @@ const OTHER: Omit<Command, keyof typeof KEY> = {
 };
 
 function written(before: Command, after: Command): Command {
-  const records = new ActWriter(() => {});
-  records.begin(AT);
+  const records = new ActWriter();
+  records.begin(AT, NO_USER);
   records.addText(differenceOf(before, after, AT));
   const [act] = [...readActs(Buffer.from(records.take()))];
   return applyDifference(before, act?.facts[0] as readonly unknown[], { at: AT, intern: new Interned() });
@@ -59,11 +60,11 @@ describe('the difference of two records of a command', () => {
 
 describe('a batch of acts', () => {
   it('gives back facts of any texts, and payloads as they arrived', () => {
-    const records = new ActWriter(() => {});
+    const records = new ActWriter();
     const texts = ['', 'plain', '"', '\\', '\u001e\u001f', 'ä€😀', '\u2028', 'a b'];
     const payloads = ['{"a" : 1.0}', '"ä\\u0000"', '[]'].map(trustJson);
     for (const at of [AT, AT + 1]) {
-      records.begin(at);
+      records.begin(at, NO_USER);
       records.add('texts', ...texts, null, 0, -1.5, true, { texts }, [texts]);
       for (const payload of payloads) records.add(records.payload(payload), records.payload(payload));
       records.add(records.payload(null));
@@ -77,7 +78,7 @@ describe('a batch of acts', () => {
   });
 
   it('joins facts of several times into few records, with their times', () => {
-    const records = new ActWriter(() => {});
+    const records = new ActWriter();
     for (let number = 0; number < 100; number++) {
       records.join(AT + Math.floor(number / 2));
       records.add('fact', number);
@@ -97,8 +98,8 @@ describe('a batch of acts', () => {
   });
 
   it('has deferred facts after the fact that they follow', () => {
-    const records = new ActWriter(() => {});
-    records.begin(AT);
+    const records = new ActWriter();
+    records.begin(AT, NO_USER);
     records.deferred(
       () => records.add('later'),
       () => records.add('first'),

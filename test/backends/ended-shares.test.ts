@@ -33,7 +33,16 @@ function opened({ bounds = {}, retentionMs = 7 * 24 * WINDOW, windowMs = WINDOW 
       counts[counter] = (counts[counter] ?? 0) + 1;
     },
   };
-  const options = { clock, log, metrics, sha256, shares, idempotencyWindowMs: windowMs, history: { retentionMs } };
+  const options = {
+    clock,
+    log,
+    metrics,
+    sha256,
+    markSecret: 'x',
+    shares,
+    idempotencyWindowMs: windowMs,
+    history: { retentionMs },
+  };
   const backend = createMemoryBackend(options);
   const { commands } = backend;
   const client = (userId: string) => ({ userId, clientId: 'tab' });

@@ -11,7 +11,7 @@ const T0 = 1_800_000_000_000;
 function opened(windowMs = WINDOW) {
   const dropped: [string, number][] = [];
   const onDropped = (owner: string, count: number): void => void dropped.push([owner, count]);
-  return { marks: new CommandMarks<string>({ windowMs, onDropped }), dropped };
+  return { marks: new CommandMarks<string>({ secret: 'x', windowMs, onDropped }), dropped };
 }
 
 const key = (commandId: string, userId = 'alice') => ({ userId, clientId: 'tab', commandId });

@@ -95,7 +95,7 @@ describe('the bus over a cluster', () => {
     const channel = b.store.key(0, 'bus');
     expect(await listeners(channel)).toBe(2);
     for (const master of cluster.masters) await kill(master.url);
-    await expect.poll(() => listeners(channel), { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => listeners(channel)).toBe(2);
     for (const [from, to] of [
       [a, b],
       [b, a],

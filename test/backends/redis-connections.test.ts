@@ -35,6 +35,23 @@ describe('connections over Redis', () => {
     expect(await one.backend.connections.get([TAB])).toEqual([second.connection]);
   });
 
+  it('share one list in the process that reads them if they advertise the same', async () => {
+    const actionsOf = async (clientIds: readonly string[]) =>
+      (await two.backend.connections.get(clientIds.map((clientId) => ({ userId: 'alice', clientId })))).map(
+        (row) => row?.actions,
+      );
+    const named = (name: string) => [{ ...ACTIONS[0]!, name, description: 'x'.repeat(100) }];
+    for (const [clientId, name] of [
+      ['a', 'open'],
+      ['b', 'open'],
+      ['c', 'shut'],
+    ] as const)
+      await one.backend.connections.connect(hello('alice', clientId, { actions: named(name) }));
+    const [a, b, c] = await actionsOf(['a', 'b', 'c']);
+    expect([a, c]).toEqual([named('open'), named('shut')]);
+    expect(b).toBe(a);
+  });
+
   it('answer a sign of life with the changes that another process made', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     const { epoch } = connection;

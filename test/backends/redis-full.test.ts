@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { openCallboard, type Callboard } from '../../src/callboard.ts';
-import { isFault, parseDown, type DownFrame, SUBPROTOCOL } from '../../src/protocol/frames.ts';
+import { parseDown, type DownFrame, SUBPROTOCOL } from '../../src/protocol/frames.ts';
 import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit/http-relay.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
 
@@ -55,7 +55,7 @@ async function hello(clientId: string): Promise<{ readonly frames: readonly Down
     });
     ws.on('message', (data) => {
       const frame = parseDown(String(data));
-      if (isFault(frame)) return reject(new Error(frame.detail));
+      if (!frame) return reject(new Error('The relay sent what is no frame.'));
       frames.push(frame);
       if (frame.type === 'welcome') resolve({ frames, ws });
     });

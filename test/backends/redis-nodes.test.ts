@@ -118,14 +118,33 @@ describe('two nodes over one Redis', () => {
     expect(Number(left)).toBeLessThan(150);
   });
 
-  it('do not share an id: the second is refused as long as the first lives, and may take it afterwards', async () => {
+  it('do not share an id: the second waits for a lease, and is refused if the first lives', async () => {
     const { a, b } = await two();
     const second = new TestNode(b.bench, 'a');
-    await expect(second.attach()).rejects.toThrow('"a"');
-    await beats([a], 6_000);
-    await expect(second.attach()).rejects.toThrow('"a"');
-    await b.bench.clock.advance(8_000);
-    await second.attach();
+    const refused = expect(second.attach()).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: 'NODE_ID: another live process has the id "a"',
+    });
+    for (let seconds = 0; seconds < 10; seconds++) {
+      await b.bench.quiet();
+      if (seconds % 3 === 0) await beats([a], 2_000);
+      await b.bench.system.advance(1_000);
+    }
+    await refused;
+  });
+
+  it('take over an id while they wait, once the lease of a process that was killed is over', async () => {
+    const { a, b } = await two();
+    const second = new TestNode(b.bench, 'a');
+    let isIn = false;
+    const attached = second.attach().then(() => (isIn = true));
+    await b.bench.quiet();
+    await b.bench.system.advance(1_000);
+    await b.bench.quiet();
+    expect(isIn).toBe(false);
+    await b.bench.clock.advance(9_000);
+    await b.bench.system.advance(1_000);
+    await attached;
     await b.bench.backend.nodes.post('a', { kind: 'drain', withinMs: 1 });
     await second.until(() => second.rows.length === 1);
     expect(a.rows).toEqual([]);

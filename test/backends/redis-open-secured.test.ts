@@ -6,12 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Client } from '../../src/backends/redis/client.ts';
 import type { RedisBackend } from '../../src/backends/redis/open.ts';
+import { CallboardError } from '../../src/core/errors.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { silentLog, type Log } from '../../src/core/ports.ts';
 import { ask } from '../http/kit/http-relay.ts';
 import { freePort } from '../kit/free-port.ts';
-import { startRedis, type RedisServer } from '../kit/redis.ts';
+import { connectCommands, startRedis, type RedisServer } from '../kit/redis.ts';
+import { startRedisCluster } from '../kit/redis-cluster.ts';
 import { startRedisSentinel, type RedisSentinel } from '../kit/redis-sentinel.ts';
 import { openRedis } from './kit/open-redis.ts';
 
@@ -26,6 +29,12 @@ function open(url: string, log: Log = silentLog): Promise<RedisBackend> {
 async function works(url: string): Promise<void> {
   const redis = await open(url);
   await redis.backend.ready();
+  await usesAll(redis);
+  await redis.backend.close();
+}
+
+/** Uses every kind of connection. */
+async function usesAll(redis: RedisBackend): Promise<void> {
   const { promise: received, resolve } = Promise.withResolvers<void>();
   const deliver = (): void => resolve();
   await redis.backend.nodes.attach('n1', {
@@ -38,7 +47,6 @@ async function works(url: string): Promise<void> {
   await received;
   const ref = await redis.spill.put(trustJson('1'), redis.clock.now() + 60_000, 'alice');
   expect(await redis.spill.read(ref)).toMatchObject({ state: 'present' });
-  await redis.backend.close();
 }
 
 const refusal = (reason: string) => ({
@@ -63,6 +71,69 @@ describe('over a Redis with passwords', () => {
   it('is refused at once without a password, and with a wrong one', async () => {
     await expect(open(at(''))).rejects.toMatchObject(refusal('NOAUTH'));
     await expect(open(at(':wrong@'))).rejects.toMatchObject(refusal('WRONGPASS'));
+  });
+});
+
+describe('a password that Redis changes while the relay runs', () => {
+  /** Changes the password, and ends each connection that the old one opened. */
+  const change = async (admin: Client, password: string): Promise<void> => {
+    await admin.call('CONFIG', 'SET', 'requirepass', password);
+    for (const type of ['normal', 'pubsub']) await admin.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+  };
+
+  /** Returns `ready`, or why the store is not. */
+  const readiness = async ({ backend }: RedisBackend): Promise<string> => {
+    try {
+      await backend.ready();
+      return 'ready';
+    } catch (error) {
+      return error instanceof CallboardError ? `${error.message} ${String(error.details.reason)}` : String(error);
+    }
+  };
+
+  it('keeps the relay out until it is told the new one, and then every connection works', async () => {
+    const user = ['--user', 'relay', 'on', '>old', '~*', '&*', '+@all'];
+    const server = await startRedis([...NO_DISK, '--requirepass', 'old', ...user]);
+    const at = (login: string): string => server.url.replace('redis://', `redis://${login}@`);
+    const redis = await open(at('relay:old'));
+    const admin = connectCommands(at(':old'));
+    try {
+      await admin.connect();
+      await redis.backend.ready();
+      await admin.call('ACL', 'DELUSER', 'relay');
+      await change(admin, 'new');
+      await expect.poll(() => readiness(redis)).toContain('WRONGPASS');
+      expect(redis.replaceLogin(`${at(':new')}/1`)).toBe(false);
+      expect(redis.replaceLogin(at(':new'))).toBe(true);
+      await expect.poll(() => readiness(redis)).toBe('ready');
+      await usesAll(redis);
+    } finally {
+      admin.disconnect();
+      await redis.backend.close();
+      await server.stop();
+    }
+  });
+
+  it('does so in a cluster', async () => {
+    const cluster = await startRedisCluster();
+    const admins = cluster.urls.map((url) => connectCommands(url));
+    const at = (password: string): string => cluster.address.replace('://', `://:${password}@`);
+    const set = (password: string) => Promise.all(admins.map((admin) => change(admin, password)));
+    try {
+      await Promise.all(admins.map((admin) => admin.connect()));
+      await set('old');
+      const redis = await open(at('old'));
+      await redis.backend.ready();
+      await set('new');
+      await expect.poll(() => readiness(redis)).not.toBe('ready');
+      expect(redis.replaceLogin(at('new'))).toBe(true);
+      await expect.poll(() => readiness(redis)).toBe('ready');
+      await usesAll(redis);
+      await redis.backend.close();
+    } finally {
+      for (const admin of admins) admin.disconnect();
+      await cluster.stop();
+    }
   });
 });
 
@@ -124,7 +195,7 @@ describe('over TLS', () => {
     expect((await ask(`${url}/readyz`, { token: null })).status).toBe(200);
     child.kill('SIGTERM');
     expect(await once(child, 'close')).toEqual([0, null]);
-  }, 30_000);
+  });
 
   it('is refused with the reason if it is not trusted', async () => {
     await expect(open(`rediss://localhost:${port}`)).rejects.toMatchObject(refusal('self-signed certificate'));

@@ -7,6 +7,7 @@ import { openRedisBackend, type RedisBackend, type RedisBackendOptions } from '.
 import { openCallboard, type Settings } from '../../src/callboard.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { silentLog, type Log } from '../../src/core/ports.ts';
+import { FakeClock, meanwhile } from '../kit/clock.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
 import { redisOptions } from './kit/open-redis.ts';
 
@@ -32,10 +33,13 @@ async function open(over: Partial<RedisBackendOptions> = {}): Promise<RedisBacke
 
 describe('the Redis backend', () => {
   it('opens with every port, is ready, and uses the time of Redis', async () => {
+    const before = Date.now();
     const { backend, clock } = await open();
     expect(backend.capabilities.shared).toBe(true);
     await backend.ready();
-    expect(Math.abs(clock.now() - Date.now())).toBeLessThan(1_000);
+    // Redis tells whole milliseconds, at some time between the request and the answer.
+    expect(clock.now()).toBeGreaterThan(before - 1_000);
+    expect(clock.now()).toBeLessThan(Date.now() + 1_000);
   });
 
   it('signs cursors alike on every node of a deployment', async () => {
@@ -44,35 +48,40 @@ describe('the Redis backend', () => {
     expect(one.cursorKey).toBe(two.cursorKey);
   });
 
-  it('is not ready while Redis is unavailable, within a second, and recovers by itself', async () => {
-    const { backend } = await open();
+  it('is not ready when Redis does not answer within a second', async () => {
+    const system = new FakeClock();
+    const { backend } = await open({ system });
     await backend.ready();
     process.kill(server.process.pid ?? 0, 'SIGSTOP');
     try {
-      const before = performance.now();
-      await expect(backend.ready()).rejects.toMatchObject({ code: 'store_unavailable' });
-      expect(performance.now() - before).toBeLessThan(1_900);
+      const before = system.monotonic();
+      const ready = meanwhile(system, Promise.resolve(backend.ready()), 100);
+      await expect(ready).rejects.toMatchObject({ code: 'store_unavailable' });
+      expect(system.monotonic() - before).toBeLessThan(1_900);
     } finally {
       process.kill(server.process.pid ?? 0, 'SIGCONT');
     }
+  });
+
+  it('is not ready while Redis is unavailable, and recovers by itself', async () => {
+    const { backend } = await open();
+    await backend.ready();
     await server.kill();
     await expect(backend.ready()).rejects.toMatchObject({ code: 'store_unavailable' });
     await server.restart();
     await expect
-      .poll(
-        () =>
-          Promise.resolve(backend.ready()).then(
-            () => true,
-            () => false,
-          ),
-        { timeout: 10_000 },
+      .poll(() =>
+        Promise.resolve(backend.ready()).then(
+          () => true,
+          () => false,
+        ),
       )
       .toBe(true);
   });
 
   it.each([
     ['redis://:hunter2@127.0.0.1:1', 'redis://127.0.0.1:1/0', 'connect ECONNREFUSED 127.0.0.1:1'],
-    ['redis+cluster://:hunter2@127.0.0.1:1', 'redis+cluster://127.0.0.1:1', 'Connection is closed.'],
+    ['redis+cluster://:hunter2@127.0.0.1:1', 'redis+cluster://127.0.0.1:1', 'connect ECONNREFUSED 127.0.0.1:1'],
   ])('reports once that nothing listens and why, without the password: %s', async (url, where, message) => {
     const lines: unknown[] = [];
     const at = (...line: unknown[]): void => void lines.push(line);
@@ -173,7 +182,7 @@ describe('a relay over Redis', () => {
     expect(await readiness()).toEqual({ status: 'not_ready', code: 'store_unavailable' });
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
     await own.restart();
-    await expect.poll(readiness, { timeout: 15_000 }).toEqual({ status: 'ready' });
+    await expect.poll(readiness).toEqual({ status: 'ready' });
     await relay.close();
     await own.stop();
   });
@@ -223,5 +232,5 @@ describe('direct mode', () => {
     expect(direct.filter((url) => own.test(url))).toEqual([]);
     expect(shared.some((url) => url.includes('/node_modules/ioredis/'))).toBe(true);
     expect(shared.some((url) => url.endsWith('/backends/redis/open.ts'))).toBe(true);
-  }, 60_000);
+  });
 });

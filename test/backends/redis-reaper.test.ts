@@ -75,7 +75,7 @@ describe('the reaper', () => {
       return new Set(records.map((record) => `${record?.stage} ${record?.nodeId}`));
     };
     // The cleanup goes on beside the beats.
-    await expect.poll(states, { timeout: 10_000 }).toEqual(new Set(['admitted null']));
+    await expect.poll(states).toEqual(new Set(['admitted null']));
     expect(names(b.linksLost)).toEqual([ALICE.clientId]);
   });
 

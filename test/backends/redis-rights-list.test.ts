@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/backends/redis/rights.ts';
-import { COMMAND_RULES } from '../kit/redis-user.ts';
+import { COMMANDS, OWNED_COMMANDS } from '../../src/backends/redis/rights.ts';
+import { COMMAND_RULES, OWNED_RULES } from '../kit/redis-user.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const BACKEND = join(ROOT, 'src', 'backends', 'redis');
@@ -52,7 +52,27 @@ function used(): readonly string[] {
   return [...new Set([...lua, ...typescript])].filter((name) => !OPTIONAL.includes(name)).sort();
 }
 
+/** Returns the Redis commands that owners send, or run in scripts. */
+function usedByOwners(): readonly string[] {
+  const folder = join(ROOT, 'src', 'backends', 'owned');
+  const texts = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+  const sent = texts.flatMap((text) => found(text, /\bclient\.([a-z]+?)(?:Buffer)?\(/g));
+  const piped = texts.flatMap((text) =>
+    [...text.matchAll(/\.pipeline\(\)(.*)\.exec\(\)/g)].flatMap(([, calls = '']) => found(calls, /\.([a-z]+)\(/g)),
+  );
+  const others = texts.flatMap((text) => found(text, /\.call\('([A-Z]+)'/g));
+  const ofClient = ['CALL', 'CONNECT', 'DISCONNECT', 'PIPELINE'];
+  return [...new Set([...sent, ...piped, ...others])].filter((name) => !ofClient.includes(name)).sort();
+}
+
 describe('the list of Redis commands', () => {
+  it('has besides just what owners use', () => {
+    const common: readonly string[] = Object.keys(COMMANDS);
+    expect(usedByOwners().filter((name) => !common.includes(name))).toEqual(Object.keys(OWNED_COMMANDS).sort());
+    const text = readFileSync(join(ROOT, 'docs/redis-rights.md'), 'utf8');
+    expect(/`STORE=owned` *\| `([^`]*)`/.exec(text)?.[1]?.split(' ')).toEqual(OWNED_RULES);
+  });
+
   it('is the set that the sources use', () => {
     expect(used()).toEqual(Object.keys(COMMANDS).sort());
   });

@@ -1,14 +1,18 @@
 /** Tests the check of Redis at a relay's start: which settings, versions and namespaces the relay refuses. */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { FakeClock } from '../kit/clock.ts';
 import { ownFolder } from '../kit/folder.ts';
 import { connectCommands, type RedisServer, startRedis } from '../kit/redis.ts';
-import { proveDirectory, enterNamespace, SCHEMA, surveyRedis } from '../../src/backends/redis/open.ts';
+import { proveDirectory, enterNamespace, SCHEMA } from '../../src/backends/redis/open.ts';
+import { surveyRedis, watchSurvey } from '../../src/backends/redis/survey.ts';
 import { rootOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';
 import type { Client } from '../../src/backends/redis/client.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 
 let server: RedisServer;
@@ -82,6 +86,44 @@ describe('the start check of Redis', () => {
     const client = await connected();
     client.disconnect();
     await expect(surveyRedis(client, 'memory')).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+});
+
+describe('a change of Redis while the relay runs', () => {
+  it('is logged once, and once when it is taken back; a Redis that does not answer changes nothing', async () => {
+    const client = await configured({ appendonly: 'no', 'maxmemory-policy': 'noeviction' });
+    const clock = new FakeClock();
+    const lines: string[] = [];
+    const note = (fields: object, text: string): void => void lines.push(`${text} ${JSON.stringify(fields)}`);
+    const stop = watchSurvey({
+      client,
+      declared: 'memory',
+      system: clock,
+      log: { ...silentLog, info: note, warn: note },
+    });
+    const look = async (): Promise<number> => {
+      await clock.advance(30_000);
+      // Answers come in order, so those of the survey are here when these are.
+      for (let i = 0; i < 5; i++) await client.ping().catch(() => {});
+      return lines.length;
+    };
+    expect(await look()).toBe(0);
+    await configured({ 'maxmemory-policy': 'allkeys-lru' });
+    expect([await look(), await look()]).toEqual([1, 1]);
+    expect(lines[0]).toContain('has maxmemory-policy allkeys-lru');
+    const ended = once(client, 'end');
+    client.disconnect();
+    await ended;
+    expect(await look()).toBe(1);
+    await client.connect();
+    expect(await look()).toBe(1);
+    await configured({ 'maxmemory-policy': 'noeviction' });
+    expect([await look(), await look()]).toEqual([2, 2]);
+    expect(lines[1]).toContain('are fit again');
+    stop();
+    await configured({ 'maxmemory-policy': 'allkeys-lru' });
+    expect(await look()).toBe(2);
+    await configured({ 'maxmemory-policy': 'noeviction' });
   });
 });
 

@@ -20,6 +20,15 @@ describe('the address of Redis', () => {
       tls: true,
       db: 3,
     });
+    expect(readTarget('unix://me:p%40ss@/run/redis/redis.sock?db=2')).toEqual({
+      form: 'single',
+      at: { path: '/run/redis/redis.sock' },
+      login: { username: 'me', password: 'p@ss' },
+      tls: false,
+      db: 2,
+    });
+    expect(describeTarget(readTarget('unix:/run/redis.sock'))).toBe('unix:///run/redis.sock');
+    expect(targetFault('unix:run/redis.sock')).toContain('absolute path');
     expect(readTarget('redis://:only@h')).toMatchObject({ login: { username: null, password: 'only' } });
   });
 

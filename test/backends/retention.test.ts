@@ -49,7 +49,7 @@ describe('retention under load', () => {
     function near(count: number): unknown {
       return expect.toSatisfy((found: number) => Math.abs(found - count) <= INGEST_BATCH);
     }
-  }, 120_000);
+  });
 
   it('keeps one stream within its own bound, and reports no gap for that', async () => {
     await using test = await testCore();

@@ -19,9 +19,11 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createDirectorySpill } from '../../src/backends/spill.ts';
+import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { createSpillFiles } from '../../src/backends/spill/files.ts';
 import type { SpillRef, SpillStore } from '../../src/core/history/message.ts';
 import { silentLog } from '../../src/core/ports.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { spillShares, textOf } from '../contract/spill.ts';
 import { FakeClock } from '../kit/clock.ts';
 
@@ -40,7 +42,12 @@ async function opened(): Promise<Opened> {
   const clock = new FakeClock();
   const parent = await mkdtemp(join(tmpdir(), 'callboard-spill-'));
   const root = join(parent, 'spill');
-  const store = createDirectorySpill({ root, clock, log: silentLog });
+  const store = createDirectorySpill({
+    random: createCrypto('test'),
+    files: createSpillFiles(root),
+    clock,
+    log: silentLog,
+  });
   return {
     clock,
     store,
@@ -70,7 +77,12 @@ describe('an object in a spill directory', () => {
   it('remains for another process that opens the directory later', async () => {
     await using at = await opened();
     const ref = await at.put();
-    const later = createDirectorySpill({ root: at.root, clock: at.clock, log: silentLog });
+    const later = createDirectorySpill({
+      random: createCrypto('test'),
+      files: createSpillFiles(at.root),
+      clock: at.clock,
+      log: silentLog,
+    });
     expect(await later.read(ref)).toEqual({ state: 'present', text: textOf(20_000) });
   });
 
@@ -96,7 +108,12 @@ describe('an object in a spill directory', () => {
     const ref = await at.put();
     const link = join(at.parent, 'link');
     await symlink(at.root, link);
-    const store = createDirectorySpill({ root: link, clock: at.clock, log: silentLog });
+    const store = createDirectorySpill({
+      random: createCrypto('test'),
+      files: createSpillFiles(link),
+      clock: at.clock,
+      log: silentLog,
+    });
     expect(await store.read(ref)).toMatchObject({ state: 'present' });
     expect(await store.read(await store.put(textOf(20_000), at.clock.now() + HOUR, 'alice'))).toMatchObject({
       state: 'present',
@@ -118,7 +135,14 @@ describe('the share of a user in a spill directory', () => {
   it('is restored after a restart from a digest in the names', async () => {
     await using at = await opened();
     const shares = () => spillShares(200_000, 50_000);
-    const open = () => createDirectorySpill({ root: at.root, clock: at.clock, log: silentLog, shares: shares() });
+    const open = () =>
+      createDirectorySpill({
+        random: createCrypto('test'),
+        files: createSpillFiles(at.root),
+        clock: at.clock,
+        log: silentLog,
+        shares: shares(),
+      });
     const put = (store: SpillStore, userId: string) => store.put(textOf(20_000), at.clock.now() + HOUR, userId);
     const first = open();
     for (let i = 0; i < 7; i++) await put(first, 'mallory');

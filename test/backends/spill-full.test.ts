@@ -3,8 +3,10 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createDirectorySpill } from '../../src/backends/spill.ts';
+import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { createSpillFiles } from '../../src/backends/spill/files.ts';
 import { silentLog } from '../../src/core/ports.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { spillShares, textOf } from '../contract/spill.ts';
 import { FakeClock } from '../kit/clock.ts';
 
@@ -71,7 +73,13 @@ describe('a disk that fails', () => {
     ['rename', 'EROFS'],
   ])('at %s with %s loses one payload, leaves nothing behind, and takes no room from the next', async (step, code) => {
     const clock = new FakeClock();
-    const store = createDirectorySpill({ root, clock, log: silentLog, shares: spillShares(25_000) });
+    const store = createDirectorySpill({
+      random: createCrypto('test'),
+      files: createSpillFiles(root),
+      clock,
+      log: silentLog,
+      shares: spillShares(25_000),
+    });
     for (let i = 0; i < 3; i++) {
       fault.step = step;
       fault.code = code;
@@ -90,7 +98,7 @@ describe('a disk that fails', () => {
     const clock = new FakeClock();
     const warnings: string[] = [];
     const log = { ...silentLog, warn: (_fields: object, message: string) => void warnings.push(message) };
-    const store = createDirectorySpill({ root, clock, log });
+    const store = createDirectorySpill({ random: createCrypto('test'), files: createSpillFiles(root), clock, log });
     const past = await store.put(textOf(20_000), clock.now() + 1, 'alice');
     await clock.advance(3 * 3600_000);
     fault.step = 'unlink';

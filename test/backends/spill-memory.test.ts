@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
-import { createMemorySpill } from '../../src/backends/spill.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { SpillRef, SpillStore } from '../../src/core/history/message.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';

@@ -1,12 +1,10 @@
 /** Tests the drawer that invokes an action: what it names, what it sends, and where it shows the result. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { launchChromium } from './kit/chromium.ts';
 import { axeViolations, expectClean, openConsole, type ConsolePage } from './kit/console-page.ts';
 import { startConsoleRelay, type ConsoleRelay } from './kit/console-relay.ts';
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const WIDE = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
@@ -74,7 +72,7 @@ beforeAll(async () => {
   await till.ready();
   opened = await openConsole(browser, `${relay.url}/console/nowhere`, { token: relay.admin });
   ({ page } = opened);
-}, 60_000);
+});
 afterEach(() => expectClean(opened));
 afterAll(async () => {
   await browser?.close();
@@ -220,6 +218,28 @@ describe('what is sent', () => {
   });
 });
 
+describe('sending what was typed last', () => {
+  it('waits for its check, and then sends it, or shows what does not fit', async () => {
+    const held = Promise.withResolvers<void>();
+    await page.route('**/assets/check-worker*', async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await open('receipt.print');
+    const before = received.length;
+    await field('Order').fill('R-31');
+    await page.keyboard.press('Control+Enter');
+    await field('Order').fill('R');
+    await page.keyboard.press('Control+Enter');
+    held.resolve();
+    await drawer().locator('.form').getByText('At least 2 characters.').waitFor();
+    await field('Order').fill('R-32');
+    await page.keyboard.press('Control+Enter');
+    await expect.poll(() => received.slice(before)).toEqual([{ order: 'R-32', version: 2 }]);
+    await page.unroute('**/assets/check-worker*');
+  });
+});
+
 describe('faults', () => {
   const NOT_OURS = /False boolean|Instance |subschema|does not match|Property "/;
 
@@ -279,9 +299,10 @@ it.each([
   expect(await axeViolations(page)).toEqual([]);
   await drawer().getByText('E-mail', { exact: true }).click();
   await field('Copies').fill('24');
+  await page.keyboard.press('Tab');
   await drawer().getByText('At most 20.').first().waitFor();
   expect(await axeViolations(page)).toEqual([]);
-  await invoke().click();
+  await drawer().getByRole('button', { name: 'Invoke anyway' }).click();
   await drawer().getByText('Failed', { exact: true }).first().waitFor();
   expect(await axeViolations(page)).toEqual([]);
   await drawer().getByRole('button', { name: 'Another action' }).click();
@@ -291,6 +312,36 @@ it.each([
     .getByRole('button', { name: /marta \/ till-02/ })
     .waitFor();
   expect(await axeViolations(page)).toEqual([]);
+});
+
+describe('the form', () => {
+  it('says nothing of what is missing before a field is left or the call is to be sent', async () => {
+    await open('receipt.print');
+    expect(await drawer().locator('.err').count()).toBe(0);
+    await drawer().getByText('The client would refuse its arguments.').waitFor({ state: 'detached' });
+    await invoke().click();
+    await drawer().locator('.form').getByText('Required.').first().waitFor();
+    const anyway = drawer().getByRole('button', { name: 'Invoke anyway' });
+    expect(await anyway.getAttribute('class')).not.toContain('btn-primary');
+    expect(await invoke().getAttribute('aria-disabled')).toBe('true');
+  });
+
+  it('scrolls its body alone', async () => {
+    await open('receipt.print', { width: 1280, height: 420 });
+    await drawer().hover();
+    await page.mouse.wheel(0, 4000);
+    await expect
+      .poll(() =>
+        drawer()
+          .locator('.drawer-body')
+          .evaluate((body) => body.scrollTop),
+      )
+      .toBeGreaterThan(0);
+    expect(await drawer().evaluate((dialog) => [dialog.scrollTop, dialog.scrollHeight - dialog.clientHeight])).toEqual([
+      0, 0,
+    ]);
+    await drawer().getByRole('heading', { name: 'Invoke receipt.print' }).waitFor();
+  });
 });
 
 describe('the keyboard', () => {

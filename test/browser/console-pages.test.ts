@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import type { Browser, Page, Request, Response } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launchChromium } from './kit/chromium.ts';
 import { axeViolations, type ConsolePage, expectClean, goTo, openConsole } from './kit/console-page.ts';
 import { type ConsoleRelay, startConsoleRelay, startCrowd } from './kit/console-relay.ts';
@@ -47,9 +47,6 @@ async function takePictures(browser: Browser, { url, token }: PicturesOf): Promi
   return written;
 }
 
-// The timeout is long because loading a page takes a second on an idle machine, and many on a busy one.
-vi.setConfig({ testTimeout: 90_000 });
-
 const WIDE = { width: 1280, height: 900 };
 const PHONE = { width: 390, height: 844 };
 
@@ -75,7 +72,7 @@ beforeAll(async () => {
   opened = await openConsole(browser, `${relay.url}/console/nowhere`, { token: relay.admin });
   ({ page } = opened);
   page.on('request', (request) => void sent.push(...operationsOf(request)));
-}, 60_000);
+});
 afterAll(async () => {
   await browser?.close();
   await crowd?.[Symbol.asyncDispose]();
@@ -97,7 +94,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
   ['calls/alice/kiosk-1/COMMAND', 'notes.add', 'What is proven', 'CallPage'],
   ['waits', 'Waits', 'No caller waits', 'Waits CallEvents'],
   ['clients', 'Clients', 'kiosk-1', 'Clients BacklogCount ClientChanges'],
-  ['clients/alice/kiosk-1', 'kiosk-1', 'Adds a note', 'ClientPage ClientCalls ClientLinks ClientChanges'],
+  ['clients/alice/kiosk-1', 'kiosk-1', 'Adds a note', 'ClientPage Calls Messages ClientChanges'],
   ['clients?view=backlog', 'Clients with a backlog', 'No client has a call', 'TopClients BacklogCount ClientChanges'],
   ['clients?view=silent', 'Clients', 'No client is on a silent node', 'Clients BacklogCount ClientChanges'],
   [
@@ -107,27 +104,33 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
     'TopClients BacklogCount ClientChanges',
   ],
   ['clients?view=silence', 'Clients that were silent longest', 'till-', 'TopClients BacklogCount ClientChanges'],
-  ['clients/alice/nobody', 'nobody', 'no call and no link of it', 'ClientPage ClientCalls ClientLinks ClientChanges'],
+  ['clients/alice/nobody', 'nobody', 'no call and no link of it', 'ClientPage Calls Messages ClientChanges'],
   ['actions', 'Actions', 'notes.add', 'ActionSample'],
-  ['actions/notes.add', 'notes.add', 'The client checks them', 'ActionSample ActionCalls ActionDetails'],
+  [
+    'actions/notes.add',
+    'notes.add',
+    'The client checks them',
+    'ActionSample ActionCalls Failures ActionDetails ActionPermissions',
+  ],
   ['users', 'Users', 'alice', 'Users'],
-  ['users/alice', 'alice', 'clients/kiosk-1', 'UserPage ClientCalls ClientChanges'],
-  ['history', 'History', 'Whose history?', ''],
+  ['users/alice', 'alice', 'notes.fail', 'UserPage UserTimeLine Messages ActionPermissions ClientChanges'],
+  ['history', 'History', 'Newest streams', 'NewestStreams'],
   ['history?user=alice', 'History', 'clients/kiosk-1', 'Streams'],
   ['history?stream=alice%2Fclients%2Fkiosk-1', 'clients/kiosk-1', 'messages on this page', 'Messages'],
   ['history?stream=alice%2Flinks', 'links', 'on this page', 'Messages'],
   ['places', 'Workers and windows', 'No client reports a context', 'Contexts Windows'],
-  ['nodes', 'Nodes', 'What a restart keeps', 'Nodes'],
-  ['capacity', 'Capacity', 'Commands with a record', 'Capacity'],
+  ['places/alice/kiosk-1/nowhere', 'nowhere', 'does not report this context', 'PlacePage'],
+  ['nodes', 'Nodes', 'What a restart keeps', 'Nodes Dedup'],
+  ['dedup', 'Nodes', 'Implementation', 'Nodes Dedup'],
+  ['limits', 'Limits', 'Commands with a record', 'Capacity'],
   ['sites', 'Sites', 'No site is registered', 'Sites'],
-  ['dedup', 'Deduplication', 'Implementation', 'Dedup'],
   ['audit', 'Audit', 'No operator did anything yet', 'Audit AuditCheck'],
-  ['agents', 'Agents', 'This relay does not serve agents', ''],
+  ['agents', 'Agents', 'This relay does not serve agents', 'AgentCalls'],
   ['nowhere', 'No such page', 'no page at this address', ''],
 ];
 
 /** The operations that the frame around every page requests. */
-const FRAME = ['Viewer', 'ShellOfAdmin'];
+const FRAME = ['Viewer', 'Shell'];
 
 describe('every page', () => {
   it.each(PAGES)(

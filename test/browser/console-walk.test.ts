@@ -3,18 +3,17 @@
  * and each choice in a list. Typing and the Enter key do not count.
  */
 import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { ADMIN } from '../http/kit/http-relay.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { startTestRelay, type TestRelay, type Welcomed } from '../relay/kit/test-relay.ts';
 import { launchChromium } from './kit/chromium.ts';
 import { expectClean, goTo, openConsole, type ConsolePage } from './kit/console-page.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
-
 /** The age of the wait: over ten seconds, and less than the time after which the relay asks a silent client. */
 const WAITED_MS = 11_000;
 const FAILED_ID = '01999999-aaaa-7bbb-8ccc-ddddeeeeffff';
+const TAB = { context_id: 'tab-7', title: 'Orders', status: 'active', ownership: 'worker' };
 const SCHEMA = { type: 'object', required: ['text'], properties: { text: { type: 'string', title: 'Text' } } };
 const ACTIONS = { actions: [{ name: 'note.add', summary: 'Adds a note', schema: SCHEMA }] };
 
@@ -28,7 +27,7 @@ let kiosk: Welcomed;
 
 beforeAll(async () => {
   [browser, relay] = await Promise.all([launchChromium(), startTestRelay({ nodeId: 'relay-a' }, { clock })]);
-  for (const instance_id of ['i1', 'i2', 'i3']) await relay.client({ client_id: 'flaps', instance_id });
+  for (let at = 0; at < 8; at++) await relay.client({ client_id: 'flaps', instance_id: `i${at}` });
   await relay.client({ client_id: 'steady' });
   kiosk = await relay.client({ client_id: 'kiosk', payload: ACTIONS });
   void relay.post('/connections/alice/kiosk/actions/note.add', { command_id: FAILED_ID, params: { text: 'a' } });
@@ -40,7 +39,7 @@ beforeAll(async () => {
   await clock.advance(WAITED_MS);
   opened = await openConsole(browser, `${relay.url}/console/`, { token: ADMIN });
   ({ page } = opened);
-}, 60_000);
+});
 afterAll(async () => {
   expectClean(opened);
   await browser?.close();
@@ -82,12 +81,39 @@ it('who has waited for over ten seconds, and who called: two acts', async () => 
   expect(acts).toBe(2);
 });
 
-it('which client flaps: two acts', async () => {
+it('which client flaps, and why: two acts, and none on the overview, which names it', async () => {
+  const unstable = main().getByRole('table', { name: 'Unstable clients' }).locator('tbody tr');
+  await unstable.getByText('flaps').waitFor();
+  await unstable.getByText(/^7 in the last hour/).waitFor();
+  await unstable.getByText('another instance took its place').waitFor();
   await click(rail('Clients'));
+  await main().locator('tr[data-key="alice/flaps"]').getByText('Connected, unstable').waitFor();
   await click(main().getByRole('link', { name: 'Most reconnects' }));
   const first = main().locator('tbody tr').first();
   await first.getByText('flaps').waitFor();
-  await first.getByRole('cell', { name: '2', exact: true }).waitFor();
+  await first.getByRole('cell', { name: '7', exact: true }).waitFor();
+  await first.getByText('another instance took its place').first().waitFor();
+  expect(acts).toBe(2);
+});
+
+it('what runs on this tab, who called it, and since when: two acts', async () => {
+  kiosk.send({ type: 'report' }, { contexts: { set: [{ ...TAB, task_id: 'waits' }] } });
+  await click(rail('Workers and windows'));
+  await click(main().getByRole('link', { name: 'Orders tab-7' }));
+  await main()
+    .locator('.case-head')
+    .getByText(/Runs note\.add, called by alice, for .* as kiosk reports/)
+    .waitFor();
+  expect(acts).toBe(2);
+});
+
+it('all that a user did today: two acts', async () => {
+  await click(rail('Users'));
+  await click(main().getByRole('link', { name: 'alice', exact: true }));
+  const line = main().getByRole('table', { name: 'Time line of this user' }).locator('tbody tr');
+  await line.getByText('Call by it').first().waitFor();
+  expect(await line.getByRole('link', { name: 'note.add' }).count()).toBe(2);
+  await line.getByText('Opened by another instance').first().waitFor();
   expect(acts).toBe(2);
 });
 

@@ -1,14 +1,11 @@
 /** Tests that a browser's own EventSource reads the events of a site, and reconnects. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { createSiteEventPublisher } from '../../src/clients/host/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
-
-// The timeout is long because Chromium waits some seconds before an EventSource reconnects.
-vi.setConfig({ testTimeout: 60_000 });
 
 let browser: Browser;
 beforeAll(async () => void (browser = await launchChromium()));

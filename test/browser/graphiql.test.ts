@@ -5,6 +5,7 @@ import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { createSignIn, signToken } from '../../src/http/tokens.ts';
 import { ADMIN, SECRET, startHttpRelay, type HttpRelay } from '../http/kit/http-relay.ts';
 import { launchChromium } from './kit/chromium.ts';
+import { TOKEN_SECONDS } from '../kit/patience.ts';
 
 let browser: Browser;
 beforeAll(async () => void (browser = await launchChromium()));
@@ -43,7 +44,7 @@ async function run(page: Page, text: string): Promise<void> {
   const shown = page.locator('.result-window .view-lines', { hasText: text });
   for (let tries = 1; ; tries++) {
     await page.locator('.graphiql-execute-button').click();
-    const found = await shown.waitFor({ timeout: 10_000 }).then(
+    const found = await shown.waitFor({ timeout: RUN_MS }).then(
       () => true,
       () => false,
     );
@@ -52,11 +53,13 @@ async function run(page: Page, text: string): Promise<void> {
       throw new Error(`no result with ${text}: ${await page.locator('.result-window').textContent()}`);
   }
 }
-const RUNS = 5;
+/** The time after which the operation is run again, in milliseconds, and how often it is run. */
+const RUN_MS = 10_000;
+const RUNS = 20;
 
 const tabs = (page: Page) => page.locator('.graphiql-tab-button').allTextContents();
 const front = (page: Page) => page.locator('.graphiql-tab-active .graphiql-tab-button').textContent();
-const ready = (page: Page) => page.locator('.graphiql-execute-button').waitFor({ timeout: 60_000 });
+const ready = (page: Page) => page.locator('.graphiql-execute-button').waitFor();
 const hasNoError = async (page: Page) => expect(await page.locator('.graphiql-doc-explorer-error').count()).toBe(0);
 
 /** Clicks a tab by script. The tabs could take the movement of a mouse for dragging. */
@@ -93,7 +96,7 @@ it('the link signs one page in, with three operations that run, and keeps tab an
   expect(asked.filter((url) => url.includes(signIn.code))).toEqual([]);
   expect([broken, answers]).toEqual([[], []]);
   expect(await page.evaluate(() => localStorage.getItem('callboard:token'))).toBeNull();
-}, 180_000);
+});
 
 it('a link works once; the page then asks for a token, refuses a wrong one, and runs subscriptions with a right one', async () => {
   const { page, broken } = await openPage();
@@ -102,7 +105,10 @@ it('a link works once; the page then asks for a token, refuses a wrong one, and 
   await enterToken(page, 'not-a-token');
   await page.getByText('does not accept this token').waitFor();
   const now = Date.now();
-  await enterToken(page, await signToken({ secret: SECRET, user: 'alice', scopes: ['invoke'], ttlSeconds: 600, now }));
+  await enterToken(
+    page,
+    await signToken({ secret: SECRET, user: 'alice', scopes: ['invoke'], ttlSeconds: TOKEN_SECONDS, now }),
+  );
   await ready(page);
   await hasNoError(page);
   await page.locator('.graphiql-query-editor .view-lines').click();
@@ -110,7 +116,10 @@ it('a link works once; the page then asks for a token, refuses a wrong one, and 
   await page.keyboard.insertText('query { __typename }');
   await run(page, '"Query"');
   expect(broken).toEqual([]);
-}, 180_000);
+});
+
+/** The time between two clients that come and go, in milliseconds. */
+const STAY_MS = 1_000;
 
 it('documentation opens and a subscription runs, and neither breaks the policy of the page', async () => {
   const { page, broken } = await openPage();
@@ -123,7 +132,7 @@ it('documentation opens and a subscription runs, and neither breaks the policy o
   await bringToFront(page, 'Connections');
   await page.locator('.graphiql-execute-button').click();
   const token = await signToken({
-    ...{ secret: SECRET, user: 'alice', scopes: ['connect'], ttlSeconds: 600, now: Date.now() },
+    ...{ secret: SECRET, user: 'alice', scopes: ['connect'], ttlSeconds: TOKEN_SECONDS, now: Date.now() },
   });
   const url = `${relay.url.replace(/^http/, 'ws')}/connect`;
   const result = page.locator('.result-window .view-lines');
@@ -138,14 +147,14 @@ it('documentation opens and a subscription runs, and neither breaks the policy o
     runtime.connect();
     await runtime.ready();
     await runtime.close({ withinMs: 0 });
-    shown = await event.waitFor({ timeout: 1_000 }).then(
+    shown = await event.waitFor({ timeout: STAY_MS }).then(
       () => true,
       () => false,
     );
   }
   expect(shown).toBe(true);
   expect(broken).toEqual([]);
-}, 180_000);
+});
 
 it('the page contains no token and no code, and its policy runs one script and no generated code', async () => {
   const { text, headers } = await relay.ask('/graphql', { headers: { accept: 'text/html' }, token: null });
@@ -172,4 +181,4 @@ it('the policy of the page blocks every other script and every handler in markup
   });
   expect(ran).toBe(false);
   await expect.poll(() => broken.join(' ')).toMatch(/script-src-elem.*script-src-attr/s);
-}, 60_000);
+});

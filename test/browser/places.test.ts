@@ -8,6 +8,7 @@ import { CallerError, createHttpCaller, createLinkCaller, type Caller } from '..
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
 import { launchChromium } from './kit/chromium.ts';
 import { builtClients, startSite, type BuiltClients } from './kit/client-site.ts';
+import { TEST_MS } from '../kit/patience.ts';
 
 const COMMANDS = Number(process.env['CALLBOARD_TEST_COMMANDS'] ?? 300);
 /** How many commands are sent, half by each caller, while one thing happens to a tab. */
@@ -101,7 +102,7 @@ class Tabs {
 
   async #joined(page: Page): Promise<void> {
     // Playwright's own wait would evaluate text in the page, which the page's policy forbids.
-    await expect.poll(() => page.evaluate('window.joined'), { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => page.evaluate('window.joined')).toBe(true);
   }
 }
 
@@ -126,7 +127,7 @@ async function callersOf(relay: RealRelay): Promise<readonly [Caller, Caller]> {
   return [createHttpCaller({ url: relay.url, token }), createLinkCaller({ url: relay.link, token })];
 }
 
-test('each command runs in the tab that it names, or nowhere', { timeout: 60_000 + COMMANDS * 200 }, async () => {
+test('each command runs in the tab that it names, or nowhere', { timeout: TEST_MS + COMMANDS * 200 }, async () => {
   await using site = await startSite(built, 'tab-page');
   await using relay = await startRealRelay({ allowedOrigins: [site.origin] });
   const context = await browser.newContext();

@@ -1,12 +1,10 @@
 /** Tests in a real browser that a page of an allowed origin may send its headers to the relay. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser } from 'playwright-core';
 import { ADMIN, startHttpRelay } from '../http/kit/http-relay.ts';
 import { launchChromium } from './kit/chromium.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let browser: Browser;
 beforeAll(async () => void (browser = await launchChromium()));

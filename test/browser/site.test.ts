@@ -2,16 +2,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { buildClients, type Built } from '../../scripts/bundles.ts';
 import { startBoard, type BoardPage } from '../../demo/board.ts';
 import { startRealRelay } from '../clients/kit/real-relay.ts';
 import { startTcpProxy, type TcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
-
-// The timeout is long because starting processes and pages takes seconds on an idle machine, and longer on a busy one.
-vi.setConfig({ testTimeout: 60_000 });
+import { eventually } from '../kit/patience.ts';
 
 let folder: string;
 let built: readonly Built[];
@@ -111,7 +109,7 @@ test('a viewer that lost the relay reconnects by itself, and sees changes that i
   // The application continues without a relay, so no viewer gets an event about this task.
   const seen = await reader.locator('#tasks li').count();
   const tasks = async (): Promise<unknown[]> => (await fetch(demo.pages[0]?.url.replace(/\w+$/, 'tasks') ?? '')).json();
-  await vi.waitFor(async () => expect((await tasks()).length).toBeGreaterThan(seen), { timeout: 15_000 });
+  await eventually(async () => expect((await tasks()).length).toBeGreaterThan(seen));
   expect(await reader.locator('#tasks li').count()).toBe(seen);
   demo.proxy.mend();
   await reader.locator(`#t${seen + 1}`).waitFor();

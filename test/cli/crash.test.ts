@@ -9,6 +9,7 @@ import { createCallboard } from '../../src/callboard.ts';
 import { CRASHED } from '../../src/cli/io.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { SUBPROTOCOL } from '../../src/protocol/frames.ts';
+import { TOKEN_SECONDS } from '../kit/patience.ts';
 
 const SECRET = 'a secret of the crash tests, long enough for HS256';
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
@@ -35,7 +36,13 @@ async function startProcess(command: readonly string[]) {
 
 /** A link that records the types of the frames that it receives. */
 async function openLink(url: string) {
-  const token = await signToken({ secret: SECRET, user: 'ann', scopes: ['connect'], ttlSeconds: 600, now: Date.now() });
+  const token = await signToken({
+    secret: SECRET,
+    user: 'ann',
+    scopes: ['connect'],
+    ttlSeconds: TOKEN_SECONDS,
+    now: Date.now(),
+  });
   const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, SUBPROTOCOL);
   const frames: { readonly type: string; readonly [member: string]: unknown }[] = [];
   const awaited = new Map<string, (frame: (typeof frames)[number]) => void>();

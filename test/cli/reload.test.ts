@@ -31,6 +31,11 @@ function started(env: Record<string, string>) {
     replaceCredentials: ({ adminTokens, secret, previousSecret }: Record<string, unknown>) =>
       void replaced.push({ adminTokens, secret, previousSecret }),
     replaceCertificate: (tls: unknown) => void replaced.push(tls),
+    // As a relay of 127.0.0.1 does: only the login of its address can be replaced.
+    replaceRedisLogin: (url: string) => {
+      replaced.push(url);
+      return new URL(url).hostname === '127.0.0.1';
+    },
   };
   const stop = reloadOnChange(readConfig(env, []), { callboard, env, argv: [], clock, log });
   return { replaced, lines, clock, log, stop, look: () => clock.advance(5_000) };
@@ -110,4 +115,23 @@ it('reads nothing without such files, and nothing after it was stopped', async (
   put('secret', SECOND);
   await look();
   expect(replaced).toEqual([]);
+});
+
+it('gives the relay the new login of Redis, and says that another address needs a restart', async () => {
+  put('redis', 'redis://:old@127.0.0.1');
+  const credentials = {
+    CALLBOARD_SECRET: FIRST,
+    CALLBOARD_ADMIN_TOKEN: 'the-administrator',
+    CALLBOARD_DURABILITY: 'memory',
+  };
+  const { replaced, lines, look } = started({ ...credentials, CALLBOARD_REDIS_URL_FILE: path('redis') });
+  put('redis', 'redis://:new@127.0.0.1');
+  await look();
+  expect(replaced.at(-1)).toBe('redis://:new@127.0.0.1');
+  expect(lines.join()).not.toContain('restart');
+  put('redis', 'redis://:new@redis.example');
+  await look();
+  expect(replaced.at(-1)).toBe('redis://:new@redis.example');
+  expect(lines.join()).toContain('it is used after a restart');
+  expect(lines.join()).not.toMatch(/old|new@/);
 });

@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { openTraceExport } from '../../src/cli/trace-export.ts';
+import { FLUSH_MS, openTraceExport } from '../../src/cli/trace-export.ts';
 import { createCallboard } from '../../src/callboard.ts';
 import { createLog } from '../../src/platform/log.ts';
+import { systemClock } from '../../src/platform/system.ts';
+import { FakeClock } from '../kit/clock.ts';
 
 type Received = { readonly path: string | undefined; readonly type: string | undefined; readonly text: string };
 
@@ -49,7 +51,10 @@ describe('with an endpoint', () => {
   it('sends the spans to the collector, at the latest when the relay stops', async () => {
     await using collector = await startCollector();
     const { log, lines } = logged();
-    const traces = await openTraceExport({ ...ALL, OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/base/` }, log);
+    const traces = await openTraceExport(
+      { ...ALL, OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/base/` },
+      { log, clock: systemClock },
+    );
     if (!traces) throw new Error('nothing is exported');
     expect(lines).toMatchObject([{ msg: 'spans are exported', endpoint: collector.url, ratio: 1 }]);
     await callOnce(traces.api);
@@ -67,7 +72,10 @@ describe('with an endpoint', () => {
     await using _ = await opened({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/t` }, first.log);
     expect(first.lines).toMatchObject([{ sampler: 'parentbased_traceidratio', ratio: 0.01 }]);
     const { log, lines } = logged();
-    const traces = await openTraceExport({ ...ALL, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/t` }, log);
+    const traces = await openTraceExport(
+      { ...ALL, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/t` },
+      { log, clock: systemClock },
+    );
     if (!traces) throw new Error('nothing is exported');
     await callOnce(traces.api);
     await traces.close();
@@ -76,16 +84,40 @@ describe('with an endpoint', () => {
   });
 });
 
+describe('a collector that accepts spans and never answers', () => {
+  it('delays the stop by one second at most', async () => {
+    const { promise: asked, resolve } = Promise.withResolvers<void>();
+    const server = createServer(() => resolve()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { log, lines } = logged();
+    const clock = new FakeClock();
+    const traces = await openTraceExport(
+      { ...ALL, OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` },
+      { log, clock },
+    );
+    if (!traces) throw new Error('nothing is exported');
+    await callOnce(traces.api);
+    const closed = traces.close();
+    await asked;
+    await clock.advance(FLUSH_MS);
+    expect(await closed).toBe(false);
+    expect(lines.at(-1)).toMatchObject({ level: 'warn', msg: expect.stringContaining('the last spans are lost') });
+    server.closeAllConnections();
+    server.close();
+  });
+});
+
 async function opened(env: Record<string, string>, log: ReturnType<typeof logged>['log']): Promise<AsyncDisposable> {
-  const traces = await openTraceExport(env, log);
-  return { [Symbol.asyncDispose]: async () => traces?.close() };
+  const traces = await openTraceExport(env, { log, clock: systemClock });
+  return { [Symbol.asyncDispose]: async () => void (await traces?.close()) };
 }
 
 it('exports nothing without an endpoint, or where the standard variables say so', async () => {
   const { log, lines } = logged();
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
   for (const env of [{}, { ...endpoint, OTEL_SDK_DISABLED: 'true' }, { ...endpoint, OTEL_TRACES_EXPORTER: 'none' }])
-    expect(await openTraceExport(env, log)).toBeNull();
+    expect(await openTraceExport(env, { log, clock: systemClock })).toBeNull();
   expect(lines).toEqual([]);
 });
 
@@ -97,7 +129,7 @@ it.each([
   ['OTEL_TRACES_SAMPLER_ARG', '2'],
 ])('refuses %s=%s, naming the variable', async (name, value) => {
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', [name]: value };
-  await expect(openTraceExport(env, logged().log)).rejects.toMatchObject({
+  await expect(openTraceExport(env, { log: logged().log, clock: systemClock })).rejects.toMatchObject({
     code: 'invalid_argument',
     message: expect.stringContaining(`${name}: `),
   });

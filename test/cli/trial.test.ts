@@ -88,7 +88,7 @@ describe('a trial', () => {
     const signedIn = await ask(`${url}/sign-in`, { method: 'POST', headers, body, token: null });
     expect((await ask(`${url}/users`, { token: String(signedIn.json?.['token']) })).status).toBe(200);
     await stop();
-  }, 120_000);
+  });
 
   it('refuses the tokens of the run before with --fresh', async () => {
     const state = ownFolder();
@@ -99,7 +99,7 @@ describe('a trial', () => {
     expect((await ask(`${url}/users`, { token: admin_token })).status).toBe(200);
     await stop();
     expect(trialIn(state).token).toBe(admin_token);
-  }, 120_000);
+  });
 });
 
 describe('the data of a trial', () => {
@@ -118,7 +118,7 @@ describe('the data of a trial', () => {
     const found = await ask(url + status, { token: admin_token });
     expect(found.json).toMatchObject({ command_id: 'k1', stage: 'admitted' });
     await stop();
-  }, 120_000);
+  });
 
   it('is left to the first of two trials: the second says so in one line, and keeps nothing', async () => {
     const state = ownFolder();
@@ -130,7 +130,7 @@ describe('the data of a trial', () => {
     expect((await ask(`${second.url}/users`, { token: first.admin_token })).status).toBe(200);
     await second.stop();
     await first.stop();
-  }, 120_000);
+  });
 
   it('refuses the start if the directory was asked for', async () => {
     const state = ownFolder();
@@ -139,7 +139,7 @@ describe('the data of a trial', () => {
     const { code, err } = await runWith(state, ['serve', '--data-dir', join(state, 'callboard', trial, 'data')]);
     expect([code, err]).toEqual([1, expect.stringMatching(/^callboard cannot start: .* is in use by another process/)]);
     await first.stop();
-  }, 120_000);
+  });
 });
 
 describe('the file of the credentials', () => {
@@ -251,7 +251,7 @@ Stop that relay (kill ${json?.['pid']}), or choose another port, as with: npm ru
     const forwarded = await ask(`${url}/healthz`, { token: null, headers: { 'x-forwarded-for': '192.0.2.1' } });
     expect(forwarded.json).toEqual({ status: 'ok' });
     await stop();
-  }, 120_000);
+  });
 
   it('is explained for another program', async () => {
     const server = createServer((_, response) => response.end('{"status":"ok"}')).listen(0, '127.0.0.1');
@@ -261,7 +261,7 @@ Stop that relay (kill ${json?.['pid']}), or choose another port, as with: npm ru
       `port ${port} of 127.0.0.1 is taken by a program that is no callboard.\nStop that`,
     );
     server.close();
-  }, 120_000);
+  });
 });
 
 describe('npm start', () => {
@@ -300,12 +300,12 @@ describe('npm start', () => {
     await ended;
     expect(err()).toContain('"msg":"stopped"');
     await expect(fetch(url)).rejects.toThrow('fetch failed');
-  }, 120_000);
+  });
 
   it('drains on Ctrl-C, which reaches the relay from the terminal and from npm', async () => {
     const { npm, ended, err } = await npmStart();
     process.kill(-(npm.pid ?? 0), 'SIGINT');
     await ended;
     expect(err()).toContain('"msg":"stopped"');
-  }, 120_000);
+  });
 });

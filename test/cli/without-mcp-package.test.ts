@@ -42,7 +42,7 @@ it('with MCP=on it refuses to start, and prints the command that installs the pa
   relay.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
   const [code] = await once(relay, 'close');
   expect([code, said]).toEqual([2, expect.stringContaining('npm install @modelcontextprotocol/server')]);
-}, 60_000);
+});
 
 it('a trial starts without it, and serves no agents', async () => {
   const relay = start({});
@@ -53,7 +53,7 @@ it('a trial starts without it, and serves no agents', async () => {
   const ended = once(relay, 'exit');
   relay.kill('SIGTERM');
   await ended;
-}, 60_000);
+});
 
 it('a package that could not be loaded is loaded with the next request', async () => {
   const relay = start({ CALLBOARD_LOG_LEVEL: 'info' }, FAILS_ONCE);
@@ -76,4 +76,4 @@ it('a package that could not be loaded is loaded with the next request', async (
   relay.kill('SIGTERM');
   await ended;
   expect(logged).toContain('the disk failed');
-}, 60_000);
+});

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
+import { TOKEN_SECONDS } from '../kit/patience.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
 
@@ -31,7 +32,7 @@ for (const library of ['host', 'site', 'admin']) await import(${moduleOf('client
 const secret = 'a secret of more than thirty-two bytes';
 const relay = createCallboard({ config: { auth: { secret } } });
 const url = await relay.listen();
-const token = await signToken({ secret, user: 'alice', scopes: ['connect', 'invoke'], ttlSeconds: 60, now: Date.now() });
+const token = await signToken({ secret, user: 'alice', scopes: ['connect', 'invoke'], ttlSeconds: ${TOKEN_SECONDS}, now: Date.now() });
 const link = { url: url.replace('http', 'ws') + '/connect', token };
 const runtime = createRuntime({ ...link, clientId: 'tab', clientType: 'web' });
 runtime.handle('open', {}, ({ n }) => n + 1);
@@ -55,7 +56,7 @@ it('calls complete over a link and over HTTP, and nothing asks for a package', a
   const [out, error, [code]] = await Promise.all([text(program.stdout), text(program.stderr), once(program, 'exit')]);
   const completed = ['completed', 2];
   expect([error, out && JSON.parse(out), code]).toEqual(['', [completed, completed], 0]);
-}, 120_000);
+});
 
 it('with an endpoint the relay starts, and says what is missing', async () => {
   const relay = spawn(
@@ -76,4 +77,4 @@ it('with an endpoint the relay starts, and says what is missing', async () => {
   await ended;
   expect(log).toContain('a package is missing. Run: npm install @opentelemetry/api');
   expect(log).toContain('asked for @opentelemetry/');
-}, 120_000);
+});

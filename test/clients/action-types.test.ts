@@ -155,7 +155,7 @@ test('compile under strict: these types, and the example of README as TypeScript
   } finally {
     await rm(folder, { recursive: true });
   }
-}, 240_000);
+});
 
 test.each<readonly [kind: string, add: (runtime: Runtime) => void, params: object, wrong: object, result: unknown]>([
   [
@@ -243,7 +243,7 @@ test('a result that does not match its schema is not sent', async () => {
   link.command('c1', 'json');
   expect(await link.next('error')).toMatchObject({
     code: 'result_unavailable',
-    message: 'The result does not match its schema: params: Instance type "string" is invalid. Expected "integer".',
+    message: 'The result does not match its schema: params: string given, integer expected',
   });
   for (const [action, payload] of [
     ['zod', '7'],

@@ -65,6 +65,7 @@ const done = {
   rpc_id: 'w1',
   outcome: 'completed',
   stage: 'terminal',
+  last_proven_stage: 'acknowledged',
   execution: 'reported_by_client',
 };
 
@@ -74,7 +75,13 @@ describe('a caller over HTTP', () => {
     const options = { commandId: 'c1', waitFor: 'completed', connectWithinMs: 1, respondWithinMs: 2_000 } as const;
     const trace = { traceId: 't', parentSpanId: 'p' };
     const invocation = await bench.caller.invoke({ ...lamp, instanceId: 'i' }, { on: 1 }, { ...options, ...trace });
-    const evidence = { handle, rpcId: 'w1', stage: 'terminal', execution: 'reported_by_client' };
+    const evidence = {
+      handle,
+      rpcId: 'w1',
+      stage: 'terminal',
+      lastProvenStage: 'acknowledged',
+      execution: 'reported_by_client',
+    };
     expect(invocation).toEqual({ ...evidence, outcome: 'completed', result: { x: 1 } });
     const budgets = { wait_for: 'completed', connect_within_ms: 1, respond_within_ms: 2_000 };
     const ids = { command_id: 'c1', instance_id: 'i', trace_id: 't', parent_span_id: 'p' };

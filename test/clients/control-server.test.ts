@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { startCooperativeSiteControlServer, type ControlServer } from '../../src/clients/host/index.ts';
 import { refusalOf } from '../../src/clients/host/control-server.ts';
-import { settle } from '../kit/clock.ts';
+import { meanwhile } from '../kit/clock.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
 import { json, startRuntimeBench, type RuntimeBench } from './kit/runtime-bench.ts';
 
@@ -371,11 +371,10 @@ describe('the control server', () => {
       throw new TypeError('fetch failed');
     });
     const answer = control.ask('POST', '/sites/board/events', { name: 'x', message_id: 'm1' });
-    while (control.ingested.length < 4) {
-      await settle();
-      await control.bench.clock.advance(1_000);
-    }
-    expect(await answer).toMatchObject({ status: 503, body: { code: 'runtime_disconnected', message_id: 'm1' } });
+    expect(await meanwhile(control.bench.clock, answer, 1_000)).toMatchObject({
+      status: 503,
+      body: { code: 'runtime_disconnected', message_id: 'm1' },
+    });
     expect(new Set(control.ingested.map((body) => JSON.stringify(body))).size).toBe(1);
   });
 

@@ -1,12 +1,13 @@
 /** Tests subscriptions by the client library with a real relay, and with streams that break in each way. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { createLive, LiveError, type CommandProgress, type ConnectionsView } from '../../src/clients/live/index.ts';
 import { createRuntime, type Handler, type Runtime } from '../../src/clients/runtime/index.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
+import { eventually } from '../kit/patience.ts';
 
 const random = (): number => 0;
 
@@ -68,15 +69,13 @@ test('the connections of a user are read, kept up to date, and read again after 
     onStatus: (status) => void statuses.push(status),
   });
   const shown = (...ids: readonly string[]): Promise<void> =>
-    vi.waitFor(
-      () =>
-        expect(
-          views
-            .at(-1)
-            ?.connections.map(({ clientId }) => clientId)
-            .toSorted(),
-        ).toEqual(ids),
-      10_000,
+    eventually(() =>
+      expect(
+        views
+          .at(-1)
+          ?.connections.map(({ clientId }) => clientId)
+          .toSorted(),
+      ).toEqual(ids),
     );
   await shown('first');
   expect(views.at(-1)?.complete).toBe(true);
@@ -85,7 +84,7 @@ test('the connections of a user are read, kept up to date, and read again after 
   await first.close();
   await shown('second');
   proxy.cut();
-  await vi.waitFor(() => expect(statuses.at(-1)).not.toBe('live'), 10_000);
+  await eventually(() => expect(statuses.at(-1)).not.toBe('live'));
   await second.close();
   await using third = await startClient(relay, 'third');
   proxy.mend();
@@ -122,7 +121,7 @@ test('an event that is older than the rows that are read again does not change t
     onStatus: () => undefined,
     onChange: ({ connections }) => (shown = connections.map(({ clientId, instanceId }) => `${clientId} ${instanceId}`)),
   });
-  await vi.waitFor(() => expect([answers.length, shown]).toEqual([0, ['a third', 'b first']]), 10_000);
+  await eventually(() => expect([answers.length, shown]).toEqual([0, ['a third', 'b first']]));
   stop.abort();
   await ended;
 });
@@ -152,7 +151,11 @@ test('a command is followed from before its admission to its end, with its progr
       if (update.progress !== undefined) reported.resolve();
     },
   });
-  const answer = await caller.invoke({ ...command, action: 'work' }, {}, { commandId: command.commandId });
+  const answer = await caller.invoke(
+    { userId: 'alice', clientId: 'kiosk', action: 'work' },
+    {},
+    { commandId: command.commandId },
+  );
   expect(answer).toMatchObject({ outcome: 'completed', result: 'worked' });
   await following;
   expect(updates.map(({ progress }) => progress)).toContainEqual({ done: 1 });

@@ -6,6 +6,7 @@ import { openCallboard, type Callboard } from '../../src/callboard.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { freePort } from '../kit/free-port.ts';
+import { TOKEN_SECONDS } from '../kit/patience.ts';
 
 const ADMIN = 'an-administrator-of-the-mistakes';
 const SECRET = 'a secret of more than thirty-two bytes';
@@ -30,7 +31,7 @@ function openRelay(secret: string): Promise<Callboard> {
 }
 
 function tokenOf(secret: string, { scope = 'connect', now = Date.now() } = {}): Promise<string> {
-  return signToken({ secret, user: 'demo', scopes: [scope], ttlSeconds: 3600, now });
+  return signToken({ secret, user: 'demo', scopes: [scope], ttlSeconds: TOKEN_SECONDS, now });
 }
 
 type Program = AsyncDisposable & {
@@ -88,7 +89,7 @@ describe('a wrong option or spec throws at once, and says what is right', () => 
     [
       'no token',
       () => silent('token: undefined'),
-      'token: undefined given, a token or a function that returns one expected: is its environment',
+      'token: undefined given, a token or a function that returns one (is its environment variable set?) expected',
     ],
     ['a token with Bearer', () => silent(`token: 'Bearer x'`), 'without "Bearer"'],
     ['an http:// address', () => silent(`url: 'http://${host}'`), 'an address such as ws://HOST/connect expected'],
@@ -129,7 +130,7 @@ describe('a wrong option or spec throws at once, and says what is right', () => 
 describe('a client that is refused for good warns once and exits with 1', () => {
   test.each<readonly [mistake: string, token: () => string | Promise<string>, says: RegExp]>([
     ['a bad token', () => 'nonsense', /refused the token\. Use a new one.* \(The token is not valid\.\)/],
-    ['an old token', () => tokenOf(SECRET, { now: Date.now() - 8e6 }), /Use a new one.* \(The token has expired\.\)/],
+    ['an old token', () => tokenOf(SECRET, { now: Date.now() - 1e9 }), /Use a new one.* \(The token has expired\.\)/],
     ['a token of a relay that was', () => tokenOf(`another ${SECRET}`), /Use a new one.*belong to one relay/],
     ['the token of an administrator', () => ADMIN, /"connect".* \(.*an administrator token names no user\.\)/],
     ['a token without the scope', () => tokenOf(SECRET, { scope: 'host' }), /\(The scope "connect" is required\.\)/],
@@ -202,9 +203,13 @@ describe('a client that reaches no relay warns of the first attempt, and tries a
     [
       'a path that does not exist',
       () => `url: 'ws://${host}/relay/connect'`,
-      () => 'are host, port and path right? It',
+      () => 'are host, port and path right? (docs/troubleshooting.md#connection_lost) It',
     ],
-    ['a path without /connect', () => `url: 'ws://${host}/relay'`, () => 'Its path ends in /connect. It tries again.'],
+    [
+      'a path without /connect',
+      () => `url: 'ws://${host}/relay'`,
+      () => 'Its path ends in /connect. (docs/troubleshooting.md#connection_lost) It',
+    ],
     ['a token function that fails', () => `token: () => Promise.reject(new Error('no vault'))`, () => 'no vault'],
     ['a token function that repeats', () => `token: () => 'nonsense'`, () => 'The relay refused the token'],
   ])('%s', async (_, options, says) => {

@@ -255,12 +255,22 @@ describe('a handler that fails', () => {
     await using bench = await startRuntimeBench({ admit: () => ({ max_frame_bytes: 2_000 }) });
     const circular: Record<string, unknown> = {};
     circular['self'] = circular;
-    const results: readonly unknown[] = [circular, 1n, () => 1, 'ü'.repeat(1_500)];
-    bench.runtime.handle('give', {}, ({ n }) => results[Number(n)]);
+    const results: readonly (readonly [value: unknown, code: string, says: string])[] = [
+      [circular, 'result_unavailable', 'JSON cannot hold the result: /self is an object that contains itself.'],
+      [1n, 'result_unavailable', 'JSON cannot hold the result: it is a BigInt.'],
+      [() => 1, 'result_unavailable', 'JSON cannot hold the result: it is a Function.'],
+      [{ rows: [1, { size: 2n }] }, 'result_unavailable', 'JSON cannot hold the result: /rows/1/size is a BigInt.'],
+      [{ at: new Map([[1, 2]]) }, 'result_unavailable', 'JSON cannot hold the result: /at is a Map.'],
+      [[new Set([1])], 'result_unavailable', 'JSON cannot hold the result: /0 is a Set.'],
+      [{ a: Promise.resolve(1) }, 'result_unavailable', 'JSON cannot hold the result: /a is a Promise.'],
+      [{ toJSON: () => new Map() }, 'result_unavailable', 'JSON cannot hold the result: it is a Map.'],
+      ['ü'.repeat(1_500), 'result_unavailable', 'The result is larger than 2000 bytes.'],
+    ];
+    bench.runtime.handle('give', {}, ({ n }) => results[Number(n)]?.[0]);
     const link = await bench.up();
-    for (const n of results.keys()) {
+    for (const [n, [, code, message]] of results.entries()) {
       link.command(`c${n}`, 'give', { n });
-      expect(await link.next('error')).toMatchObject({ command_id: `c${n}`, code: 'handler_failed' });
+      expect(await link.next('error')).toMatchObject({ command_id: `c${n}`, code, message });
     }
     expect(await link.untaken('result')).toBe(0);
   });
@@ -380,7 +390,9 @@ describe('the registry', () => {
     bench.runtime.handle('a', { approval: true, effects: { readOnly: false, openWorld: true } }, () => 1);
     bench.runtime.handle('b', { lease: true, effects: {} }, () => 1);
     const wrong = { effects: { idempotent: 'yes' as never } };
-    expect(() => bench.runtime.handle('c', wrong, () => 1)).toThrow('action c: effects: true or false expected');
+    expect(() => bench.runtime.handle('c', wrong, () => 1)).toThrow(
+      'action c: effects.idempotent: yes given, a boolean expected',
+    );
     const link = await bench.up();
     const said = { checks_arguments: false };
     expect(json(link.hello.payload)).toMatchObject({
@@ -405,7 +417,7 @@ describe('the registry', () => {
       schema,
       metadata: [1],
     };
-    expect(json(link.hello.payload)).toEqual({ metadata: { host: 'desk' }, actions: [a] });
+    expect(json(link.hello.payload)).toEqual({ metadata: { host: 'desk' }, received: [], actions: [a] });
     const remove = bench.runtime.handle('b', {}, () => 1);
     bench.runtime.handle('c', {}, () => 1);
     const [b, c] = ['b', 'c'].map((name) => ({ name, checks_arguments: false }));
@@ -506,5 +518,68 @@ describe('a command that names a context', () => {
     const made = Array.from({ length: 1_000 }, newContextId);
     expect(new Set(made).size).toBe(1_000);
     for (const id of made) expect(id).toMatch(/^ctx-[\w-]{10,}$/);
+  });
+});
+
+describe('a result that the relay would refuse', () => {
+  const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+  const cyclic: Record<string, unknown> = {};
+  cyclic['self'] = cyclic;
+
+  test.each([
+    ['nested deeper than the protocol allows', () => nested(201), {}, 'nested deeper than 200 levels'],
+    ['nested deeper than this relay allows', () => nested(51), { max_depth: 50 }, 'nested deeper than 50 levels'],
+    ['larger than a frame', () => 'x'.repeat(1_048_576), {}, 'larger than 1048576 bytes'],
+    [
+      'larger than a frame of this relay',
+      () => '€'.repeat(30_000),
+      { max_frame_bytes: 65_536 },
+      'larger than 65536 bytes',
+    ],
+    ['cyclic', () => cyclic, {}, 'JSON cannot hold the result: /self is an object that contains itself.'],
+  ])('%s ends its command: it ran, and its result is unavailable', async (_what, value, admission, message) => {
+    await using bench = await startRuntimeBench({ admit: () => admission });
+    bench.runtime.handle('a', {}, value);
+    bench.runtime.handle('b', {}, (_params, { signal }) => {
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal.addEventListener('abort', () => reject(new ActionCancelled(value())));
+      return promise;
+    });
+    const link = await bench.up();
+    link.command('c1', 'a');
+    expect(await link.next('error')).toMatchObject({
+      ...{ command_id: 'c1', code: 'result_unavailable' },
+      message: expect.stringContaining(message),
+    });
+    link.command('c2', 'b');
+    await link.next('ack');
+    await link.next('ack');
+    link.send({ type: 'cancel', command_id: 'c2' });
+    // A partial result that is no JSON was never one.
+    if (value() === cyclic) expect(await link.next('cancelled')).toMatchObject({ command_id: 'c2', payload: null });
+    else expect(await link.next('error')).toMatchObject({ command_id: 'c2', code: 'result_unavailable' });
+    expect(bench.relay.faults).toEqual([]);
+  });
+
+  test('of the greatest depth is reported', async () => {
+    await using bench = await startRuntimeBench();
+    bench.runtime.handle('a', {}, () => nested(200));
+    const link = await bench.up();
+    link.command('c1', 'a');
+    expect(json((await link.next('result')).payload)).toEqual(nested(200));
+  });
+
+  test('as progress is not sent, and the handler is told', async () => {
+    await using bench = await startRuntimeBench();
+    const sent: boolean[] = [];
+    bench.runtime.handle('a', {}, (_params, call) => {
+      for (const value of [nested(201), 'x'.repeat(1_048_576), cyclic, nested(200)]) sent.push(call.progress(value));
+      return 'done';
+    });
+    const link = await bench.up();
+    link.command('c1', 'a');
+    await link.next('result');
+    expect(sent).toEqual([false, false, false, true]);
+    expect(link.frames.filter(({ type }) => type === 'progress')).toHaveLength(1);
   });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { createRuntime, LinkClosedError, type Call } from '../../src/clients/runtime/index.ts';
 import { backoffMs, renewInMs } from '../../src/clients/link/platform.ts';
-import { CLOSE, type CloseReason } from '../../src/protocol/codes.ts';
+import { CLOSE, type CloseReason, reconnectAfter } from '../../src/protocol/codes.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { startFakeRelay, type FakeLink } from '../kit/fake-relay.ts';
 import { gate, json, startRuntimeBench, untilState } from './kit/runtime-bench.ts';
@@ -47,7 +47,7 @@ describe('the delay before a reconnect', () => {
     expect(await away).toEqual({
       state: 'disconnected',
       reason: 'draining',
-      message: `The link to ${bench.relay.url} ended: draining.`,
+      message: `The link to ${bench.relay.url} ended: draining. (docs/troubleshooting.md#draining)`,
       retryInMs: 5_250,
     });
     await bench.clock.advance(5_249);
@@ -75,8 +75,8 @@ describe('the close table', () => {
       const link = await bench.up();
       const over = Promise.race([bench.until('closed'), bench.until('disconnected')]);
       if (how === 'bye') link.bye(reason);
-      else link.close(CLOSE[reason].code);
-      const stays = CLOSE[reason].reconnect !== 'yes';
+      else link.close(CLOSE[reason]);
+      const stays = reconnectAfter(reason) !== 'yes';
       expect(await over).toMatchObject({ state: stays ? 'closed' : 'disconnected', reason });
       await bench.clock.advance(120_000);
       if (stays) expect(bench.relay.connections).toBe(1);
@@ -359,7 +359,8 @@ describe('closing', () => {
     await bench.clock.advance(1_000);
     await closing;
     expect(signal.aborted).toBe(true);
-    expect(bench.dropped).toEqual(['c2 closed']);
+    expect(await link.next('error')).toMatchObject({ command_id: 'c1', code: 'handler_failed' });
+    expect(bench.dropped).toEqual(['c2 closed', 'c1 closed']);
     await link.closed;
   });
 
@@ -435,4 +436,67 @@ test('invalid options are refused at once', () => {
   expect(() => createRuntime({ ...options, clientId: 'a b' })).toThrow(/clientId/);
   expect(() => createRuntime({ ...options, instanceId: '' })).toThrow(/instanceId/);
   expect(() => createRuntime({ ...options, metadata: 'x'.repeat(20_000) })).toThrow(/metadata/);
+});
+
+describe('what the client advertises', () => {
+  const bytes = (count: number) => ({ metadata: 'x'.repeat(count) });
+
+  test('is refused where it is registered if all of it does not fit into a hello, and the rest still connects', async () => {
+    await using bench = await startRuntimeBench();
+    let registered = 0;
+    expect(() => {
+      for (; registered < 60; registered++) bench.runtime.handle(`a${registered}`, bytes(20_000), () => 1);
+    }).toThrow(/^action a51: payload_too_large: all actions have \d+ bytes, of 1032188$/);
+    expect(registered).toBe(51);
+    const link = await bench.up();
+    expect(Buffer.byteLength(link.hello.payload ?? '')).toBeLessThan(1_048_576);
+    expect(bench.relay.connections).toBe(1);
+  });
+
+  test('is measured by what the last relay accepts', async () => {
+    await using bench = await startRuntimeBench({ admit: () => ({ max_frame_bytes: 65_536 }) });
+    bench.runtime.handle('a', bytes(20_000), () => 1);
+    await bench.up();
+    bench.runtime.handle('b', bytes(20_000), () => 1);
+    expect(() => bench.runtime.handle('c', bytes(20_000), () => 1)).toThrow('payload_too_large');
+  });
+
+  test.each([
+    ['a summary that is no text', { summary: 5 }],
+    ['a guard that is no boolean', { lease: 'yes' }],
+    ['metadata that is nested too deeply', { metadata: JSON.parse('['.repeat(191) + ']'.repeat(191)) }],
+  ])('is refused where it is registered: %s', async (_what, wrong) => {
+    await using bench = await startRuntimeBench();
+    expect(() => bench.runtime.handle('a', wrong as object, () => 1)).toThrow(/^action a/);
+  });
+
+  test('may be refused by a relay with another bound: then the client ends, and says which total is too large', async () => {
+    const said = 'this frame has 20000 bytes, and a frame may have at most 10000';
+    await using bench = await startRuntimeBench({ admit: () => 'silence' });
+    bench.runtime.connect();
+    const link = await bench.relay.link();
+    link.send({ type: 'refused', code: 'payload_too_large', message: said, frame: 'hello' });
+    link.send({ type: 'bye', code: 4413, reason: 'frame_too_large', reconnect: false });
+    expect(await bench.until('closed')).toMatchObject({
+      reason: 'frame_too_large',
+      message: expect.stringContaining(said),
+    });
+  });
+});
+
+test('a client whose hello is larger than the relay reads ends, and says why', async () => {
+  await using bench = await startRuntimeBench({ admit: () => 'silence' });
+  bench.runtime.connect();
+  (await bench.relay.link()).close(4413);
+  expect(await bench.until('closed')).toMatchObject({
+    ...{ reason: 'frame_too_large', message: expect.stringContaining('larger than the relay accepts') },
+  });
+});
+
+test.each([4400, 4413, 4429])('a link that is closed with %i comes back', async (code) => {
+  await using bench = await startRuntimeBench();
+  const link = await bench.up();
+  const away = bench.until('disconnected');
+  link.close(code);
+  expect((await away).retryInMs).not.toBeNull();
 });

@@ -210,7 +210,7 @@ describe('reporting contexts and windows', () => {
       }),
       { numRuns: 40 },
     );
-  }, 30_000);
+  });
 });
 
 describe('invalid reports', () => {

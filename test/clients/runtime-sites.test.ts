@@ -80,7 +80,7 @@ describe('a runtime that hosts sites', () => {
     const link = await bench.up();
     bench.runtime.site(board);
     await acknowledge(link);
-    const { registered } = bench.runtime.site({ ...board, actions: ['not a name'] });
+    const { registered } = bench.runtime.site({ ...board, actions: ['a'.repeat(9)] });
     await refuse(link, 'invalid_argument');
     await expect(registered).rejects.toMatchObject({ name: 'SiteRefusedError', code: 'invalid_argument' });
     const next = await bench.again(link);

@@ -437,8 +437,20 @@ describe('a viewer that subscribes', () => {
 });
 
 describe('a viewer that invokes', () => {
-  const done = { command_id: 'c1', rpc_id: 'w1', stage: 'terminal', execution: 'reported_by_client' };
-  const evidence = { commandId: 'c1', rpcId: 'w1', stage: 'terminal', execution: 'reported_by_client' };
+  const done = {
+    command_id: 'c1',
+    rpc_id: 'w1',
+    stage: 'terminal',
+    last_proven_stage: 'dispatched',
+    execution: 'reported_by_client',
+  };
+  const evidence = {
+    commandId: 'c1',
+    rpcId: 'w1',
+    stage: 'terminal',
+    lastProvenStage: 'dispatched',
+    execution: 'reported_by_client',
+  };
 
   async function invokeOnce(status: number, body: object): Promise<unknown> {
     await using bench = await startBench();
@@ -478,17 +490,21 @@ describe('a viewer that invokes', () => {
     await expect(invokeOnce(404, {})).rejects.toMatchObject({ code: 'bad_answer' });
   });
 
-  test('sends the request again under the same id when the connection breaks, and gives up after a bounded time', async () => {
+  test('sends the request again under the same id when the connection breaks, and gives up after its budget', async () => {
     const bodies: unknown[] = [];
     const fetch: typeof globalThis.fetch = async (_url, options) => {
       bodies.push(options?.body);
       throw new TypeError('fetch failed');
     };
     await using bench = await startBench({ fetch });
-    const refused = expect(bench.client.invoke('note.add')).rejects.toMatchObject({ code: 'unreachable' });
-    await bench.clock.advance(10_000);
+    const refused = expect(bench.client.invoke('note.add')).rejects.toMatchObject({
+      code: 'unreachable',
+      mayHaveRun: true,
+    });
+    await bench.clock.advance(30_000);
     await refused;
-    expect([bodies.length, new Set(bodies).size]).toEqual([4, 1]);
+    expect(bodies.length).toBeGreaterThan(4);
+    expect(new Set(bodies).size).toBe(1);
   });
 
   test('stops waiting when aborted', async () => {

@@ -1,11 +1,12 @@
 /** Tests sites with a real relay: application, host and viewers. */
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createSiteEventPublisher, startCooperativeSiteControlServer } from '../../src/clients/host/index.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { CooperativeSiteBrowserClient, type SiteEvent, type SiteGap } from '../../src/clients/site/index.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { untilState } from './kit/runtime-bench.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
+import { eventually } from '../kit/patience.ts';
 
 const DEFINITION = {
   title: 'The board',
@@ -158,7 +159,7 @@ test('a host whose link was cut hosts its sites again; until then its applicatio
   await expect(viewer.next()).rejects.toMatchObject({ code: 'session_inactive' });
   cable.mend();
   await untilState(host.runtime, 'connected');
-  await vi.waitFor(async () => expect((await host.owner('GET', '/sites/board')).status).toBe(200));
+  await eventually(async () => expect((await host.owner('GET', '/sites/board')).status).toBe(200));
   const published = await host.app('POST', '/sites/board/events', { name: 'site_changed', message_id: 'm1' });
   expect(published).toMatchObject({ status: 200, body: { message_id: 'm1', published: true } });
 });

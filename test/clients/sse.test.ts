@@ -55,6 +55,11 @@ describe('a reader of event streams', () => {
     );
   });
 
+  test('removes one BOM, wherever it is split, and no second one', () => {
+    const stream = bytes('\uFEFF\uFEFFdata\n\ndata: x\n\n');
+    for (let cut = 0; cut <= 6; cut++) expect(parse(stream, [cut])).toEqual([{ event: 'message', data: 'x' }]);
+  });
+
   test('accepts any bytes', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (stream) => void parse(stream)));
   });

@@ -1,8 +1,10 @@
 /** Tests the runtime's schema validator, which generates no code. Its verdicts are compared with those of ajv. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compileSchema } from '../../src/clients/runtime/registry.ts';
+import { FORMATS } from '../../src/clients/runtime/limits.ts';
+import { compileSchema } from '../../src/clients/runtime/json-schema.ts';
 
 type Schema = Readonly<Record<string, unknown>> | boolean;
 
@@ -63,7 +65,60 @@ const CASES: readonly (readonly [schema: Schema, values: readonly string[]])[] =
   [{ format: 'duration' }, ['"P1DT2H"', '"1 day"']],
   [{ format: 'regex' }, ['"^a$"', '"("']],
   [{ format: 'of-my-own' }, ['"a"']],
+  [{ format: 'time' }, ['"10:00:00Z"', '"24:00:00Z"', '"10:00:00+01:30"']],
+  [{ format: 'uri' }, ['"urn:a:b"', '"//a.test/b"', '"http://[::1]:80/"', '"http://[::g]/"', '"http://a b/"']],
+  [{ format: 'uri-reference' }, ['""', '"a/b?c#d"', '"//a.test"', '"a b"', '"%zz"', '"#a#b"']],
+  [{ format: 'uri-template' }, ['"/a/{b}{?c,d*}"', '"/a/{b"', '"/a/{b:10}"']],
+  [{ format: 'email' }, ['"a..b@c.de"', '".a@b.cd"', '"a@-b.cd"', '"a+b@c.de"', '"@b.cd"']],
+  [{ format: 'ipv6' }, ['"::ffff:1.2.3.4"', '"1::2::3"', '"1:2:3:4:5:6:7:8"', '"1:2:3:4:5:6:7"', '"::1]"']],
+  [{ format: 'duration' }, ['"P1W"', '"P"', '"PT"', '"P1Y2M3DT4H5M6S"', '"P1S"']],
+  [{ format: 'json-pointer' }, ['""', '"/a~1b"', '"/a~2"', '"a"']],
+  [{ format: 'relative-json-pointer' }, ['"0"', '"1/a"', '"0#"', '"01"']],
+  [{ $id: 'https://a.test/b', $defs: { c: { $id: 'c', type: 'null' } }, $ref: 'c' }, ['null', '1']],
+  [{ $id: 'urn:a:b', $defs: { c: { type: 'null' } }, items: { $ref: 'urn:a:b#/$defs/c' } }, ['[null]', '[1]']],
+  [{ $defs: { 'a/b %': { const: 1 } }, $ref: '#/$defs/a~1b%20%25' }, ['1', '2']],
+  [{ allOf: [{ properties: { a: true } }], unevaluatedProperties: false }, ['{"a":1}', '{"b":1}']],
+  [{ properties: { a: true }, allOf: [{ unevaluatedProperties: false }] }, ['{}', '{"a":1}']],
+  [{ anyOf: [{ properties: { a: { const: 1 } } }, true], unevaluatedProperties: false }, ['{"a":1}', '{"a":2}']],
+  [{ dependentSchemas: { a: { required: ['b'] } } }, ['{}', '{"a":1}', '{"a":1,"b":1}']],
 ];
+
+/** Schemas and values of few names and numbers, so that they often concern each other. */
+const name = fc.constantFrom('a', 'b', 'c');
+const few = fc.integer({ min: 0, max: 3 });
+const { value: anyValue } = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    fc.oneof(few, fc.constantFrom(null, true, 1.5), name),
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(name, tie('value'), { maxKeys: 3, noNullPrototype: true }),
+  ),
+}));
+const { schema: anySchema } = fc.letrec<{ schema: Schema }>((tie) => {
+  const schema = tie('schema');
+  const list = fc.array(schema, { minLength: 1, maxLength: 3 });
+  const map = fc.dictionary(name, schema, { maxKeys: 3, noNullPrototype: true });
+  const names = fc.uniqueArray(name, { maxLength: 2 });
+  const parts = fc.record(
+    {
+      ...{ type: fc.constantFrom('string', 'integer', 'number', 'object', 'array', 'null', ['boolean', 'string']) },
+      ...{ const: anyValue, enum: fc.array(anyValue, { minLength: 1, maxLength: 3 }), uniqueItems: fc.boolean() },
+      ...{ minimum: few, exclusiveMaximum: few, minLength: few, maxItems: few, minProperties: few },
+      ...{
+        required: names,
+        dependentRequired: fc.dictionary(name, names, { noNullPrototype: true }),
+        pattern: name,
+        patternProperties: map,
+      },
+      ...{ properties: map, additionalProperties: schema, propertyNames: schema, dependentSchemas: map },
+      ...{ prefixItems: list, items: schema, contains: schema, minContains: few, maxContains: few },
+      ...{ allOf: list, anyOf: list, oneOf: list, not: schema, if: schema, then: schema, else: schema },
+      ...{ unevaluatedProperties: schema },
+    },
+    { requiredKeys: [] },
+  );
+  return { schema: fc.oneof({ maxDepth: 3 }, fc.boolean(), parts) };
+});
 
 /** Schemas that no validator of draft 2020-12 can apply. */
 const INVALID: readonly unknown[] = [
@@ -93,6 +148,10 @@ function reference(): Ajv2020 {
   return ajv;
 }
 
+function isTextOrNull(value: unknown): boolean {
+  return value === null || typeof value === 'string';
+}
+
 function invalid(value: unknown): Schema {
   // An untyped program may pass any value.
   return JSON.parse(JSON.stringify(value));
@@ -104,6 +163,16 @@ describe('the interpreting validator', () => {
     const expected = reference().compile(schema);
     const own = values.map((text) => [text, check(JSON.parse(text)) === null]);
     expect(own).toEqual(values.map((text) => [text, expected(JSON.parse(text))]));
+  });
+
+  test('agrees with ajv about any schema', () => {
+    const ajv = reference();
+    fc.assert(
+      fc.property(anySchema, fc.array(anyValue, { minLength: 5 }), (schema, values) => {
+        const [check, expected] = [compileSchema(schema), ajv.compile(schema)];
+        expect(values.map((value) => check(value) === null)).toEqual(values.map((value) => expected(value)));
+      }),
+    );
   });
 
   test.each(INVALID)('refuses %j as ajv does', (schema) => {
@@ -138,8 +207,8 @@ describe('the interpreting validator', () => {
       required: ['to'],
       properties: { to: { properties: { name: { type: 'string' } }, additionalProperties: false } },
     });
-    expect(check({})).toBe('params: Instance does not have required property "to".');
-    expect(check({ to: { name: 1 } })).toBe('/to/name: Instance type "number" is invalid. Expected "string".');
+    expect(check({})).toBe('params: to is missing');
+    expect(check({ to: { name: 1 } })).toBe('/to/name: number given, string expected');
     expect(check({ to: { nom: 1 } })).toBe('/to/nom: not allowed');
   });
 
@@ -152,5 +221,40 @@ describe('the interpreting validator', () => {
   test('answers at once for texts that cost a format exponential time', () => {
     const check = compileSchema({ format: 'url' });
     expect(check(`http://${'a'.repeat(100)}!`)).toBeNull();
+  });
+
+  test.each([...FORMATS.keys()])('checks the format %s in steps that do not multiply', (format) => {
+    const check = compileSchema({ format });
+    // If each character doubled the steps, no such check would end.
+    for (const part of ['a', '1', 'a.', '/', ':', 'a@', '{a}', '%41', '1Y', '1:', '~0', '(a', '\\'])
+      for (const end of ['', '!', '\n']) expect(check(part.repeat(5_000) + end)).toSatisfy(isTextOrNull);
+  });
+
+  test('follows a reference to a member that is no keyword, and checks its form', () => {
+    const check = compileSchema({ $ref: '#/parts/to', parts: { to: { type: 'string' } } });
+    expect([check('a'), check(1)]).toEqual([null, 'params: number given, string expected']);
+    expect(() => compileSchema({ $ref: '#/parts/to', parts: { to: { type: 'text' } } })).toThrow(TypeError);
+  });
+
+  test('knows which items a list contains, and that fractions of two are not exact, where ajv is wrong', () => {
+    const check = compileSchema({ contains: { const: 1 }, unevaluatedItems: { const: 2 } });
+    expect([[1], [1, 2], [1, 3], [2]].map((value) => check(value) === null)).toEqual([true, true, false, false]);
+    const multiple = compileSchema({ multipleOf: 0.01 });
+    expect([0.07, 4.35, 0.005, 1e300].map((value) => multiple(value) === null)).toEqual([true, true, false, true]);
+  });
+
+  test.each(['http://a.test/"', 'http://a.test:b/'])('refuses the URI %s, which RFC 3986 does not allow', (uri) => {
+    expect(compileSchema({ format: 'uri' })(uri)).not.toBeNull();
+  });
+
+  test('refuses two schemas of one name', () => {
+    const two = { a: { $anchor: 'x' }, b: { $anchor: 'x' } };
+    expect(() => compileSchema({ $defs: two })).toThrow(/two schemas are named/);
+  });
+
+  test('compares objects without regard to the order of their members', () => {
+    const check = compileSchema({ uniqueItems: true, contains: { const: { a: { b: 1, toString: 2 }, c: [] } } });
+    expect(check([{ c: [], a: { toString: 2, b: 1 } }])).toBeNull();
+    expect(check(['ab', { a: 1, b: 2 }, { b: 2, a: 1 }])).not.toBeNull();
   });
 });

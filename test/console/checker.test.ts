@@ -4,6 +4,7 @@ import {
   CHECK_MS,
   createChecker,
   NO_CHECK,
+  START_MS,
   syntaxFault,
   TOO_SLOW,
   type CheckEvents,
@@ -51,11 +52,14 @@ it('gives the schema once, then each text, and reports its faults', () => {
 it('ends a worker whose check exceeds the time, says so, and checks the next text with a new worker', () => {
   const { checker, workers, timers, known } = checkerOf();
   checker.check('"slow"');
-  // The time to load the worker does not count.
-  expect(timers).toEqual([]);
+  // The time to load the worker has a bound of its own.
+  expect(timers.map(({ ms, cancelled }) => [ms, cancelled])).toEqual([[START_MS, false]]);
   workers[0]?.onMessage('ready');
-  expect(timers.map(({ ms }) => ms)).toEqual([CHECK_MS]);
-  timers[0]?.run();
+  expect(timers.map(({ ms, cancelled }) => [ms, cancelled])).toEqual([
+    [START_MS, true],
+    [CHECK_MS, false],
+  ]);
+  timers[1]?.run();
   expect([workers[0]?.ended, known]).toEqual([true, [{ faults: [], unchecked: TOO_SLOW }]]);
   workers[0]?.onMessage([fault('too late')]);
   expect(known).toHaveLength(1);
@@ -93,4 +97,11 @@ it('says that nothing is checked if the worker cannot start, and reports nothing
 
 it('names the fault of a text that is not JSON', () => {
   expect([syntaxFault('{'), syntaxFault('{}')]).toMatchObject([{ at: '', syntax: true }, null]);
+});
+
+it('gives up a worker that does not start in time, and says that the text was not checked', () => {
+  const { checker, workers, timers, known } = checkerOf();
+  checker.check('1');
+  timers[0]?.run();
+  expect([workers[0]?.ended, known]).toEqual([true, [{ faults: [], unchecked: NO_CHECK }]]);
 });

@@ -11,7 +11,12 @@ import { auditContract } from './audit.ts';
 
 auditContract('memory', async () => {
   const clock = new FakeClock();
-  const { audit } = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
+  const { audit } = createMemoryBackend({
+    markSecret: 'x',
+    clock,
+    log: silentLog,
+    sha256: createCrypto('test').sha256,
+  });
   return { stores: [audit, audit], now: () => clock.now(), advance: (ms) => clock.advance(ms), close: async () => {} };
 });
 

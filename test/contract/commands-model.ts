@@ -174,7 +174,7 @@ async function observe({ backend }: Bench, see: Observer, live: number): Promise
  */
 export function commandModel(name: string, make: MakeBench, runs = 300): void {
   describe(`the state machine on ${name}`, () => {
-    it('keeps its invariants under any sequence of acts', { timeout: 180_000 }, async () => {
+    it('keeps its invariants under any sequence of acts', async () => {
       const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
         const bench = await make();
         const node = await openNode(bench);

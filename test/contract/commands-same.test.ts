@@ -8,6 +8,7 @@ import {
   type AdmitRequest,
   type Binding,
   type CommandStore,
+  type DispatchClaim,
   type MailboxRow,
   type NodeReport,
   type RebindResult,
@@ -24,6 +25,7 @@ import { FakeClock } from '../kit/clock.ts';
 import { CALLER, admission, ending, keyFor, openNode, type Bench } from './kit/bench.ts';
 import { newMessage } from './kit/history-model.ts';
 import { redisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
+import { TEST_MS } from '../kit/patience.ts';
 
 /** The ways in which the Redis backend applies acts, each with the options of its bench. */
 const WAYS: readonly { readonly way: string; readonly options: RedisBenchOptions }[] = [
@@ -59,7 +61,6 @@ const REPORT: NodeReport = {
   ...{ unfinishedCommands: 0, draining: false, counters: new Map(), process: null },
 };
 
-type Attempted = { readonly binding: Binding; readonly attempt: string };
 /** What a sequence of acts goes by; the same for both stores. */
 type State = {
   /** The last link of each client that came up. Acts name it, whether or not it is still bound. */
@@ -71,7 +72,7 @@ type State = {
   /** The commands that were asked for, in order. */
   readonly keys: CommandKey[];
   /** The latest attempt to dispatch each command, which may be repeated. */
-  readonly attempts: Map<string, Attempted>;
+  readonly attempts: Map<string, DispatchClaim>;
   acts: number;
 };
 /** An act on one store. Returns what both stores must answer alike. */
@@ -220,7 +221,7 @@ function changing({ act, ...given }: Value<typeof onCommand>, state: State): Act
 async function dispatchAgain(
   commands: CommandStore,
   key: CommandKey,
-  { binding, attempt }: Attempted,
+  { binding, attempt }: DispatchClaim,
 ): Promise<unknown> {
   const [before] = await commands.get([key]);
   const answer = await commands.dispatch(key, binding, attempt);
@@ -440,6 +441,7 @@ async function sideOf(bench: Bench, quiet: () => Promise<void>): Promise<Side> {
 function memory(): Bench {
   const clock = new FakeClock();
   const backend = createMemoryBackend({
+    markSecret: 'x',
     ...{ clock, log: silentLog, sha256: createCrypto('test').sha256 },
     ...{ history: LIMITS, idempotencyWindowMs: WINDOW_MS, shares: createShares(BOUNDS) },
   });
@@ -531,7 +533,7 @@ function passing(ms: number): readonly Act[] {
 }
 
 /** How long the sequences may take, in milliseconds: five seconds each on a busy machine. */
-const TIMEOUT_MS = 60_000 + RUNS * 5_000;
+const TIMEOUT_MS = TEST_MS + RUNS * 5_000;
 
 describe('memory and Redis', () => {
   const open: Bench[] = [];

@@ -2,9 +2,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ALICE, type Bench, commandActs, dispatched, ending, keyFor, type MakeBench } from './kit/bench.ts';
 import { admissions, dispatch, previews, rates } from './commands/admission.ts';
+import { answers } from './commands/answers.ts';
 import { ends, reports, settling } from './commands/ends.ts';
 import { places } from './commands/places.ts';
 import { rebinding } from './commands/rebinding.ts';
+import { receiving } from './commands/received.ts';
 
 /** Defines the tests that every CommandStore must pass. */
 export function commandContract(name: string, make: MakeBench): void {
@@ -23,7 +25,9 @@ export function commandContract(name: string, make: MakeBench): void {
     reports(() => bench);
     ends(() => bench);
     settling(() => bench);
+    answers(() => bench);
     rebinding(() => bench);
+    receiving(() => bench);
     places(() => bench);
 
     it('names the commands of a client that have not ended, queued, parked or dispatched', async () => {

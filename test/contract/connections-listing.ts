@@ -55,7 +55,7 @@ export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
 
   it('returns the connections that are forgotten next: lost ones first, then those that were silent longest', async () => {
     const { connections } = bench().backend;
-    const quietest = async (first: number) => (await connections.quietest(first)).map(({ clientId }) => clientId);
+    const quietest = async (first: number) => (await connections.quietest(first)).rows.map(({ clientId }) => clientId);
     for (const clientId of ['lost-last', 'lost-first', 'silent', 'heard']) {
       await connections.connect(hello('alice', clientId));
       await bench().advance(1);

@@ -4,7 +4,12 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import { connectionStatus, type Connection, type Predecessor } from '../../src/core/connections/connection.ts';
+import {
+  connectionStatus,
+  type ConnectRequest,
+  type Connection,
+  type Predecessor,
+} from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
 import { ALL, connectionActs, ConnectionModel, hello, ids } from './kit/connections-model.ts';
@@ -103,6 +108,31 @@ function identity(bench: () => Bench): void {
     expect(third).toMatchObject({ kind: 'resumed', connection: { disconnectedAt: null } });
     expect(third.connection.epoch).toBeGreaterThan(second.connection.epoch);
     expect(third.connection.disconnectCause).toBeNull();
+  });
+
+  it('refuses a hello that is older than the link of its instance, up or lost, and changes nothing', async () => {
+    const { connections } = bench().backend;
+    const attempt = (linkAttempt: number | undefined, over: Partial<ConnectRequest> = {}) =>
+      connections.connect(hello('alice', 'tab', { ...over, linkAttempt }));
+    const stale = expect.objectContaining({ code: 'stale_instance' });
+    const refused = (linkAttempt: number) =>
+      expect(Promise.resolve().then(() => attempt(linkAttempt))).rejects.toEqual(stale);
+    const { connection } = await attempt(3);
+    const rows = () => connections.get([connection]);
+    expect([connection.linkAttempt, await rows()]).toEqual([3, [connection]]);
+    await refused(2);
+    expect(await rows()).toEqual([connection]);
+    await connections.disconnect(connection, connection.epoch, 'lost');
+    const [lost] = await rows();
+    await refused(1);
+    expect(await rows()).toEqual([lost]);
+    expect(await attempt(3)).toMatchObject({ kind: 'resumed' });
+    expect(await attempt(4)).toMatchObject({ kind: 'resumed', connection: { linkAttempt: 4 } });
+    // A client that does not count is treated as before, and so is another instance.
+    expect((await attempt(undefined)).connection.linkAttempt).toBeUndefined();
+    expect(await attempt(1)).toMatchObject({ kind: 'resumed', connection: { linkAttempt: 1 } });
+    expect(await attempt(9, { instanceId: 'i2' })).toMatchObject({ kind: 'replaced' });
+    expect(await attempt(1)).toMatchObject({ kind: 'replaced' });
   });
 
   it('reports which instance was replaced and when, also after the new one resumed', async () => {

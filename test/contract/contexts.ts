@@ -54,7 +54,7 @@ export function contextContract(name: string, make: MakeBench, { runs = 150 }: {
         }),
         { numRuns: runs },
       );
-    }, 60_000);
+    });
   });
 }
 

@@ -14,7 +14,7 @@ import { waiterContract } from './waiters.ts';
 async function memory(): Promise<Bench> {
   const clock = new FakeClock();
   const { sha256 } = createCrypto('test');
-  const backend = createMemoryBackend({ clock, log: silentLog, sha256 });
+  const backend = createMemoryBackend({ markSecret: 'x', clock, log: silentLog, sha256 });
   return {
     backend,
     advance: (ms) => clock.advance(ms),

@@ -16,7 +16,13 @@ import { siteContract } from './sites.ts';
 
 async function memory(history: HistoryBounds = {}): Promise<Bench> {
   const clock = new FakeClock();
-  const backend = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256, history });
+  const backend = createMemoryBackend({
+    markSecret: 'x',
+    clock,
+    log: silentLog,
+    sha256: createCrypto('test').sha256,
+    history,
+  });
   return {
     backend,
     advance: (ms) => clock.advance(ms),

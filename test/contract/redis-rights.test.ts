@@ -19,6 +19,7 @@ import { redisBench, type RedisBench, type RedisBenchOptions } from './kit/redis
 import { reconnectContract } from './reconnects.ts';
 import { redisContracts } from './redis-contracts.ts';
 import { spillContract, spillShares } from './spill.ts';
+import { TOKEN_SECONDS } from '../kit/patience.ts';
 
 const NAME = 'Redis, with the smallest rights';
 
@@ -59,7 +60,8 @@ it('two relays relay a call, a cancellation and an event stream with the rights 
   await using near = await openCallboard({ config });
   await using far = await openCallboard({ config });
   const [url, other] = await Promise.all([near.listen(), far.listen()]);
-  const token = (...scopes: string[]) => signToken({ secret, user: 'alice', scopes, ttlSeconds: 600, now: Date.now() });
+  const token = (...scopes: string[]) =>
+    signToken({ secret, user: 'alice', scopes, ttlSeconds: TOKEN_SECONDS, now: Date.now() });
   const runtime = createRuntime({
     url: `${url.replace('http', 'ws')}/connect`,
     token: () => token('connect'),

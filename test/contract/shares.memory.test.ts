@@ -14,7 +14,7 @@ async function memory(bounds: ShareBounds, limits: HistoryBounds = {}): Promise<
   const shares = createShares(bounds);
   const { sha256 } = createCrypto('test');
   const history = { ...limits, bytes: bounds.history_bytes.total ?? Infinity };
-  const backend = createMemoryBackend({ clock, log: silentLog, sha256, shares, history });
+  const backend = createMemoryBackend({ markSecret: 'x', clock, log: silentLog, sha256, shares, history });
   return {
     backend,
     advance: (ms) => clock.advance(ms),

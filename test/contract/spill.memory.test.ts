@@ -1,5 +1,5 @@
 /** Runs the contract of large payloads over memory. */
-import { createMemorySpill } from '../../src/backends/spill.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { spillContract, spillShares } from './spill.ts';

@@ -58,6 +58,17 @@ export function waiterContract(name: string, make: MakeBench): void {
       expect(await bench.backend.waiters.attach(keyFor('c1'), wait('more'))).toEqual({ kind: 'full' });
     });
 
+    it('replies at the acknowledgement to a wait for it that a repeated request added', async () => {
+      const node = await openNode(bench);
+      await dispatched(bench, 'c1');
+      const waiter = wait('again', { waitFor: 'acknowledged' });
+      expect(await bench.backend.commands.admit(admission('c1', { waiter }))).toMatchObject({ kind: 'attached' });
+      await bench.backend.commands.report(keyFor('c1'), { instanceId: 'i1', kind: 'ack', payload: null, kept: null });
+      const replies = (await node.take()).filter(({ kind }) => kind === 'reply');
+      expect(replies).toMatchObject([{ reply: { rpcId: 'again' } }]);
+      expect(await listed()).toEqual(['rpc-c1']);
+    });
+
     it('removes a wait without changing the command, and removing it twice has no effect', async () => {
       await dispatched(bench, 'c1');
       await bench.backend.waiters.remove(keyFor('c1'), 'rpc-c1');

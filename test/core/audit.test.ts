@@ -233,7 +233,12 @@ describe('the verification of rows that were signed with several keys', () => {
   };
   /** Returns a chain of eight rows: four under the first key, and four under the second. */
   const rotated = async (): Promise<string[]> => {
-    const { audit: store } = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
+    const { audit: store } = createMemoryBackend({
+      markSecret: 'x',
+      clock,
+      log: silentLog,
+      sha256: createCrypto('test').sha256,
+    });
     for (const sign of [first, second]) {
       const parts = { store, clock, log: silentLog, metrics: silentMetrics, nodeId: 'n1', sign };
       const trail = createAuditTrail({ ...parts, maxRows: 1000, keepMs: 1e12 });

@@ -21,6 +21,10 @@ class SteppedLoop implements EventLoop {
     this.#waiting.push(run);
   }
 
+  atTurnEnd(run: () => void): void {
+    this.#waiting.push(run);
+  }
+
   async turn(): Promise<void> {
     this.#waiting.splice(0).forEach((run) => run());
     await settle();

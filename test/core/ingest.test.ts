@@ -1,13 +1,13 @@
 /** Tests ingestion of messages: verdicts, deduplication and projection to sites. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMemorySpill } from '../../src/backends/spill.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { CODES } from '../../src/core/errors.ts';
 import type { SpillStore } from '../../src/core/history/message.ts';
 import type { IngestMessage, IngestVerdict } from '../../src/core/ingest/ingest.ts';
 import { toJson, trustJson } from '../../src/core/json.ts';
-import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
+import { DEAD_MS, DEDUP_TTL_MS, FORGET_MS } from '../../src/core/limits.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestCore } from '../kit/core.ts';
@@ -200,7 +200,7 @@ describe('ingestion', () => {
 });
 
 describe('the instance of an ingested event', () => {
-  it('must be the live one while its client is connected, and may be any while it is not', async () => {
+  it('must be the live one while its client is connected, and may be any once it is forgotten', async () => {
     await using test = await testCore();
     const take = async (messageId: string, instanceId: string) => {
       const verdict = await test.core.ingest.ingestCooperativeSiteMessage(alice, event({ messageId, instanceId }));
@@ -215,9 +215,24 @@ describe('the instance of an ingested event', () => {
     expect(await take('m5', 'i2')).toBeNull();
     await client.session.closed('client_closed');
     expect(await take('m6', 'i1')).toBe('stale_instance');
-    await test.clock.advance(60_000);
+    await test.clock.advance(DEAD_MS + FORGET_MS);
     expect(await take('m7', 'i1')).toBeNull();
     expect((await retained(test)).map(({ id }) => id)).toEqual(['m1', 'm2', 'm5', 'm7']);
+  });
+
+  it('must be the last one while its client is away, until the client is forgotten', async () => {
+    await using test = await testCore();
+    const take = async (messageId: string, instanceId: string) => {
+      const verdict = await test.core.ingest.ingestCooperativeSiteMessage(alice, event({ messageId, instanceId }));
+      return verdict.error?.code ?? null;
+    };
+    await connect(test.core, alice, { instanceId: 'i1' });
+    const client = await connect(test.core, alice, { instanceId: 'i2' });
+    await client.session.closed('client_closed');
+    expect(await take('m1', 'i1')).toBe('stale_instance');
+    expect(await take('m2', 'i2')).toBeNull();
+    await test.clock.advance(FORGET_MS);
+    expect(await take('m3', 'i1')).toBeNull();
   });
 
   it("is not compared with another user's client of the same name", async () => {

@@ -65,6 +65,27 @@ describe('an invocation', () => {
     expect(await again).toMatchObject({ kind: 'outcome', result: toJson({ ok: true }) });
   });
 
+  it('passes on the last report of progress, also if a store answers it just after the end', async () => {
+    await using relay = await testCore({
+      wrap: (memory) => ({
+        ...memory,
+        commands: {
+          ...memory.commands,
+          report: async (key, report) => Promise.resolve(await memory.commands.report(key, report)),
+        },
+      }),
+    });
+    const client = await connect(relay.core, alice);
+    const seen: unknown[] = [];
+    const call = invoke(relay.core, { commandId: 'c1', onProgress: (report) => void seen.push(report.payload) });
+    await settle();
+    const reported = client.session.progress('c1', trustJson('"last"'), 1);
+    await client.session.end('c1', { kind: 'result', payload: null, error: null, refused: false });
+    await reported;
+    expect(await call).toMatchObject({ kind: 'outcome' });
+    expect(seen).toEqual(['"last"']);
+  });
+
   it('whose caller hangs up loses the waiter and never the command', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);

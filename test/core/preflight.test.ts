@@ -166,7 +166,7 @@ const CASES: readonly Case[] = [
 const FULL_SPILL = await fullSpill();
 
 async function fullSpill() {
-  const { createMemorySpill } = await import('../../src/backends/spill.ts');
+  const { createMemorySpill } = await import('../../src/backends/spill/memory.ts');
   const { createCrypto } = await import('../../src/platform/system.ts');
   const { systemClock } = await import('../../src/platform/system.ts');
   return createMemorySpill(systemClock, createCrypto('x'), createShares({ spilled_bytes: { guarantee: 1, total: 1 } }));

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ReadTurns } from '../../src/core/shares/turns.ts';
+import { systemLoop } from '../../src/platform/system.ts';
 import { settle } from '../kit/clock.ts';
 
 /** Starts reads that end on request, and records the order in which they began. */
@@ -82,7 +83,7 @@ describe('the turns of large reads', () => {
       fc.asyncProperty(fc.array(asked, { maxLength: 30 }), async (all) => {
         const later: (() => void)[] = [];
         const goOn = (): void => later.splice(0).forEach((run) => run());
-        const loop = { afterOthers: (run: () => void) => void later.push(run) };
+        const loop = { ...systemLoop, afterOthers: (run: () => void) => void later.push(run) };
         const turns = new ReadTurns({ atOnce: 2, perHolder: 1, paced: { loop, costPerTurn: 10, small: 3 } });
         const done: Promise<boolean>[] = [];
         for (const { holder, cost, way, turn } of all) {

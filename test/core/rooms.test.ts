@@ -37,6 +37,11 @@ describe('the list of users', () => {
       if (!page.hasNextPage) break;
     }
     expect(paged).toEqual(whole.nodes);
+    const named = async (text: string) => (await users.list(admin, { first: 1 }, text)).nodes.map(({ id }) => id);
+    expect(await named('OB')).toEqual(['bob']);
+    expect(await named('av')).toEqual(['dave']);
+    expect(await named('zz')).toEqual([]);
+    await expect(named('')).rejects.toMatchObject({ code: 'invalid_argument' });
   });
 
   it.each(['connections', 'history'] as const)('loses no user if the %s store returns short pages', async (cut) => {
@@ -118,6 +123,7 @@ describe('the sample of actions', () => {
     await rooms.backend.connections.connect(hello('zoe', 'tab', { actions: [advertisement('rare')] }));
     const sample = await rooms.actions.sample(admin, 'rare');
     expect(sample).toMatchObject({ complete: true, items: [{ userId: 'zoe' }] });
+    expect(await rooms.actions.sample(admin, null, undefined, 'AR')).toMatchObject({ items: [{ userId: 'zoe' }] });
     expect(await rooms.actions.sample(admin, 'nowhere')).toMatchObject({ complete: true, items: [] });
     await expect(rooms.actions.sample(admin, 'not a name')).rejects.toMatchObject({ code: 'invalid_argument' });
   });

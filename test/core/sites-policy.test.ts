@@ -186,7 +186,7 @@ describe('the names of events', () => {
 
 describe('projection', () => {
   const facts: ProjectionFacts = {
-    message: { userId: 'alice', suffix: 'sites/board/events', kind: 'event' },
+    message: { userId: 'alice', clientId: 'desk', suffix: 'sites/board/events', kind: 'event' },
     payload: trustJson('{"name":"changed","data":{"id":1}}'),
     site,
   };
@@ -195,7 +195,7 @@ describe('projection', () => {
     message: { ...facts.message, suffix, ...over },
   });
 
-  it('publishes an event that meets all four rules, with its data', () => {
+  it('publishes an event that meets all rules, with its data', () => {
     expect(projectSiteEvent(facts)).toEqual({ refusedBy: null, event: { name: 'changed', data: toJson({ id: 1 }) } });
     expect(projectSiteEvent({ ...facts, payload: toJson({ name: 'changed' }) })).toMatchObject({
       event: { data: null },
@@ -232,6 +232,11 @@ describe('projection', () => {
     expect(refusal({ site: { ...site, userId: 'bob' } })).toBe('owner');
     expect(refusal({ site: { ...site, siteId: 'other' } })).toBe('owner');
     expect(refusal(on('sites/board/events', { userId: 'bob' }))).toBe('owner');
+  });
+
+  it('requires the client that hosts the site', () => {
+    expect(refusal(on('sites/board/events', { clientId: 'other' }))).toBe('host');
+    expect(refusal(on('sites/board/events', { userId: 'bob', clientId: 'other' }))).toBe('owner');
   });
 
   it.each(

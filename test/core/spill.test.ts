@@ -1,6 +1,6 @@
 /** Tests large payloads in core: when they are spilled, and what happens without room. */
 import { describe, expect, it } from 'vitest';
-import { createMemorySpill } from '../../src/backends/spill.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Message, SpillRef, SpillStore } from '../../src/core/history/message.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';

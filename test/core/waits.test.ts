@@ -58,7 +58,7 @@ describe.each(Object.entries(STORES))('the waits of two nodes over %s', (store, 
         ['c0', 'c1', 'c2'],
       ]);
       const keys = ['c0', 'c1'].map((commandId) => ({ userId: 'alice', clientId: 'tab', commandId }));
-      const lists = await soon(Promise.resolve(rpc(at).ofCommands(keys)));
+      const lists = await soon(Promise.resolve(rpc(at).ofCommands(admin, keys)));
       expect(lists.map(named)).toEqual([['c0'], ['c1']]);
     }
     await client.result(client.sent[1]!.command);
@@ -107,7 +107,14 @@ describe.each(Object.entries(STORES))('the waits of two nodes over %s', (store, 
 describe('an answer about waits', () => {
   const { sha256 } = createCrypto('test');
   const clock = new FakeClock();
-  const { waiters } = createMemoryBackend({ clock, log: silentLog, sha256, shares: createShares(), history: {} });
+  const { waiters } = createMemoryBackend({
+    markSecret: 'x',
+    clock,
+    log: silentLog,
+    sha256,
+    shares: createShares(),
+    history: {},
+  });
 
   it('is given only to a question of a known form', async () => {
     for (const text of ['{}', '{"form":1,"read":"list"}', '{"form":2,"read":"list"}', '{"form":3,"read":"other"}'])

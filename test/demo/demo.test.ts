@@ -1,7 +1,7 @@
 /** Tests the demo as a user starts it: its clients, its board and its commands to try. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildClients } from '../../scripts/bundles.ts';
 import { findBrowser } from '../../demo/demo.ts';
 import { Started, commandOf, descendants, isAlive, startDemo, until, type Demo } from './kit/process.ts';
@@ -9,10 +9,6 @@ import { createOperator, readPrinted, type CaseFile, type Operator, type Printed
 
 /** The flags of the demo: five times the default pace, so that occasional events happen soon. */
 const FLAGS = ['--pace', '10'];
-// The timeout is long because starting processes and a browser takes seconds on an idle machine, and longer on a busy
-// one.
-vi.setConfig({ testTimeout: 60_000 });
-
 const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.env['PATH']);
 const LIBRARIES = fileURLToPath(new URL('../../dist/clients/', import.meta.url));
 const LIBRARY_SOURCES = fileURLToPath(new URL('../../src/clients/', import.meta.url));
@@ -252,7 +248,7 @@ describe('callboard demo', () => {
     run.child.kill('SIGTERM');
     expect(await run.exit).toBe(0);
     expect(run.err.slice(0, 2000)).toBe('');
-    await until('every process is gone', () => !left.some(isAlive) || null, 3_000);
+    await until('every process is gone', () => !left.some(isAlive) || null);
     expect(readdirSync(temp)).toEqual([]);
   });
 });

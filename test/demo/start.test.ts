@@ -1,34 +1,26 @@
 /** Tests the demo on a machine without a browser, and with a port that is taken. */
 import { createServer } from 'node:net';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { findBrowser } from '../../demo/demo.ts';
 import { descendants, isAlive, startDemo, until } from './kit/process.ts';
 import { readPrinted } from './kit/printed.ts';
-
-// The timeout is long because starting processes and a browser takes seconds on an idle machine, and longer on a busy
-// one.
-vi.setConfig({ testTimeout: 60_000 });
 
 const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.env['PATH']);
 /** The number of client processes that the demo starts. */
 const CLIENTS = 4;
 
-it.runIf(process.platform === 'linux')(
-  'a demo that is killed leaves no process behind',
-  { timeout: 60_000 },
-  async () => {
-    await using demo = startDemo('--pace', '10', '--browser', browser ?? 'none');
-    const { child } = demo.run;
-    const printed = await until('the greeting', () => readPrinted(demo.run.out));
-    await until('a first call', () => (/[1-9]\d* completed/.test(demo.run.out) ? true : null));
-    const page = demo.run.out.includes('lives in a real page');
-    const left = descendants(child.pid ?? 0);
-    expect(left.length).toBeGreaterThanOrEqual(CLIENTS + (page ? 1 : 0));
-    child.kill('SIGKILL');
-    await until('every process is gone', () => !left.some(isAlive) || null);
-    await expect(fetch(printed.url)).rejects.toThrow();
-  },
-);
+it.runIf(process.platform === 'linux')('a demo that is killed leaves no process behind', async () => {
+  await using demo = startDemo('--pace', '10', '--browser', browser ?? 'none');
+  const { child } = demo.run;
+  const printed = await until('the greeting', () => readPrinted(demo.run.out));
+  await until('a first call', () => (/[1-9]\d* completed/.test(demo.run.out) ? true : null));
+  const page = demo.run.out.includes('lives in a real page');
+  const left = descendants(child.pid ?? 0);
+  expect(left.length).toBeGreaterThanOrEqual(CLIENTS + (page ? 1 : 0));
+  child.kill('SIGKILL');
+  await until('every process is gone', () => !left.some(isAlive) || null);
+  await expect(fetch(printed.url)).rejects.toThrow();
+});
 
 it('a demo without a browser prints where to open the page, and continues', async () => {
   await using demo = startDemo('--browser', 'none');

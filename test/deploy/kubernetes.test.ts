@@ -1,7 +1,7 @@
 /** Tests the objects of deploy/kubernetes: schemas, times, what the pods may do, and who reaches them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { AUDIT_ROWS, DRAIN_MS } from '../../src/core/limits.ts';
 import { SHARE_BOUNDS } from '../../src/core/shares/shares.ts';
@@ -21,9 +21,6 @@ import {
 } from './kit/manifests.ts';
 import { redisSettings } from './kit/readers.ts';
 import { readTree, ROOT, textOf } from './kit/tree.ts';
-
-// The compiler reads all types of Kubernetes, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 const MIB = 1024 * 1024;
 const FOLDERS = ['overlays/direct', 'overlays/shared', 'redis'] as const;

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { checkGroups, dashboardText, GROUPS } from '../../scripts/grafana/dashboard.ts';
 import { startHttpRelay } from '../http/kit/http-relay.ts';
@@ -13,9 +13,6 @@ import { parseExposition } from '../metrics/kit/exposition.ts';
 import { DEPLOY, metricNames, readCases, readQueries, readRules } from './kit/monitoring.ts';
 import { find } from './kit/programs.ts';
 import { ownFolder } from '../kit/folder.ts';
-
-// promtool evaluates an hour of samples for each case, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 const promtool = find('promtool');
 const rules = readRules();

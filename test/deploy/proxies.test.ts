@@ -102,6 +102,7 @@ describe.each(RUNS)('deploy/proxies: $name', ({ name, basePath }) => {
     it('passes a link in both directions', async () => {
       const socket = new WebSocket(`wss://localhost:${proxy.port}${basePath}/connect`, 'callboard.v1', {
         ca: proxy.certificate,
+        origin: `https://localhost:${proxy.port}`,
       });
       const first = new Promise<string>((done) => socket.once('message', (data) => done(String(data))));
       await new Promise((done) => socket.once('open', done));

@@ -29,4 +29,4 @@ test('docs/cli.md runs as pasted against the demo', async () => {
   expect(out).toContain('notes.add of bob/kiosk, call milk-1\nCompleted after ');
   expect(out).toMatch(/^target +pass /m);
   expect(out).toMatch(/ reveal +revealed +params of bob\/kiosk\/milk-1 +a first look$/m);
-}, 240_000);
+});

@@ -35,5 +35,5 @@ describe.each(PAGES)('%s', (page) => {
         throw new Error(`${page}:${example.line}`, { cause: error });
       });
     }
-  }, 240_000);
+  });
 });

@@ -21,7 +21,7 @@ test('the client has about twenty lines and runs as pasted, with the call below 
   expect(run.map(({ language }) => language)).toEqual(['js', 'sh']);
   await using runner = await startRunner();
   for (const example of run) await runner.run(example);
-}, 120_000);
+});
 
 /** Runs the verb in a folder with the client, and returns its exit code and its output. */
 async function check(...argv: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
@@ -37,19 +37,24 @@ async function check(...argv: readonly string[]): Promise<{ code: number | null;
   return { code: child.exitCode, out, err };
 }
 
+/** The claims that it fails: it has no memory of commands, stops nothing, and does not come back. */
+const LACKS = [
+  ...['handler_failed', 'cancel', 'repeat_running', 'repeat_ended', 'remaining_ms', 'site_params', 'reconnect'],
+];
+
 test('`callboard conformance` names what the client lacks', async () => {
-  const argv = ['--within', '2s', '--json', '--', process.execPath, 'own-client.mjs'];
-  const { code, out } = await check(...argv);
-  expect(code).toBe(1);
-  const { ok, claims }: { ok: boolean; claims: readonly ClaimResult[] } = JSON.parse(out);
-  const failed = claims.filter(({ verdict }) => verdict === 'fails');
-  expect(ok).toBe(false);
-  // It has no memory of commands, stops nothing, and does not come back.
-  expect(failed.map(({ name }) => name)).toEqual([
-    ...['handler_failed', 'cancel', 'repeat_running', 'repeat_ended', 'remaining_ms', 'site_params', 'reconnect'],
-  ]);
+  const failing = async (within: string): Promise<readonly ClaimResult[]> => {
+    const { code, out } = await check('--within', within, '--json', '--', process.execPath, 'own-client.mjs');
+    const { ok, claims }: { ok: boolean; claims: readonly ClaimResult[] } = JSON.parse(out);
+    expect([code, ok]).toEqual([1, false]);
+    return claims.filter(({ verdict }) => verdict === 'fails');
+  };
+  // On a busy machine the client may need longer for what it can do.
+  const brief = await failing('2s');
+  const failed = brief.length === LACKS.length ? brief : await failing('20s');
+  expect(failed.map(({ name }) => name)).toEqual(LACKS);
   expect(failed[0]).toMatchObject({ section: 5, expected: expect.any(String), received: expect.any(String) });
-}, 120_000);
+});
 
 test('a program that does not start, a wrong claim and a port in use are said', async () => {
   expect(await check('--', 'no-such-program')).toMatchObject({
@@ -67,4 +72,4 @@ test('a program that does not start, a wrong claim and a port in use are said', 
   expect(await check('--port', port)).toMatchObject({ code: 1, err: expect.stringMatching(/^port_in_use: /) });
   const list = await check('--list');
   expect([list.code, list.out]).toEqual([0, expect.stringContaining('repeat_ended           section 5: ')]);
-}, 120_000);
+});

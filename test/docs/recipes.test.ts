@@ -15,6 +15,7 @@ import { readRecipes } from '../interop/kit/recipes.ts';
 import * as documents from '../interop/libraries/documents.ts';
 import { startTestRelay, until } from '../relay/kit/test-relay.ts';
 import { ROOT } from './kit/examples.ts';
+import { eventually } from '../kit/patience.ts';
 
 const INTEROP = join(import.meta.dirname, '../interop');
 const LIBRARIES = join(INTEROP, 'libraries');
@@ -106,10 +107,10 @@ describe('the client of fetch and graphql-sse', () => {
     const stop = subscribe('subscription { connectionEvents { change } }', {}, { next, error });
     await until(() => opened() === 1);
     await relay.clock.advance(100_000);
-    await vi.waitFor(() => expect(opened()).toBe(2), { timeout: 20_000 });
+    await eventually(() => expect(opened()).toBe(2));
     await relay.client();
     await until(() => events.length > 0);
     expect([events, error.mock.calls]).toEqual([[{ connectionEvents: { change: 'CONNECTED' } }], []]);
     stop();
-  }, 30_000);
+  });
 });

@@ -30,6 +30,11 @@ describe('the options of a fault program', () => {
     expect(seed.err).toMatch(/^--seed takes a whole number, not "x"\.\n/);
   });
 
+  it('are refused by neighbours if direct mode, which has no store, is to be filled', async () => {
+    const { code, err } = await run('neighbours', ['--full-disk', '--mode', 'direct']);
+    expect([code, err.split('\n')[0]]).toEqual([2, '--full-disk needs a mode with a store, not direct.']);
+  });
+
   it('are read as numbers and names', () => {
     expect([wholeNumber('n', '0'), wholeNumber('n', '12'), positiveNumber('n', '0.5')]).toEqual([0, 12, 0.5]);
     for (const text of ['', '-1', '1.5', 'x']) expect(() => wholeNumber('n', text)).toThrow(UsageError);

@@ -128,6 +128,49 @@ describe('the fault proxy', () => {
     expect(echo.received).toEqual(['before']);
   });
 
+  test('drops what the far end sends, and keeps the near end open when the far one closes', async () => {
+    const { near, echo, proxy, open } = await setUp();
+    await echoed(near, 'before');
+    const [far] = echo.sockets;
+    const heard: unknown[] = [];
+    near.on('data', (bytes) => heard.push(bytes));
+    const breakNear = proxy.swallow('down');
+    near.write('unheard');
+    await expect.poll(() => echo.received).toEqual(['before', 'unheard']);
+    expect(await echoed(await open(), 'heard')).toBe('heard');
+    expect([near.destroyed, heard]).toEqual([false, []]);
+    breakNear();
+    await closed(near);
+    expect(far?.destroyed).toBe(false);
+  });
+
+  test('drops what the near end sends, and passes what the far one does', async () => {
+    const { near, echo, proxy } = await setUp();
+    await echoed(near, 'before');
+    proxy.swallow('up');
+    near.write('lost');
+    for (const far of echo.sockets) far.write('told');
+    expect(String((await once(near, 'data'))[0])).toBe('told');
+    expect(echo.received).toEqual(['before']);
+  });
+
+  test('keeps back what follows the first answer, and sends it when the near end is gone', async () => {
+    const { echo, proxy, open } = await setUp();
+    const held = proxy.holdBack();
+    const near = await open();
+    await echoed(near, 'handshake');
+    near.write('hello');
+    await expect.poll(() => held.size).toBe(1);
+    const late = held.breakNear();
+    await closed(near);
+    expect(await echoed(await open(), 'another')).toBe('another');
+    expect(echo.received).toEqual(['handshake', 'another']);
+    late.release();
+    await expect.poll(() => echo.received).toEqual(['handshake', 'another', 'hello']);
+    late.close();
+    await expect.poll(() => echo.sockets.size - [...echo.sockets].filter(({ destroyed }) => destroyed).length).toBe(2);
+  });
+
   test('breaks the near end only, and the far end later', async () => {
     const { near, echo, proxy } = await setUp();
     await echoed(near, 'before');

@@ -46,7 +46,8 @@ test('a release runs each plan for faults that the store, the relays and the cli
   const counts = new Map(runs.map(({ plan }) => [plan, runs.filter((run) => run.plan === plan).length]));
   const thrice = ['F2', 'F3', 'F3a', 'F4', 'F5', 'F6', 'F7', 'F8'];
   const breaks = ['F20', 'F20r', 'F20t', 'F20s', 'F20c', 'F21', 'F22'];
-  const once = ['F1', 'F12', 'F13', 'F14', 'F15', 'F17', 'F19', 'sentinel', ...breaks];
+  const links = ['F23', 'F24', 'F25'];
+  const once = ['F1', 'F12', 'F13', 'F14', 'F15', 'F17', 'F19', 'sentinel', ...breaks, ...links];
   expect(counts).toEqual(
     new Map([...once.map((plan) => [plan, 1] as const), ...thrice.map((plan) => [plan, 3] as const)]),
   );

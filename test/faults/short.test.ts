@@ -7,11 +7,6 @@ import { plantMutant } from '../../faults/outages/mutants/plant.ts';
 import type { Plan } from '../../faults/outages/plan/plan.ts';
 import { planOf } from '../../faults/outages/plan/plans.ts';
 
-/**
- * The timeout of a test in milliseconds. It covers the start of eight processes and the length of a lease on a busy
- * machine.
- */
-const LONG = 120_000;
 const SMALL = { seed: 1, commands: 150, perSecond: 60, direct: false } as const;
 
 type Short = Omit<EpisodeOptions, keyof typeof SMALL> & { readonly commands?: number };
@@ -34,40 +29,28 @@ function expectGood({ report, faults, folder }: Episode, commands: number, done:
 }
 
 describe('three relays over one Redis', () => {
-  test(
-    'lose nothing, run nothing twice and take over everything from a relay that is killed',
-    async () => {
-      // Handlers are slow, so that the relay holds commands whenever it is killed.
-      const plan: Plan = { ...planOf('F1'), workMs: 1_000, respondMs: 10_000, gap: [2_000, 2_000] };
-      const episode = await run({ plan, faults: 1 });
-      expectGood(episode, SMALL.commands, 1);
-      expect(episode.report.says.join()).toContain('at 1 kills');
-    },
-    LONG,
-  );
+  test('lose nothing, run nothing twice and take over everything from a relay that is killed', async () => {
+    // Handlers are slow, so that the relay holds commands whenever it is killed.
+    const plan: Plan = { ...planOf('F1'), workMs: 1_000, respondMs: 10_000, gap: [2_000, 2_000] };
+    const episode = await run({ plan, faults: 1 });
+    expectGood(episode, SMALL.commands, 1);
+    expect(episode.report.says.join()).toContain('at 1 kills');
+  });
 
-  test(
-    'lose nothing and run nothing twice while their connections to Redis break and two callers request every command',
-    async () => {
-      const plan: Plan = { ...planOf('F8'), doubled: 1, respondMs: 10_000, gap: [500, 1_000], hold: [500, 1_000] };
-      expectGood(await run({ plan, faults: 3 }), SMALL.commands, 3);
-    },
-    LONG,
-  );
+  test('lose nothing and run nothing twice while their connections to Redis break and two callers request every command', async () => {
+    const plan: Plan = { ...planOf('F8'), doubled: 1, respondMs: 10_000, gap: [500, 1_000], hold: [500, 1_000] };
+    expectGood(await run({ plan, faults: 3 }), SMALL.commands, 3);
+  });
 
-  test(
-    'are found out by the checker when ends of commands leave reservations behind',
-    async () => {
-      const leak = MUTANTS.find(({ mode, name }) => mode === 'shared' && name === 'leak');
-      if (!leak) throw new Error('there is no such mutant');
-      await using planted = plantMutant(leak);
-      const { report, folder } = await run({ plan: planOf('F0'), faults: 0, commands: 50, source: planted.source });
-      rmSync(folder, { recursive: true });
-      expect(new Set(report.violations.map(({ invariant }) => invariant))).toEqual(
-        // The audit of counters finds the reservations too.
-        new Set(['I6', 'counters']),
-      );
-    },
-    LONG,
-  );
+  test('are found out by the checker when ends of commands leave reservations behind', async () => {
+    const leak = MUTANTS.find(({ mode, name }) => mode === 'shared' && name === 'leak');
+    if (!leak) throw new Error('there is no such mutant');
+    await using planted = plantMutant(leak);
+    const { report, folder } = await run({ plan: planOf('F0'), faults: 0, commands: 50, source: planted.source });
+    rmSync(folder, { recursive: true });
+    expect(new Set(report.violations.map(({ invariant }) => invariant))).toEqual(
+      // The audit of counters finds the reservations too.
+      new Set(['I6', 'counters']),
+    );
+  });
 });

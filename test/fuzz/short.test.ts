@@ -3,8 +3,6 @@ import { expect, test } from 'vitest';
 import { TURN_MS } from '../../faults/fuzz/engine.ts';
 import { fuzz } from '../../faults/fuzz/fuzz.ts';
 
-/** The timeout of a test in milliseconds. It covers the start of a relay process on a busy machine. */
-const LONG = 120_000;
 const SEED = 20_261_122;
 
 /**
@@ -13,13 +11,9 @@ const SEED = 20_261_122;
  */
 const TURN = 10 * TURN_MS;
 
-test(
-  'hostile frames, requests and documents crash no relay, and each refusal states its cause, with the fast path and without',
-  async () => {
-    const counts = { frames: 4_000, requests: 1_500, documents: 250 };
-    const { kinds } = await fuzz({ seed: SEED, counts, most: 5, warmUp: 0, turnMs: TURN });
-    expect(kinds.flatMap(({ findings }) => findings)).toEqual([]);
-    expect(kinds.map(({ kind, sent }) => [kind, sent])).toEqual(Object.entries(counts));
-  },
-  LONG,
-);
+test('hostile frames, requests and documents crash no relay, and each refusal states its cause, with the fast path and without', async () => {
+  const counts = { frames: 4_000, requests: 1_500, documents: 250 };
+  const { kinds } = await fuzz({ seed: SEED, counts, most: 5, warmUp: 0, turnMs: TURN });
+  expect(kinds.flatMap(({ findings }) => findings)).toEqual([]);
+  expect(kinds.map(({ kind, sent }) => [kind, sent])).toEqual(Object.entries(counts));
+});

@@ -1,6 +1,6 @@
 /** Tests which address a connection counts for, with and without a proxy. */
 import { describe, expect, test } from 'vitest';
-import { networkOf } from '../../src/gateway/gateway.ts';
+import { networkOf } from '../../src/web/forwarded.ts';
 
 describe('the address that a peer is counted by', () => {
   test.each([

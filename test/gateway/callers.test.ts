@@ -24,6 +24,7 @@ describe('a call over a link', () => {
       rpc_id: expect.any(String),
       outcome: 'completed',
       stage: 'terminal',
+      last_proven_stage: 'dispatched',
       execution: 'reported_by_client',
       payload: '{ "v":2.0 }',
     });

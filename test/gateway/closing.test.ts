@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Core } from '../../src/core/core.ts';
 import type { DisconnectCause } from '../../src/core/connections/connection.ts';
 import type { ClientLink } from '../../src/core/commands/links.ts';
-import { CLOSE } from '../../src/protocol/codes.ts';
+import { CLOSE, reconnectAfter } from '../../src/protocol/codes.ts';
 import { changed } from '../kit/changed.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
@@ -41,7 +41,7 @@ describe('closes that core requests', () => {
     link?.close(cause, null);
     link?.close('operator', null);
     link?.sendCancel('c1', null);
-    const { code, reconnect } = CLOSE[reason];
+    const [code, reconnect] = [CLOSE[reason], reconnectAfter(reason)];
     expect(await peer.end()).toMatchObject({ code, reason, bye: { code, reason, reconnect: reconnect === 'yes' } });
     expect(peer.all.at(-1)?.type).toBe('bye');
     await expect.poll(() => at.gateway.size).toBe(0);

@@ -54,6 +54,7 @@ describe('a command in flight', () => {
       command_id: 'c1',
       action: 'open',
       remaining_ms: 5_000,
+      at_ms: 0,
       trace_id: 't',
       parent_span_id: 'p',
       payload: params,
@@ -173,15 +174,14 @@ describe('the result_ack of an end', () => {
     expect(await waiting).toMatchObject({ result: '"true"' });
   });
 
-  test("is replaced by a refusal with the command's id if the payload is not JSON, and the command lives on", async () => {
+  test('comes at once for a result that is not JSON, which ends its command as failed', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const waiting = invoke(at, 'c1');
     await peer.next('command');
     peer.raw('{"type":"result","command_id":"c1"}\n{"a":1}}');
-    expect(await peer.next('refused')).toMatchObject({ code: 'invalid_argument', frame: 'result', command_id: 'c1' });
-    peer.send({ type: 'result', command_id: 'c1' }, 'sound');
-    expect(await waiting).toMatchObject({ result: '"sound"' });
+    expect(await peer.next('result_ack')).toMatchObject({ command_id: 'c1', recorded: 'recorded' });
+    expect(await waiting).toMatchObject({ result: null, command: { error: { code: 'result_unavailable' } } });
   });
 
   test('does not come while the store is unavailable: the end is refused, and accepted when it is sent again', async () => {

@@ -14,8 +14,11 @@ test('frames that are sent for each command are read alike with a space and with
     fc.string({ maxLength: 4 }),
     fc.stringMatching(/^[a-z]{127,130}$/),
   );
-  const type = fc.constantFrom('ack', 'result', 'error', 'cancelled');
-  const more = fc.constantFrom('', ' ', ',"code":"x"', ',"command_id":"other"', ',"command_id":null', '"', '}', ',');
+  const type = fc.constantFrom('ack', 'result', 'error', 'cancelled', 'progress');
+  const number = fc.constantFrom('1', '0', '007', '-1', '1.5', '1e3', '"1"', 'null', '1234567890123456');
+  const numbered = number.map((text) => `,"number":${text}`);
+  const fixed = fc.constantFrom('', ' ', ',"code":"x"', ',"command_id":"other"', ',"command_id":null', '"', '}', ',');
+  const more = fc.oneof(fixed, numbered);
   const rest = fc.constantFrom('', '\n', '\n{}', '\n"a\nb"', ' ', '}', '{', '\r\n1', '\u0000');
   fc.assert(
     fc.property(type, id, fc.boolean(), more, rest, (word, text, written, extra, tail) => {

@@ -24,7 +24,7 @@ describe('malformed frames', () => {
       'result',
     ],
     ['a frame of the relay', '{"type":"welcome","node_id":"n"}', 'welcome'],
-    ['a first line beyond its bound', `{"type":"pong","x":"${'x'.repeat(16 * 1024)}"}`, null],
+    ['a first line beyond its bound', `{"type":"pong","x":"${'x'.repeat(16 * 1024)}"}`, 'pong'],
   ])('%s is refused by name, and the link stays up', async (_what, text, frame) => {
     await using at = await startGateway();
     const peer = await client(at);
@@ -60,7 +60,7 @@ describe('malformed frames', () => {
     for (let i = 0; i < 4; i++) peer.raw('?');
     await peer.sync();
     peer.raw('?');
-    expect(await peer.end()).toMatchObject({ code: 4400, bye: { reason: 'protocol_error', reconnect: false } });
+    expect(await peer.end()).toMatchObject({ code: 4400, bye: { reason: 'protocol_error', reconnect: true } });
     await neighbour.sync();
   });
 
@@ -77,13 +77,15 @@ describe('malformed frames', () => {
 });
 
 describe('frame limits', () => {
-  test('a frame of 1 MiB is accepted, one more byte closes with 4413', async () => {
+  test('a frame of 1 MiB is accepted, one of another byte is refused, and one beyond 2 MiB closes with 4413', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const head = '{"type":"result","command_id":"c"}\n"';
     peer.raw(`${head}${'x'.repeat(1024 * 1024 - head.length - 1)}"`);
     expect(await peer.next('result_ack')).toMatchObject({ recorded: 'unknown' });
     peer.raw(`${head}${'x'.repeat(1024 * 1024 - head.length)}"`);
+    expect(await peer.next('refused')).toMatchObject({ code: 'payload_too_large', frame: 'result', command_id: 'c' });
+    peer.raw(`${head}${'x'.repeat(2 * 1024 * 1024 - head.length)}"`);
     expect(await peer.end()).toMatchObject({ code: 4413, bye: { code: 4413, reconnect: true } });
   });
 

@@ -23,10 +23,12 @@ describe('opening a link', () => {
       ping_ms: 20_000,
       dead_ms: 60_000,
       max_frame_bytes: 1_048_576,
+      max_depth: 200,
       frames_per_message: 64,
       in_flight: 32,
       idempotency_window_ms: 3_600_000,
       token_expires_at: expiresAt,
+      at_ms: 0,
     });
   });
 

@@ -41,15 +41,32 @@ describe('the origin of a handshake', () => {
     expect(at.gateway.size).toBe(0);
   });
 
-  test("is foreign for the relay's host under another port, scheme or case", async () => {
+  test("is foreign for the relay's host under another port or scheme", async () => {
     await using at = await startGateway();
-    for (const origin of [
-      `http://127.0.0.1:${at.port + 1}`,
-      `https://127.0.0.1:${at.port}`,
-      `HTTP://127.0.0.1:${at.port}`,
-    ])
+    for (const origin of [`http://127.0.0.1:${at.port + 1}`, `https://127.0.0.1:${at.port}`])
       expect((await upgrade(at, { Origin: origin })).status).toBe(403);
   });
+
+  test("is the relay's own in any case, and if a proxy calls its scheme `wss`", async () => {
+    await using at = await startGateway({ trustProxy: true });
+    expect((await upgrade(at, { Origin: `HTTP://127.0.0.1:${at.port}` })).status).toBe(101);
+    const forwarded = {
+      'X-Forwarded-Proto': 'wss',
+      'X-Forwarded-Host': 'relay.example:443',
+      'X-Forwarded-Port': '443',
+    };
+    expect((await upgrade(at, { Origin: 'https://relay.example', ...forwarded })).status).toBe(101);
+  });
+
+  test.each(['chrome-extension://fmkadmapgofadopljbjfkapdkoienihi', 'capacitor://localhost', 'null'])(
+    '%s is accepted if it is named, and only then',
+    async (origin) => {
+      await using named = await startGateway({ allowedOrigins: [origin] });
+      expect((await upgrade(named, { Origin: origin })).status).toBe(101);
+      await using at = await startGateway();
+      expect((await upgrade(at, { Origin: origin })).status).toBe(403);
+    },
+  );
 
   test('is compared with forwarded headers only behind a trusted proxy', async () => {
     const forwarded = {

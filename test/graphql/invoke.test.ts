@@ -211,8 +211,8 @@ describe('the case file', () => {
     });
     const document = `{
       command(userId: "ann", clientId: "c1", commandId: "k1") {
-        delivery { stage outcome attempts dispatchedAt acknowledgedAt deadline boundInstanceId lateResults firstLateAt }
-        waiters { rpcId ageMs timesOutAt waitFor nodeId callerNodeId instanceMismatch { observedInstanceId } }
+        delivery { stage outcome attempts dispatchedAt acknowledgedAt connectDeadline deadline boundInstanceId lateResults firstLateAt }
+        waiters { rpcId ageMs timesOutAt connectDeadline waitFor nodeId callerNodeId instanceMismatch { observedInstanceId } }
         history { nodes { id: messageId at payloadState } }
         sightings { messageId count firstSeenAt lastSeenAt }
         connection { instanceId status heartbeat lastSeenAt recentlyReplaced inFlight queued }
@@ -227,6 +227,7 @@ describe('the case file', () => {
           attempts: 1,
           dispatchedAt: '2026-01-01T00:00:00.005Z',
           acknowledgedAt: null,
+          connectDeadline: '2026-01-01T00:00:10.000Z',
           deadline: '2026-01-01T00:00:30.000Z',
           boundInstanceId: 'c1-i1',
           lateResults: 0,
@@ -237,6 +238,7 @@ describe('the case file', () => {
             rpcId: 'k1-r1',
             ageMs: 1234,
             timesOutAt: '2026-01-01T00:00:30.000Z',
+            connectDeadline: '2026-01-01T00:00:10.000Z',
             waitFor: 'COMPLETED',
             nodeId: 'n1',
             callerNodeId: 'n2',

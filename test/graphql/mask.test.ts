@@ -5,8 +5,11 @@ import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { callboardErrorOf, createMask } from '../../src/graphql/execute/mask.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { startGraphqlServer } from './kit/graphql-server.ts';
 import { SECRET } from './kit/small-schema.ts';
+
+const crypto = createCrypto('test');
 
 const wrap = (origin: Error, path?: string[]): GraphQLError =>
   new GraphQLError(origin.message, { originalError: origin, path });
@@ -72,7 +75,7 @@ describe('masking', () => {
   it('answers the same error with the same object and counts what it hides', () => {
     const counted: string[] = [];
     const metrics = { ...silentMetrics, count: (name: string) => void counted.push(name) };
-    const mask = createMask({ log: silentLog, metrics });
+    const mask = createMask({ log: silentLog, metrics, crypto });
     const error = wrap(new Error(SECRET), ['a']);
     const shown = mask(error);
     expect(mask(error)).toBe(shown);
@@ -84,7 +87,7 @@ describe('masking', () => {
   it.each([null, undefined, 'text', 7, { message: SECRET }, Symbol('x')])(
     'hides thrown values that are not errors: %s',
     (thrown) => {
-      const shown = createMask({ log: silentLog })(thrown);
+      const shown = createMask({ log: silentLog, crypto })(thrown);
       expect(shown.extensions).toMatchObject({ code: 'internal', http: { status: 500 } });
       expect(shown.message).toBe(internalMessage(String(shown.extensions['id'])));
       expect(JSON.stringify(shown)).not.toContain('hunter2');
@@ -93,14 +96,14 @@ describe('masking', () => {
 
   it('finds our error under any number of wrappers, with the status of a whole request', () => {
     const error = new CallboardError('rate_limited', 'Slower.', { retryAfterMs: 1500 });
-    const shown = createMask({ log: silentLog })(wrap(wrap(error)));
+    const shown = createMask({ log: silentLog, crypto })(wrap(wrap(error)));
     expect(callboardErrorOf(shown)).toBe(error);
     expect(shown.extensions).toEqual({
       code: 'rate_limited',
       retryAfterMs: 1500,
       http: { status: 429, headers: { 'retry-after': '2' } },
     });
-    expect(createMask({ log: silentLog })(wrap(error, ['a'])).extensions).toEqual({
+    expect(createMask({ log: silentLog, crypto })(wrap(error, ['a'])).extensions).toEqual({
       code: 'rate_limited',
       retryAfterMs: 1500,
     });

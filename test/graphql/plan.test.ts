@@ -260,6 +260,8 @@ describe('the cost of a plan', () => {
   it('exceeds every bound if it cannot be computed', () => {
     const plan = createPlans(schema).of(parse('query ($n: Int) { sized(first: $n) { id } named(first: 900) { id } }'));
     expect(plan?.bind({ n: null }).cost(null)).toBe(Infinity);
+    expect(plan?.bind({ n: null }).fault(null)?.message).toContain('first');
+    expect(plan?.bind({ n: 1 }).fault(null)).toBeNull();
     expect(plan?.bind({ n: 1 }).cost(null)).toBe(903);
   });
 });

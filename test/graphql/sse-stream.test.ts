@@ -6,6 +6,7 @@ import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../../src/core/limits.ts';
 import type { LiveEvent } from '../../src/core/live.ts';
 import { createGroups, type EventEncoder } from '../../src/web/sse-group.ts';
 import { SseStream } from '../../src/web/sse.ts';
+import { systemLoop } from '../../src/platform/system.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 
 // Opens an event stream whose two ends a test can stop, read and close.
@@ -119,7 +120,7 @@ function numbers() {
     envelope: (id) => ({ head: id === null ? '' : `${id}=`, tail: ';' }),
     last: () => 'over',
   };
-  const groups = createGroups<number>({ sharing: true });
+  const groups = createGroups<number>({ sharing: true, loop: systemLoop });
   const listen = (to: (event: number) => void): (() => void) => {
     push = to;
     return () => {};

@@ -70,6 +70,29 @@ describe('commandUpdates', () => {
     expect(audit).toEqual([expect.objectContaining({ audit: 'payload', commandId: 'k1' })]);
   });
 
+  it('writes one audit row for a subscription, however many reports it shows', async () => {
+    const { core, updates } = fakeCore({ commands: [command()] });
+    const audit: Record<string, unknown>[] = [];
+    const document =
+      'subscription { commandUpdates(userId: "ann", clientId: "c1", commandId: "k1") { isProgress progress } }';
+    const events = await listen(document, { core, requester: admin, audit });
+    for (const percent of [40, 60, 80]) {
+      updates.push(update({}, `{"percent":${percent}}`));
+      expect((await events.next()).value).toMatchObject({ data: { commandUpdates: { isProgress: true } } });
+    }
+    expect(audit).toHaveLength(1);
+  });
+
+  it('counts reports of progress without a row, if their payloads are not read', async () => {
+    const { core, updates } = fakeCore({ commands: [command()] });
+    const audit: Record<string, unknown>[] = [];
+    const document = 'subscription { commandUpdates(userId: "ann", clientId: "c1", commandId: "k1") { isProgress } }';
+    const events = await listen(document, { core, requester: admin, audit });
+    updates.push(update({}, '{"percent":40}'));
+    expect((await events.next()).value).toEqual({ data: { commandUpdates: { isProgress: true } } });
+    expect(audit).toEqual([]);
+  });
+
   it('of an absent command is not_found before any event', async () => {
     const { core } = fakeCore({});
     await expect(listen(UPDATES('none'), { core })).rejects.toMatchObject({ originalError: { code: 'not_found' } });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Agent, createServer, request, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, request as tlsRequest } from 'node:https';
 import { connect, type Socket } from 'node:net';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
@@ -11,10 +11,11 @@ import { attach, type AttachOptions, type Callboard } from '../../src/index.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { CERTIFICATE } from '../kit/certificates.ts';
 import { ADMIN, SECRET } from './kit/http-relay.ts';
+import { TOKEN_SECONDS, eventually } from '../kit/patience.ts';
 
 const auth = { adminTokens: [ADMIN], secret: SECRET };
 const token = (...scopes: string[]): Promise<string> =>
-  signToken({ secret: SECRET, user: 'alice', scopes, ttlSeconds: 600, now: Date.now() });
+  signToken({ secret: SECRET, user: 'alice', scopes, ttlSeconds: TOKEN_SECONDS, now: Date.now() });
 
 type Program = AsyncDisposable & { readonly server: Server; readonly seen: readonly string[]; readonly url: string };
 
@@ -238,6 +239,6 @@ test('a relay has no URL before the server listens, cannot listen itself, and ca
     await expect(attached(server, { basePath })).rejects.toMatchObject({ code: 'invalid_argument' });
   }
   server.listen(0, '127.0.0.1');
-  await vi.waitFor(() => expect(relay.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/relay$/));
+  await eventually(() => expect(relay.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/relay$/));
   server.close();
 });

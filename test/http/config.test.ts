@@ -204,12 +204,43 @@ describe('configuration', () => {
     expect(config.allowedOrigins).toEqual(['https://a.example', 'http://localhost:3000']);
   });
 
-  it.each(['*', 'null', 'https://app.example/', 'app.example', 'https://App.example'])(
-    'refuses the origin %s',
-    (origin) => {
-      expect(faultsOf({ CALLBOARD_ALLOWED_ORIGINS: origin })).toHaveProperty('CALLBOARD_ALLOWED_ORIGINS');
-    },
-  );
+  it.each([
+    ...['*', 'https://app.example/', 'app.example', 'https://App.example', 'https://app.example:443', 'https://'],
+    ...[
+      'chrome-extension://id/page',
+      'app',
+      'Null',
+      'chrome-extension://*',
+      'wss://app.example',
+      'Capacitor://localhost',
+    ],
+  ])('refuses the origin %s', (origin) => {
+    expect(faultsOf({ CALLBOARD_ALLOWED_ORIGINS: origin })).toHaveProperty('CALLBOARD_ALLOWED_ORIGINS');
+  });
+
+  it('takes the origins of extensions, of app shells and, if it is named, of pages without an origin', () => {
+    const origins = [
+      ...[
+        'chrome-extension://fmkadmapgofadopljbjfkapdkoienihi',
+        'moz-extension://0a1b2c3d-0000-4000-8000-000000000000',
+      ],
+      ...['capacitor://localhost', 'ionic://localhost', 'tauri://localhost', 'app://', 'app://.', 'file://', 'null'],
+    ];
+    expect(readConfig({ CALLBOARD_ALLOWED_ORIGINS: origins.join(',') }, []).allowedOrigins).toEqual(origins);
+  });
+
+  it('counts trusted proxies', () => {
+    const trusted = (text: string) => readConfig({ CALLBOARD_TRUST_PROXY: text }, []).trustProxy;
+    expect(['true', 'on', 'off', '0', '1', '3'].map(trusted)).toEqual([true, true, false, 0, 1, 3]);
+    expect(readConfig({}, ['--trust-proxy=2']).trustProxy).toBe(2);
+    for (const wrong of ['-1', '11', '1.5', 'all'])
+      expect(faultsOf({ CALLBOARD_TRUST_PROXY: wrong })).toHaveProperty('CALLBOARD_TRUST_PROXY');
+  });
+
+  it.each(['/../x', '/x/..', '/.', '/a/./b'])('refuses the base path %s, which no URL has', (path) => {
+    expect(faultsOf({ CALLBOARD_BASE_PATH: path })).toHaveProperty('CALLBOARD_BASE_PATH');
+    expect(faultsOf({ CALLBOARD_BASE_PATH: '/..x/.well-known' })).toEqual({});
+  });
 
   it('takes the present key of the audit and the ones before it, which are all kept out of the log', () => {
     const [present, earlier] = ['p'.repeat(32), 'e'.repeat(32)];
@@ -241,6 +272,7 @@ describe('configuration', () => {
       METRICS_TOKEN: 'm'.repeat(32),
       JWKS_URL: 'https://id.example',
       REDIS_URL: 'redis://127.0.0.1',
+      STORE: 'owned',
       DURABILITY: 'memory',
       POLICY_FILE: file('{}'),
       DATA_SYNC: 'always',
@@ -254,15 +286,20 @@ describe('configuration', () => {
       TRACE_URL: 'https://traces.example/{traceId}',
       INTROSPECTION: 'all',
       LOG_LEVEL: 'warn',
+      REDIS_TLS_CA: file(CERTIFICATE.cert),
+      REDIS_TLS_CERT: file(CERTIFICATE.cert),
+      REDIS_TLS_KEY: file(CERTIFICATE.key),
+      KEEP_ALIVE_MS: '75000',
+      PING_MS: '5000',
     };
     const argv = SETTING_NAMES.flatMap((name) => {
       const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
-      return /RAW|TRUST|STRICT|FAST|TRACE_IDS|^CONSOLE$|^MCP$/.test(name)
+      return /RAW|TRUST|STRICT|FAST|TRACE_IDS|FOLD|FROM_CLIENT|^CONSOLE$|^MCP$/.test(name)
         ? [flag]
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(76);
+    expect(SETTING_NAMES).toHaveLength(84);
   });
 
   it('has the bounds of each share; a default guarantee does not exceed its total', () => {
@@ -289,6 +326,7 @@ describe('configuration', () => {
     const { redis, warnings } = readConfig({ CALLBOARD_REDIS_URL: url, ...CREDENTIALS }, []);
     expect(redis).toEqual({
       url,
+      store: 'redis',
       partitions: 1,
       durability: null,
       namespace: 'callboard',
@@ -301,6 +339,7 @@ describe('configuration', () => {
     const full = readConfig({ CALLBOARD_REDIS_URL: url, ...CREDENTIALS, ...legacy }, argv);
     expect(full.redis).toEqual({
       url,
+      store: 'redis',
       partitions: 6,
       durability: 'aof_always',
       namespace: 'blue',
@@ -337,7 +376,7 @@ describe('configuration', () => {
     ]);
     const keys = { CALLBOARD_JWKS_URL: 'https://id.example/keys', CALLBOARD_ISSUER: 'i', CALLBOARD_AUDIENCE: 'a' };
     const { auth, warnings } = readConfig({ ...env, ...keys }, ['--scope-claim', 'roles']);
-    expect(auth).toMatchObject({ userClaim: 'email', scopeClaim: 'roles', scopePrefix: '' });
+    expect(auth).toMatchObject({ userClaim: ['email'], scopeClaim: ['roles'], scopePrefix: '' });
     expect(warnings).toEqual([]);
   });
 

@@ -12,13 +12,20 @@ import { signToken } from '../../src/http/tokens.ts';
 import { Disk, copyOf, openDurable, removeFolders } from '../backends/kit/durable.ts';
 import { admission } from '../contract/kit/bench.ts';
 import { turns } from '../kit/clock.ts';
+import { TOKEN_SECONDS } from '../kit/patience.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
 
 afterAll(removeFolders);
 
 const tokenOfAlice = (): Promise<string> =>
-  signToken({ secret: SECRET, user: 'alice', scopes: ['connect', 'invoke'], ttlSeconds: 600, now: Date.now() });
+  signToken({
+    secret: SECRET,
+    user: 'alice',
+    scopes: ['connect', 'invoke'],
+    ttlSeconds: TOKEN_SECONDS,
+    now: Date.now(),
+  });
 
 /** A relay that serves requests: its URL, and what ends it. */
 type Served = { readonly url: string; readonly close: () => Promise<void> };

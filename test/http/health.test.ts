@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { WebSocket } from 'ws';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ownFolder } from '../kit/folder.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { CallboardError } from '../../src/core/errors.ts';
@@ -15,7 +15,8 @@ import type { AddressInfo } from 'node:net';
 import { systemClock, createCrypto } from '../../src/platform/system.ts';
 import { ADMIN, SECRET, ask, postJson, startHttpRelay, tokenOf } from './kit/http-relay.ts';
 
-const memory = () => createMemoryBackend({ clock: systemClock, log: silentLog, sha256: createCrypto('x').sha256 });
+const memory = () =>
+  createMemoryBackend({ markSecret: 'x', clock: systemClock, log: silentLog, sha256: createCrypto('x').sha256 });
 
 describe('health and readiness', () => {
   it('differ while the store is unavailable: alive, but not ready', async () => {
@@ -80,9 +81,9 @@ describe('closing a relay', () => {
     await new Promise((done) =>
       get(`${relay.url}/healthz`, { agent }, (response) => response.resume().on('end', done)),
     );
-    const started = performance.now();
-    await relay.callboard.close();
-    expect(performance.now() - started).toBeLessThan(900);
+    // The timer that cuts what is still open never fires, so a close that waits for the connection does not end.
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    await relay.callboard.close().finally(() => vi.useRealTimers());
     agent.destroy();
   });
 });

@@ -2,25 +2,15 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { RequestHandler } from '../../src/http/request-handler.ts';
 import { createHttpServer, type HttpServer } from '../../src/http/server.ts';
+import { answering } from './kit/handler.ts';
 
 const KEEP_ALIVE = { keepAliveMs: 500, bufferMs: 0 };
 const STALL_MS = 2 * KEEP_ALIVE.keepAliveMs;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** Answers every request; the content of the answer does not matter here. */
-const HANDLER: RequestHandler = {
-  connection() {},
-  secured() {},
-  released() {},
-  request: (_request, response) => void response.end('ok'),
-  expectation() {},
-  tunnel() {},
-  broken() {},
-  shouldUpgrade: () => false,
-  upgrade() {},
-};
+/** The content of the answers does not matter here. */
+const HANDLER = answering((response) => void response.end('ok'));
 
 let server: HttpServer;
 let socket: Socket;

@@ -1,15 +1,19 @@
 /** Tests `callboard serve` and the other commands, run as processes. */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { createDirectorySpill } from '../../src/backends/spill.ts';
+import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { createSpillFiles } from '../../src/backends/spill/files.ts';
 import { main } from '../../src/cli/main.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/ports.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { ownFolder } from '../kit/folder.ts';
 import { ask } from './kit/http-relay.ts';
 
@@ -103,7 +107,7 @@ describe('callboard serve', () => {
     expect(out).toContain('"client_id":"kiosk-1"');
     child.kill('SIGTERM');
     expect((await ended).code).toBe(0);
-  }, 120_000);
+  });
 
   it('waits for a running command, refuses new ones, and then exits', async () => {
     const child = start(['serve', '--json', '--port', '0']);
@@ -116,6 +120,27 @@ describe('callboard serve', () => {
     socket.send(`${JSON.stringify({ type: 'result', command_id: command['command_id'] })}\n{"pong":true}`);
     expect((await invoked)?.json).toMatchObject({ outcome: 'completed', result: { pong: true } });
     expect((await ended).code).toBe(0);
+  });
+
+  it('does not wait for a collector of spans that does not answer', async () => {
+    const { promise: asked, resolve } = Promise.withResolvers<void>();
+    const collector = createServer(() => resolve()).listen(0, '127.0.0.1');
+    await once(collector, 'listening');
+    const address = collector.address();
+    const port = typeof address === 'object' && address ? address.port : 0;
+    const child = start(['serve', '--json', '--port', '0'], {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      OTEL_TRACES_SAMPLER: 'always_on',
+    });
+    const ended = end(child);
+    const { url, user_token: token = '' } = await firstLine(child);
+    expect((await ask(`${url}${PING}`, { method: 'POST', token })).json?.['code']).toBe('not_connected');
+    child.kill('SIGTERM');
+    await asked;
+    const { code, err } = await ended;
+    expect([code, err]).toEqual([0, expect.stringContaining('the collector does not answer')]);
+    collector.closeAllConnections();
+    collector.close();
   });
 
   it('ends at once on a second signal', async () => {
@@ -192,7 +217,12 @@ describe('the other commands', () => {
     const root = await mkdtemp(join(tmpdir(), 'callboard-clean-'));
     const now = Date.now();
     const clock = { now: () => now - 3 * 3600_000, monotonic: () => now, after: () => () => {}, every: () => () => {} };
-    const store = createDirectorySpill({ root, clock, log: silentLog });
+    const store = createDirectorySpill({
+      random: createCrypto('test'),
+      files: createSpillFiles(root),
+      clock,
+      log: silentLog,
+    });
     const text = trustJson('"payload"');
     for (const hours of [-2, -1.5, 5]) await store.put(text, now + hours * 3600_000, 'alice');
     const clean = () => end(start(['spill-clean', '--spill-dir', root]));

@@ -7,7 +7,7 @@ import { RESERVE_PART, createShares } from '../../src/core/shares/shares.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { READ_NOTHING_MS } from '../../src/core/limits.ts';
 import { takenBytes, Sockets, type SocketsOptions } from '../../src/http/sockets.ts';
-import { systemLoop, readDescriptorLimit, socketRoom, withinDescriptors } from '../../src/platform/system.ts';
+import { readDescriptorLimit, socketRoom, systemLoop, withinDescriptors } from '../../src/platform/system.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { until } from '../relay/kit/test-relay.ts';
@@ -236,7 +236,7 @@ function stage(options: Partial<SocketsOptions> = {}) {
   const log = { ...silentLog, warn: (_: unknown, message?: string) => void lines.push(message ?? '') };
   const sockets = new Sockets({
     ...{ clock, log, metrics: createMetrics(), shares, perAddress: 3, inAll: 5 },
-    loop: { afterOthers: (run) => void later.push(run) },
+    loop: { ...systemLoop, afterOthers: (run) => void later.push(run) },
     ...options,
   });
   /** Lets the event loop go on for one turn. */

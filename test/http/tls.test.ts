@@ -5,10 +5,11 @@ import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createCallboard, type Callboard } from '../../src/callboard.ts';
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../kit/certificates.ts';
 import { signToken } from '../../src/http/tokens.ts';
+import { TOKEN_SECONDS, eventually } from '../kit/patience.ts';
 
 const ADMIN = 'the-admin-token-of-this-test';
 const SECRET = 'a secret of more than thirty-two bytes';
@@ -68,7 +69,7 @@ describe('a relay with a certificate', () => {
       secret: SECRET,
       user: 'alice',
       scopes: ['connect'],
-      ttlSeconds: 60,
+      ttlSeconds: TOKEN_SECONDS,
       now: Date.now(),
     });
     const hello = { type: 'hello', token, client_id: 'tab', instance_id: 'i1', client_type: 'browser' };
@@ -91,12 +92,12 @@ describe('a relay with a certificate', () => {
   });
 
   it('counts sockets from before their handshake until they close or send a token', async () => {
-    await vi.waitFor(async () => expect(await unauthenticated()).toBe('0'));
+    await eventually(async () => expect(await unauthenticated()).toBe('0'));
     const silent = connect(port, 'localhost');
     await once(silent, 'connect');
-    await vi.waitFor(async () => expect(await unauthenticated()).toBe('1'));
+    await eventually(async () => expect(await unauthenticated()).toBe('1'));
     silent.destroy();
-    await vi.waitFor(async () => expect(await unauthenticated()).toBe('0'));
+    await eventually(async () => expect(await unauthenticated()).toBe('0'));
   });
 
   it('closes a connection that does not speak TLS and serves the others', async () => {

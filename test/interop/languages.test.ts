@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { checkClient, type ClaimResult } from '../../src/cli/run/conformance.ts';
 import { systemClock } from '../../src/clients/link/platform.ts';
 import { type FakeLink, startFakeRelay } from '../kit/fake-relay.ts';
@@ -134,11 +134,7 @@ const GO: Language = {
 
 const LANGUAGES: readonly Language[] = [PYTHON, GO];
 
-// The timeouts are long because programs start in seconds on a busy machine, and Go compiles for a minute.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 300_000 });
-
 const linkOf = (url: string): string => `${url.replace(/^http/, 'ws')}/connect`;
-const POLL = { timeout: 20_000 };
 const ACTION = '/connections/alice/lamp/actions/lamp.set';
 
 async function tokenOf(relay: TestRelay, requester: string): Promise<string> {
@@ -207,7 +203,7 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
         const reported = async (): Promise<string | undefined> =>
           (await relay.data('{ contexts(filter: { userId: "alice" }) { nodes { contextId } } }'))['contexts'].nodes[0]
             ?.contextId;
-        await expect.poll(reported, POLL).toBeDefined();
+        await expect.poll(reported).toBeDefined();
         const context_id = await reported();
         const ran = JSON.parse((await relay.post(ACTION, { context_id, params: { on: true } })).text);
         expect(ran).toMatchObject({ outcome: 'completed', result: { is: true } });
@@ -236,7 +232,7 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
       for (let pings = 0; pings < 4; pings++) {
         const before = await seen();
         await relay.clock.advance(20_000);
-        await expect.poll(seen, POLL).toBeGreaterThan(before);
+        await expect.poll(seen).toBeGreaterThan(before);
       }
       expect((await connection(relay))['status']).toBe('CONNECTED');
     });
@@ -370,7 +366,7 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
   runs(
     title('passes `callboard conformance`'),
     // On a busy machine the end of a handler may miss the deadline, which the conformance run remarks on.
-    { timeout: 240_000, retry: 2 },
+    { retry: 2 },
     async () => {
       const results: ClaimResult[] = [];
       let url = '';

@@ -4,6 +4,7 @@ import { transformAsync } from '@babel/core';
 import { defineConfig } from 'vitest/config';
 import { TOPOLOGIES } from '../topologies.ts';
 import { RECIPES } from './kit/recipes.ts';
+import { TEST_MS, WAIT_MS } from '../kit/patience.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const APP = join(RECIPES, 'app/');
@@ -41,8 +42,9 @@ export default defineConfig({
         name: topology,
         include: ['test/interop/libraries/*.interop.ts'],
         provide: { topology },
-        testTimeout: 60_000,
-        hookTimeout: 60_000,
+        testTimeout: TEST_MS,
+        hookTimeout: TEST_MS,
+        expect: { poll: { timeout: WAIT_MS } },
       },
     })),
   },

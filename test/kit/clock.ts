@@ -33,6 +33,11 @@ export class FakeClock implements Clock {
     this.#start += ms;
   }
 
+  /** Lets time elapse in which nothing runs, as in a busy script: due timers wait for the next `advance`. */
+  stall(ms: number): void {
+    this.#elapsed += ms;
+  }
+
   after(ms: number, run: () => void): Cancel {
     return this.#add({ at: this.#elapsed + ms, every: null, run, order: this.#order++ });
   }

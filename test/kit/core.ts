@@ -1,7 +1,7 @@
 /** Opens core over memory with a fake clock, and makes the principals that tests use. */
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { TableLimits } from '../../src/backends/memory/history.ts';
-import { createMemorySpill } from '../../src/backends/spill.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { defaultPolicy, type Policy, type Principal, type Scope } from '../../src/core/auth/principal.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { createCore, type Core, type HelloRequest } from '../../src/core/core.ts';
@@ -61,7 +61,14 @@ export async function testCore(options: TestOptions = {}): Promise<TestCore & As
   const counts = new Map<string, number>();
   const { sha256 } = crypto;
   const { shares = createShares() } = options;
-  const memory = createMemoryBackend({ clock, log: silentLog, sha256, shares, history: options.history ?? {} });
+  const memory = createMemoryBackend({
+    markSecret: 'x',
+    clock,
+    log: silentLog,
+    sha256,
+    shares,
+    history: options.history ?? {},
+  });
   const backend = options.wrap?.(memory) ?? memory;
   const core = await startCore({ ...options, shares }, { backend, clock, counts, spill: spillOf(options, clock) });
   return { core, backend, clock, counts, [Symbol.asyncDispose]: () => core.close() };

@@ -1,7 +1,7 @@
 /** Runs a relay on which a test writes the relay's side of each link itself. */
 import { once } from 'node:events';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { CLOSE, type CloseReason } from '../../src/protocol/codes.ts';
+import { CLOSE, type CloseReason, reconnectAfter } from '../../src/protocol/codes.ts';
 import {
   FRAME_SEPARATOR,
   joinFrame,
@@ -104,7 +104,7 @@ export class FakeLink {
 
   /** Closes the link as the relay does: with `bye`, then the close code. */
   bye(reason: CloseReason, afterMs?: number): void {
-    const { code, reconnect } = CLOSE[reason];
+    const [code, reconnect] = [CLOSE[reason], reconnectAfter(reason)];
     const after = afterMs === undefined ? {} : { after_ms: afterMs };
     this.send({ type: 'bye', code, reason, reconnect: reconnect === 'yes', ...after });
     this.#socket.close(code, reason);

@@ -1,7 +1,7 @@
 /** Starts a Redis Cluster of three masters. */
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
-import { startRedis, type RedisServer } from './redis.ts';
+import { startedAgain, startRedis, type RedisServer } from './redis.ts';
 
 const SLOTS = 16_384;
 
@@ -17,16 +17,21 @@ export type RedisCluster = {
   readonly masters: readonly RedisServer[];
   /** Returns how many times each master has run a command since its start, in the order of the masters' ranges. */
   calls(command: string): Promise<readonly number[]>;
+  /** Kills a master, which has a replica since then, and makes the replica the master of its slots. */
+  failOver(master: number): Promise<void>;
   stop(): Promise<void>;
 };
 
 /** Starts a cluster. Resolves when every master knows the whole cluster and serves requests. */
 export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
-  const servers = await Promise.all(Array.from({ length: masters }, launch));
+  const servers = await launchAll(masters);
   const hands = servers.map(({ server }) => new Redis(server.url));
+  // A test may change what a master asks for.
+  for (const hand of hands) hand.on('error', () => {});
+  const replicas: RedisServer[] = [];
   const stop = async (): Promise<void> => {
     for (const hand of hands) hand.disconnect();
-    await Promise.all(servers.map(({ server }) => server.stop()));
+    await Promise.all([...servers.map(({ server }) => server), ...replicas].map((server) => server.stop()));
   };
   try {
     await Promise.all(hands.map((hand, i) => hand.call('CLUSTER', 'ADDSLOTSRANGE', ...range(i, masters))));
@@ -43,16 +48,48 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
     address: `redis+cluster://${servers.map(({ server }) => `127.0.0.1:${server.port}`).join(',')}`,
     urls: servers.map(({ server }) => server.url),
     masters: servers.map(({ server }) => server),
+    async failOver(master) {
+      const [{ server, bus }, hand] = [servers[master] ?? fail(), hands[master] ?? fail()];
+      const replica = await launch();
+      replicas.push(replica.server);
+      const follower = new Redis(replica.server.url);
+      try {
+        await follower.call('CLUSTER', 'MEET', '127.0.0.1', server.port, bus);
+        const id = String(await hand.call('CLUSTER', 'MYID'));
+        await until(() => follower.call('CLUSTER', 'REPLICATE', id).then(Boolean, () => false));
+        await until(async () => (await follower.info('replication')).includes('master_link_status:up'));
+        await server.kill();
+        // Without a vote, which two masters cannot always hold.
+        await follower.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
+        await until(async () => (await follower.info('replication')).includes('role:master'));
+      } finally {
+        follower.disconnect();
+      }
+    },
     calls: (command) => Promise.all(hands.map((hand) => callsOf(hand, command))),
     stop,
   };
 }
 
-async function launch(): Promise<{ readonly server: RedisServer; readonly bus: number }> {
-  // The default bus port is 10,000 above the client port, and may exceed the highest port number.
-  const bus = await freePort();
-  const own = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-announce-ip', '127.0.0.1'];
-  return { server: await startRedis([...own, '--save', '', '--appendonly', 'no']), bus };
+type Launched = { readonly server: RedisServer; readonly bus: number };
+
+function launch(): Promise<Launched> {
+  return startedAgain(async () => {
+    // The default bus port is 10,000 above the client port, and may exceed the highest port number.
+    const bus = await freePort();
+    const own = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-announce-ip', '127.0.0.1'];
+    return { server: await startRedis([...own, '--save', '', '--appendonly', 'no']), bus };
+  });
+}
+
+/** Starts so many servers, or none. */
+async function launchAll(count: number): Promise<readonly Launched[]> {
+  const started = await Promise.allSettled(Array.from({ length: count }, launch));
+  const servers = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = started.find((one) => one.status === 'rejected');
+  if (!failed) return servers;
+  await Promise.all(servers.map(({ server }) => server.stop()));
+  throw failed.reason;
 }
 
 /** Returns the first and last slot of range `i` of `of` ranges of the same length. */
@@ -61,11 +98,18 @@ function range(i: number, of: number): readonly [number, number] {
 }
 
 async function isWhole(hand: Redis, masters: number): Promise<void> {
-  for (;;) {
+  await until(async () => {
     const info = String(await hand.call('CLUSTER', 'INFO'));
-    if (info.includes('cluster_state:ok') && info.includes(`cluster_size:${masters}\r`)) return;
-    await new Promise((done) => setTimeout(done, 20));
-  }
+    return info.includes('cluster_state:ok') && info.includes(`cluster_size:${masters}\r`);
+  });
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((done) => setTimeout(done, 20));
+}
+
+function fail(): never {
+  throw new Error('there is no such master');
 }
 
 async function callsOf(hand: Redis, command: string): Promise<number> {

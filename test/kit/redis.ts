@@ -27,14 +27,36 @@ export type RedisServer = {
   stop(): Promise<void>;
 };
 
+/** How often a Redis is started: another program may take its port before it does. */
+const STARTS = 4;
+
+/** Calls `start` again if it fails, which takes other ports each time. */
+export async function startedAgain<T>(start: () => Promise<T>): Promise<T> {
+  for (let left = STARTS - 1; left > 0; left--) {
+    try {
+      return await start();
+    } catch {
+      // The last failure is thrown.
+    }
+  }
+  return start();
+}
+
 /** Starts a Redis that listens on loopback only. `args` are additional arguments; by default it persists nothing. */
-export async function startRedis(
+export function startRedis(args?: readonly string[], port?: number): Promise<RedisServer> {
+  return port === undefined ? startedAgain(() => startOnce(args)) : startOnce(args, port);
+}
+
+async function startOnce(
   args: readonly string[] = ['--save', '', '--appendonly', 'no'],
   port?: number,
 ): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-redis-'));
   const at = port ?? (await freePort());
-  let child = await launch(at, folder, args);
+  let child = await launch(at, folder, args).catch((error: unknown) => {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  });
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill('SIGKILL');

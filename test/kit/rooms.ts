@@ -4,7 +4,7 @@ import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { TableLimits } from '../../src/backends/memory/history.ts';
 import { READ_TURNS } from '../../src/core/limits.ts';
 import { ReadTurns } from '../../src/core/shares/turns.ts';
-import { createMemorySpill } from '../../src/backends/spill.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { defaultPolicy } from '../../src/core/auth/principal.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { createActions, createConnections } from '../../src/core/connections/connections.ts';
@@ -34,7 +34,14 @@ export function testRooms(limits: Partial<TableLimits> = {}): Rooms {
   const clock = new FakeClock();
   const crypto = createCrypto('test');
   const shares = createShares();
-  const backend = createMemoryBackend({ clock, log: silentLog, sha256: crypto.sha256, shares, history: limits });
+  const backend = createMemoryBackend({
+    markSecret: 'x',
+    clock,
+    log: silentLog,
+    sha256: crypto.sha256,
+    shares,
+    history: limits,
+  });
   const deps: Deps = {
     nodeId: 'n1',
     backend,

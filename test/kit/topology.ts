@@ -8,7 +8,7 @@ import {
   type CallboardOptions,
   type Settings,
 } from '../../src/callboard.ts';
-import { createMemorySpill } from '../../src/backends/spill.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { defaultPolicy, compilePolicy } from '../../src/core/auth/principal.ts';
 import { RETENTION_MS, STREAM_MESSAGES } from '../../src/core/limits.ts';
@@ -75,6 +75,30 @@ async function opener(options: CallboardOptions): Promise<(config: Settings) => 
     return async (config) => {
       const callboard = await openCallboard({ ...options, config: { ...config, redis: { ...redis, ...rest } } });
       return { callboard, backend: null };
+    };
+  }
+  if (inject('topology') === 'owned-two') {
+    const { ownedPlace } = await import('./owned.ts');
+    const owned = ownedPlace(clock);
+    const spill = options.spill ?? (options.config.spillDir ? null : createMemorySpill(clock, createCrypto('test')));
+    return async (config) => {
+      const judge = policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
+      const nodeId = config.nodeId ?? `node-${randomUUID().slice(0, 8)}`;
+      const { backend } = await owned.open({
+        nodeId,
+        scopeOf: (userId) => judge.scopeOf(userId).id,
+        memory: {
+          idempotencyWindowMs: config.idempotencyWindowMs,
+          history: {
+            retentionMs: config.retentionMs ?? RETENTION_MS,
+            streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
+          },
+        },
+      });
+      return {
+        callboard: createCallboard({ ...options, ...(spill && { spill }), backend, config: { ...config, nodeId } }),
+        backend,
+      };
     };
   }
   // This module is imported here, so that direct mode does not load the Redis client.

@@ -18,7 +18,14 @@ export const STORES: Readonly<Record<string, () => Promise<TwoNodes>>> = {
   memory: async () => {
     const clock = new FakeClock();
     const { sha256 } = createCrypto('test');
-    const backend = createMemoryBackend({ clock, log: silentLog, sha256, shares: createShares(), history: {} });
+    const backend = createMemoryBackend({
+      markSecret: 'x',
+      clock,
+      log: silentLog,
+      sha256,
+      shares: createShares(),
+      history: {},
+    });
     return start(clock, async () => backend);
   },
   Redis: async () => {

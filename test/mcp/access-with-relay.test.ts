@@ -8,6 +8,8 @@ import { signToken } from '../../src/http/tokens.ts';
 import type { Tool } from '../../src/mcp/tools.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
 import { callTool, connectClient, overHttp, post, recordOf, textOf, type RawAnswer } from './kit/agents.ts';
+import { TOKEN_SECONDS } from '../kit/patience.ts';
+import { until } from '../relay/kit/test-relay.ts';
 
 type Answer = RawAnswer;
 const at = (relay: RealRelay, token: string | null) => ({ url: relay.url, token });
@@ -50,7 +52,7 @@ describe('the token of an agent', () => {
     });
     const token = await printed(relay, ['--mcp', '--user', 'alice', '--actions', 'tab.*, note.*']);
     expect((await list(relay, token)).map(({ name }) => name).slice(8)).toEqual(['tab_open']);
-    expect(textOf((await callTool(at(relay, token), 'tab_open')).result)).toBe('"opened"');
+    expect(textOf((await callTool(at(relay, token), 'tab_open')).result)).toBe('opened');
     const calls: [string, object][] = [
       ['pay_now', {}],
       ['call_action', { action: 'pay.now', client: 'desk' }],
@@ -69,11 +71,26 @@ describe('the token of an agent', () => {
     expect(JSON.stringify(await list(relay, rest))).toContain('pay_now');
   });
 
+  it('that limits actions lists no clients without one of them, nor the titles of their tabs', async () => {
+    await using relay = await startRealRelay({ mcp: 'on' });
+    await using desk = await connectClient(relay, (runtime) => runtime.handle('pay.now', {}, () => 'paid'));
+    const clients = async (token: string): Promise<string> =>
+      textOf((await callTool(at(relay, token), 'list_clients')).result);
+    desk.reportContexts([{ contextId: 'c1', status: 'active', ownership: 'user-owned', title: 'My bank' }]);
+    const limited = await printed(relay, ['--mcp', '--user', 'alice', '--actions', 'tab.*']);
+    const all = await relay.token('alice', 'mcp');
+    await until(async () => (await clients(all)).includes('My bank'));
+    expect(await clients(limited)).not.toMatch(/desk|bank/);
+    expect(await clients(await printed(relay, ['--mcp', '--user', 'alice', '--actions', 'pay.*']))).toContain(
+      'My bank',
+    );
+  });
+
   it('that limits actions limits them over REST too, and a malformed limit is refused', async () => {
     await using relay = await startRealRelay({ mcp: 'on' });
     const sign = (actions: unknown) =>
       signToken({
-        ...{ secret: relay.secret, user: 'alice', scopes: ['invoke'], ttlSeconds: 600, now: Date.now() },
+        ...{ secret: relay.secret, user: 'alice', scopes: ['invoke'], ttlSeconds: TOKEN_SECONDS, now: Date.now() },
         actions: actions as string[],
       });
     const invoke = async (token: string) => {
@@ -155,7 +172,7 @@ describe('whatever two users advertise', () => {
           for (const { name: tool, inputSchema } of tools) {
             const args = inputSchema['required'] ? { params: {} } : {};
             const said = textOf((await callTool(at(relay, token), tool, args)).result);
-            expect(said).toBe(`"${own} ran"`);
+            expect(said).toBe(`${own} ran`);
             texts.push(said);
           }
           for (const tool of ['list_clients', 'find_actions'])
@@ -169,7 +186,7 @@ describe('whatever two users advertise', () => {
             for (const [tool, args] of calls) {
               const said = textOf((await callTool(at(relay, token), tool, args)).result);
               expect(said).toMatch(/^not_connected/);
-              expect(said).not.toContain('ran"');
+              expect(said).not.toMatch(/ran$/);
             }
           }
           for (const text of texts) expect(text).not.toContain(other);
@@ -177,10 +194,25 @@ describe('whatever two users advertise', () => {
       }),
       { numRuns: 8 },
     );
-  }, 120_000);
+  });
 });
 
 describe('authorization', () => {
+  it('the metadata has the address that RFC 9728 gives it, and one below the base path', async () => {
+    const { createCallboard } = await import('../../src/callboard.ts');
+    const secret = 'a secret of more than thirty-two bytes';
+    const auth = { secret, issuer: 'https://id.example', audience: 'https://relay.example/mcp' };
+    await using relay = createCallboard({ config: { mcp: 'on', basePath: '/base', auth } });
+    const { origin } = new URL(await relay.listen());
+    for (const path of [
+      '/.well-known/oauth-protected-resource/base/mcp',
+      '/base/.well-known/oauth-protected-resource/mcp',
+    ]) {
+      const metadata = await (await fetch(`${origin}${path}`)).json();
+      expect(metadata).toMatchObject({ resource: `${origin}/base/mcp` });
+    }
+  });
+
   it('an issuer is named to agents without a token, and only then', async () => {
     const auth = { issuer: 'https://id.example', audience: 'https://relay.example/mcp' };
     const { createCallboard } = await import('../../src/callboard.ts');
@@ -202,7 +234,7 @@ describe('authorization', () => {
         secret,
         user: 'alice',
         scopes: ['invoke'],
-        ttlSeconds: 60,
+        ttlSeconds: TOKEN_SECONDS,
         now: Date.now(),
         issuer: auth.issuer,
         audience,

@@ -8,6 +8,7 @@ import { BUILTIN_TOOLS } from '../../src/mcp/builtin-tools.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
 import {
   GENERATIONS,
+  callTool,
   connectClient,
   inMemory,
   overHttp,
@@ -133,7 +134,7 @@ describe('with several clients that offer an action', () => {
       /^ambiguous_client: Clients that offer the action "where": 2 \("desk" \(browser\), "kitchen" \(browser\)\)\.\nNothing ran\./,
     );
     expect(ran).toEqual([]);
-    expect(textOf(await agent.call('where', { client: 'kitchen' }))).toBe('"kitchen"');
+    expect(textOf(await agent.call('where', { client: 'kitchen' }))).toBe('kitchen');
     expect(textOf(await agent.call('where', { client: 'attic' }))).toMatch(/^not_connected: /);
     expect(textOf(await agent.call('where', { client: 'a b' }))).toMatch(/^invalid_argument: client/);
     expect(ran).toEqual(['kitchen']);
@@ -159,8 +160,8 @@ describe('with clients that report contexts', () => {
       return clients.flatMap((client) => client.contexts.map(({ context_id }) => context_id));
     };
     await expect.poll(contexts).toEqual(['tab-1', 'tab-2', 'tab-3']);
-    expect(textOf(await agent.call('look', { context_id: 'tab-2', client: 'desk' }))).toBe('"tab-2"');
-    expect(textOf(await agent.call('look', { context_id: 'tab-3' }))).toBe('"tab-3"');
+    expect(textOf(await agent.call('look', { context_id: 'tab-2', client: 'desk' }))).toBe('tab-2');
+    expect(textOf(await agent.call('look', { context_id: 'tab-3' }))).toBe('tab-3');
     desk.reportContexts({ removed: ['tab-2'] });
     await expect.poll(contexts).toEqual(['tab-1', 'tab-3']);
     const gone = textOf(await agent.call('look', { context_id: 'tab-2', client: 'desk', n: 1 }));
@@ -195,9 +196,9 @@ it('numbers of params and results keep their digits, in both protocols', async (
   const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big","arguments":${text}}}`;
   const answer = await postText({ url, token }, call);
   expect(answer.text).toContain('[98765432109876543210]');
-  const batch = await postText({ url, token }, `[${call.replace('"n"', '"m"')}]`);
-  expect(batch.text).toContain('[98765432109876543210]');
-  expect(desk.texts).toEqual([text, text.replace('"n"', '"m"')]);
+  const modern = await callTool({ url, token }, 'big', { n: 1 });
+  expect(modern.text).toContain('[98765432109876543210]');
+  expect(desk.texts).toEqual([text, '{"n":1}']);
 });
 
 it('`callboard mcp` passes numbers on with their digits, and answers a line that is no message', async () => {

@@ -5,32 +5,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ActionAdvertisement } from '../../src/core/connections/connection.ts';
 import { trustJson } from '../../src/core/json.ts';
-import {
-  AGENT_DESCRIPTION_CHARS,
-  AGENT_TOOLS,
-  AGENT_TOOL_KEPT_MS,
-  AGENT_TOOL_NAME_CHARS,
-} from '../../src/core/limits.ts';
+import { AGENT_DESCRIPTION_CHARS, AGENT_TOOLS, AGENT_TOOL_NAME_CHARS } from '../../src/core/limits.ts';
 import { BUILTIN_NAMES } from '../../src/mcp/builtin-tools.ts';
-import { Catalog, clientText, splitArguments, type ActionTool, type Offer } from '../../src/mcp/tools.ts';
-
-const NOTHING = {
-  summary: null,
-  description: null,
-  version: null,
-  checksArguments: null,
-  schema: null,
-  metadata: null,
-};
-
-function offer(name: string, over: Partial<ActionAdvertisement> = {}, clientId = 'desk'): Offer {
-  return { clientId, clientType: 'browser', action: { ...NOTHING, name, ...over } };
-}
-
-function toolsOf(offers: readonly Offer[], catalog = new Catalog(), now = 0): readonly ActionTool[] {
-  catalog.refresh(offers, now);
-  return catalog.tools(() => true, BUILTIN_NAMES);
-}
+import type { ActionTool } from '../../src/mcp/catalog.ts';
+import { clientText, splitArguments } from '../../src/mcp/tools.ts';
+import { catalogOf, offer, shownOf, toolsOf } from './kit/catalogs.ts';
 
 function toolOf(schema: unknown, over: Partial<ActionAdvertisement> = {}): ActionTool {
   const [tool] = toolsOf([offer('lamp.set', { schema: trustJson(JSON.stringify(schema)), ...over })]);
@@ -79,16 +58,22 @@ describe('the name of a tool', () => {
   });
 });
 
+/** Returns the schema of an object with this many described properties. */
+function wide(properties: number): object {
+  const names = Array.from({ length: properties }, (_, n) => `p${n}`);
+  const property = { type: 'string', description: 'x'.repeat(100) };
+  return { type: 'object', properties: Object.fromEntries(names.map((name) => [name, property])) };
+}
+
 describe('the schema of a tool', () => {
   it('is that of the action, with arguments of its own that are never required', () => {
     const schema = {
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',
       properties: { on: { type: 'boolean' } },
       required: ['on'],
       additionalProperties: false,
     };
-    const { tool, placing } = toolOf(schema);
+    const { tool, placing } = toolOf({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema });
     const { properties, ...rest } = tool.inputSchema as { type: 'object'; properties: object };
     const { properties: _, ...given } = schema;
     expect(rest).toEqual(given);
@@ -114,7 +99,8 @@ describe('the schema of a tool', () => {
   });
 
   it('moves a schema whose root combines others into `params`', () => {
-    const { tool, placing } = toolOf({ oneOf: [{ required: ['a'] }, { required: ['b'] }] });
+    const branch = (name: string) => ({ properties: { [name]: { type: 'string' } }, required: [name] });
+    const { tool, placing } = toolOf({ oneOf: [branch('a'), branch('b')] });
     expect(tool.inputSchema).toMatchObject({ type: 'object', required: ['params'], additionalProperties: false });
     expect(tool.inputSchema['oneOf']).toBeUndefined();
     const split = splitArguments(trustJson('{"params":{"a":1},"client":"desk"}'), placing);
@@ -124,10 +110,10 @@ describe('the schema of a tool', () => {
   it.each([
     ['refers to another server', { type: 'object', properties: { a: { $ref: 'https://evil.example/schema' } } }],
     ['refers to another document', { type: 'object', $defs: { a: { allOf: [{ $ref: 'other.json#/x' }] } } }],
-    ['combines by reference', { $ref: '#/$defs/a', $defs: { a: { type: 'object' } } }],
+    ['refers to itself', { $ref: '#/$defs/a', $defs: { a: { properties: { a: { $ref: '#/$defs/a' } } } } }],
     ['describes no object', { type: 'string' }],
     ['is false', false],
-    ['is larger than a list should hold', { type: 'object', description: 'x'.repeat(20_000) }],
+    ['is larger than a list should hold', wide(200)],
   ])('takes any members if the schema of the action %s', (_, schema) => {
     const { tool } = toolOf(schema);
     expect(Object.keys(tool.inputSchema)).toEqual(['type', 'properties']);
@@ -183,51 +169,46 @@ describe('the list of tools', () => {
   const text = (tools: readonly ActionTool[]): string => JSON.stringify(tools.map(({ tool }) => tool));
 
   it('stays the same while tabs with the same actions come and go a thousand times', () => {
-    const catalog = new Catalog();
-    const tab = (n: number): Offer[] =>
-      ['open', 'close'].map((name) => offer(`tab.${name}`, { summary: name }, `tab-${n}`));
+    const catalog = catalogOf();
+    const tab = (n: number) => ['open', 'close'].map((name) => offer(`tab.${name}`, { summary: name }, `tab-${n}`));
     const first = text(toolsOf(tab(0), catalog));
-    for (let n = 1; n <= 1_000; n++) {
-      const open = [...tab(n), ...(n % 3 === 0 ? tab(n + 1) : [])];
-      expect(text(toolsOf(n % 7 === 0 ? [] : open, catalog, n * 1_000))).toBe(first);
-    }
+    for (let n = 1; n <= 1_000; n++) expect(text(toolsOf([...tab(n), ...tab(n + 1)], catalog))).toBe(first);
   });
 
-  it('forgets an action an hour after its last client went', () => {
-    const catalog = new Catalog();
-    toolsOf([offer('lamp.set')], catalog, 0);
-    expect(toolsOf([], catalog, AGENT_TOOL_KEPT_MS - 1)).toHaveLength(1);
-    expect(toolsOf([], catalog, AGENT_TOOL_KEPT_MS)).toHaveLength(0);
+  it('forgets an action with the row of its last client', () => {
+    const catalog = catalogOf();
+    expect(toolsOf([offer('lamp.set')], catalog)).toHaveLength(1);
+    expect(toolsOf([], catalog)).toHaveLength(0);
   });
 
-  it('has a bounded number of names, and gives up one that nobody advertises for one that somebody does', () => {
-    const catalog = new Catalog();
+  it('has a bounded number of names, and an action that has a tool keeps it', () => {
+    const catalog = catalogOf();
     const names = (from: number) => Array.from({ length: AGENT_TOOLS }, (_, i) => offer(`action.${from + i}`));
-    toolsOf(names(0), catalog, 0);
-    expect(toolsOf([...names(0), offer('zz.new')], catalog, 1)).toHaveLength(AGENT_TOOLS);
-    const after = toolsOf([...names(0).slice(1), offer('zz.new')], catalog, 2);
+    const before = text(toolsOf(names(0), catalog));
+    expect(text(toolsOf([offer('a.new', {}, 'a-new'), ...names(0)], catalog))).toBe(before);
+    const after = toolsOf([...names(0).slice(1), offer('zz.new')], catalog);
     expect(after).toHaveLength(AGENT_TOOLS);
     expect(after.map(({ action }) => action)).toContain('zz.new');
     expect(after.map(({ action }) => action)).not.toContain('action.0');
   });
 
   it('is bounded in size although 300 actions have large schemas', () => {
-    const schema = trustJson(JSON.stringify({ type: 'object', description: 'x'.repeat(15_000) }));
+    const schema = trustJson(JSON.stringify(wide(90)));
     const tools = toolsOf(
-      Array.from({ length: 300 }, (_, i) => offer(`a.${i}`, { schema, summary: 'y'.repeat(9_000) })),
+      Array.from({ length: 300 }, (_, i) => offer(`a.${i}`, { schema, summary: 'y'.repeat(9_000) }, `c${i}`)),
     );
     expect(tools).toHaveLength(300);
     expect(text(tools).length).toBeLessThan(2 * 1024 * 1024);
   });
 
   it('shows nothing of a client whose actions the requester may not invoke', () => {
-    const catalog = new Catalog();
+    const catalog = catalogOf();
     const secret = offer('lamp.set', { summary: 'of the kiosk' }, 'kiosk');
-    catalog.refresh([{ ...secret, clientType: 'web' }, offer('lamp.set', { summary: 'of the desk' })], 0);
-    const shown = catalog.tools((_action, type) => type === 'browser', BUILTIN_NAMES);
-    expect(JSON.stringify(shown)).toContain('of the desk');
+    toolsOf([{ ...secret, clientType: 'web' }, offer('lamp.set', { summary: 'of the desk' })], catalog);
+    const shown = shownOf(catalog, (_action, type) => type === 'browser');
+    expect(JSON.stringify(shown.tools)).toContain('of the desk');
     expect(JSON.stringify(shown)).not.toContain('kiosk');
-    expect(catalog.tools(() => false, BUILTIN_NAMES)).toEqual([]);
+    expect(shownOf(catalog, () => false).tools).toEqual([]);
   });
 
   it('keeps members that have the names of prototypes', () => {

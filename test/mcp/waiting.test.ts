@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { AGENT_ARRIVED_MS, AGENT_HUNG_UP_MS, AGENT_WAIT_MS } from '../../src/core/limits.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from '../relay/kit/test-relay.ts';
-import { callTool, recordOf, textOf, type RawAnswer, type RawMessage } from './kit/agents.ts';
+import { callTool, postText, recordOf, textOf, type RawAnswer, type RawMessage } from './kit/agents.ts';
 
 type Args = Readonly<Record<string, unknown>>;
 
@@ -66,12 +66,18 @@ describe('a call of an agent', () => {
     expect(said).toMatch(/^still_running: .*acknowledged/);
     expect(said).toContain(command_id);
     const awaited = call({ command_id, client: 'tab' }, {}, 'await_command');
-    const twin = call({ respond_within_ms: 200_000 });
-    await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 2);
+    const other = call({ respond_within_ms: 200_000 });
+    const second = await tab.next('command');
     tab.send({ type: 'result', command_id }, { late: true });
     expect((await awaited).result.structuredContent).toEqual({ late: true });
-    expect(textOf((await twin).result)).toContain('did not run the action again');
-    expect(commandsOf(tab)).toBe(1);
+    tab.send({ type: 'result', command_id: second.command_id }, { other: true });
+    const { result } = await other;
+    expect(result.structuredContent).toBeUndefined();
+    expect(textOf(result)).toMatch(
+      new RegExp(
+        `^This call ran as .*An equal earlier call.*${command_id}, ended as completed[^]*\n\n\\{"other":true\\}$`,
+      ),
+    );
   });
 
   it('sends progress every five seconds to an agent that asks for it', async () => {
@@ -95,14 +101,23 @@ describe('a call of an agent', () => {
 });
 
 describe('when an agent hangs up', () => {
-  async function hangUp({ call, tab, relay }: Awaited<ReturnType<typeof start>>, dispatched: boolean) {
+  type At = Awaited<ReturnType<typeof start>>;
+  /** A call in the older form of the protocol, in which a closed connection says nothing. */
+  async function oldCall({ relay }: At, signal: AbortSignal): Promise<unknown> {
+    const token = (await relay.token('alice:invoke')) ?? '';
+    const params = { name: 'open', arguments: { n: 1 } };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    return postText({ url: relay.url, token }, body, {}, signal).catch((error: unknown) => error);
+  }
+  const waits = async ({ relay }: At): Promise<number> =>
+    (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count;
+  async function hangUp(at: At): Promise<void> {
     const hungUp = new AbortController();
-    const answer = call({ n: 1 }, { signal: hungUp.signal }).catch((error: unknown) => error);
-    if (dispatched) await tab.next('command');
-    await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 1);
+    const answer = oldCall(at, hungUp.signal);
+    await at.tab.next('command');
     hungUp.abort();
     await answer;
-    await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 0);
+    await until(async () => (await waits(at)) === 0);
   }
   const outcomes = async (relay: TestRelay) => {
     const { commands } = await relay.data('{ commands { nodes { outcome stage cancelRequestedAt } } }');
@@ -111,33 +126,46 @@ describe('when an agent hangs up', () => {
 
   it('a command that runs is asked to cancel after ten seconds, and is not ended by that', async () => {
     await using at = await start();
-    const { relay, tab, call } = at;
-    await hangUp(at, true);
+    const { relay, tab } = at;
+    await hangUp(at);
     await advance(relay, AGENT_HUNG_UP_MS - 1_000);
     expect(tab.seen('cancel')).toHaveLength(0);
     await advance(relay, 1_000);
     await tab.next('cancel');
     expect(await outcomes(relay)).toMatchObject([{ outcome: null, cancelRequestedAt: expect.anything() }]);
-    const twin = call({ n: 1 });
+    const repeat = oldCall(at, new AbortController().signal);
     const { command_id } = tab.seen('command')[0]!;
-    await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 1);
+    await until(async () => (await waits(at)) === 1);
     tab.send({ type: 'result', command_id }, { ok: true });
-    expect((await twin).result.structuredContent).toEqual({ ok: true });
+    expect((await repeat) as RawAnswer).toMatchObject({
+      text: expect.stringContaining('did not run the action again'),
+    });
     expect(commandsOf(tab)).toBe(1);
   });
 
-  it('nothing is cancelled if an identical call came within ten seconds', async () => {
+  it('nothing is cancelled if an equal call came within ten seconds', async () => {
     await using at = await start();
-    const { relay, tab, call } = at;
-    await hangUp(at, true);
-    const twin = call({ n: 1 });
-    await until(async () => (await relay.data('{ pendingRpcCount { count } }'))['pendingRpcCount'].count === 1);
+    const { relay, tab } = at;
+    await hangUp(at);
+    const repeat = oldCall(at, new AbortController().signal);
+    await until(async () => (await waits(at)) === 1);
     await advance(relay, AGENT_HUNG_UP_MS + 1_000);
     await tab.sync();
     expect(tab.seen('cancel')).toHaveLength(0);
     const { command_id } = tab.seen('command')[0]!;
     tab.send({ type: 'result', command_id }, { ok: true });
-    expect((await twin).result.structuredContent).toEqual({ ok: true });
+    expect((await repeat) as RawAnswer).toMatchObject({ text: expect.stringContaining('{\\"ok\\":true}') });
+  });
+
+  it('at 2026-07-28, where that is the word for it, the client is asked to cancel at once', async () => {
+    await using at = await start();
+    const { tab, call } = at;
+    const hungUp = new AbortController();
+    const answer = call({ n: 1 }, { signal: hungUp.signal }).catch((error: unknown) => error);
+    await tab.next('command');
+    hungUp.abort();
+    await answer;
+    expect(await tab.next('cancel')).toMatchObject({ command_id: tab.seen('command')[0]!.command_id });
   });
 });
 
@@ -166,24 +194,15 @@ describe('an answer', () => {
     agent.destroy();
   }
 
-  it('counts as delivered after ten seconds, and the next identical call runs again', async () => {
-    await using at = await start();
-    expect((await complete(at)).ran).toBe(1);
-    await advance(at.relay, AGENT_ARRIVED_MS - 1_000);
-    const twin = await complete(at);
-    expect(twin.ran).toBe(0);
-    expect(twin.result.structuredContent).toEqual({ run: 1 });
-    await advance(at.relay, AGENT_ARRIVED_MS);
-    const again = await complete(at);
-    expect(again.ran).toBe(1);
-    expect(again.result.structuredContent).toEqual({ run: 2 });
-  });
-
-  it('counts as delivered when its connection carries the next request', async () => {
+  it('that was written whole ends its call: the next equal one runs, over any connection and at any time', async () => {
     await using at = await start();
     const agent = new HttpAgent({ keepAlive: true, maxSockets: 1 });
     for (let n = 0; n < 5; n++) expect((await complete(at, { agent })).ran).toBe(1);
     agent.destroy();
+    for (const ms of [0, 1_000, AGENT_ARRIVED_MS, 60_000]) {
+      await keepAlive(at.relay, at.tab, ms);
+      expect((await complete(at)).ran).toBe(1);
+    }
   });
 
   it('is not delivered if its connection is reset, however long ago that was', async () => {
@@ -220,6 +239,8 @@ describe('an answer', () => {
     const withKey = (key: string) => complete(at, { meta: { 'callboard/idempotencyKey': key } });
     expect((await withKey('order-1')).ran).toBe(1);
     expect((await withKey('order-1')).ran).toBe(0);
+    const other = await at.call({ n: 2 }, { meta: { 'callboard/idempotencyKey': 'order-1' } });
+    expect(textOf(other.result)).toMatch(/^command_conflict: /);
     expect((await withKey('order-2')).ran).toBe(1);
     const [command] = (await at.relay.data('{ findCommands(idOrTrace: "order-1") { nodes { commandId } } }'))[
       'findCommands'

@@ -138,7 +138,7 @@ describe('what a node records', () => {
 });
 
 describe('the memory of a busy node', () => {
-  it('is about a megabyte for a day, whatever happens', { timeout: 60_000 }, () => {
+  it('is about a megabyte for a day, whatever happens', () => {
     const before = heapUsed();
     const random = seeded(7);
     const meter = run(START + DAY, (each) => {

@@ -7,9 +7,10 @@ import { caught, failsUnharmed } from '../../faults/mutants/judge.ts';
 const SHORT = ['claims-always-granted', 'tokens-counted-first'];
 const mutants = GUARD_MUTANTS.filter(({ name }) => SHORT.includes(name));
 
-test('mutants are caught by their tests, which pass without the mutant', { timeout: 120_000 }, async () => {
+test('mutants are caught by their tests, which pass without the mutant', async () => {
   expect(mutants).toHaveLength(SHORT.length);
-  const judged = await Promise.all([failsUnharmed(mutants), ...mutants.map((mutant) => caught(mutant))]);
+  const judged = [await failsUnharmed(mutants)];
+  for (const mutant of mutants) judged.push(await caught(mutant));
   expect(judged).toEqual([
     null,
     expect.stringContaining('test/http/token-guard.test.ts fails'),

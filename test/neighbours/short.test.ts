@@ -3,14 +3,26 @@ import { expect, test } from 'vitest';
 import { runEpisode } from '../../faults/neighbours/episode.ts';
 import { faultsOf } from '../../faults/neighbours/verdict.ts';
 
-/** The timeout of a test in milliseconds. It covers the start of three processes on a busy machine. */
-const LONG = 120_000;
-
-test.each(['bad-tokens', 'quadratic-ids', 'many-commands'])(
-  'an honest user and an operator beside %s are served, and keep their ids and rows',
-  async (attack) => {
-    const episode = await runEpisode({ attack, mode: 'direct', seconds: 5, aloneSeconds: 1 });
+test.each([
+  ['bad-tokens', 'direct'],
+  ['quadratic-ids', 'direct'],
+  ['many-commands', 'direct'],
+  ['changing-advertisements', 'directory'],
+] as const)(
+  'an honest user and an operator beside %s (%s) are served, and keep their ids and rows',
+  async (attack, mode) => {
+    const episode = await runEpisode({ attack, mode, seconds: 5, aloneSeconds: 1 });
     expect(faultsOf(episode, { timing: false })).toEqual([]);
   },
-  LONG,
+);
+
+test.each([
+  ['large-results', 'directory'],
+  ['many-commands', 'shared'],
+] as const)(
+  'an honest user beside %s (%s) reads while the store is full, and what runs ends and is recorded',
+  async (attack, mode) => {
+    const episode = await runEpisode({ attack, mode, seconds: 4, aloneSeconds: 1, isFilled: true });
+    expect(faultsOf(episode, { timing: false })).toEqual([]);
+  },
 );

@@ -21,10 +21,10 @@ import {
   titleOf,
   writeExamples,
 } from './kit/packed.ts';
+import { TEST_MS } from '../kit/patience.ts';
 
-// The timeouts are long because building, packing and installing take seconds on an idle machine, and minutes on a busy
-// one.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 480_000 });
+// Building, packing and installing take minutes on a busy machine.
+vi.setConfig({ hookTimeout: 2 * TEST_MS });
 
 const ROOT = join(import.meta.dirname, '../..');
 const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin', 'live', 'react'] as const;
@@ -147,14 +147,20 @@ describe.each(PACKAGES)('%s as it is published', (name) => {
       const code = `import * as all from '${name}/${library}'; globalThis.all = { ...all };`;
       sizes[library] = gzipSync(await bundle(packed.installed(name), library, code)).length;
     }
-    expect(sizes['runtime']).toBeLessThanOrEqual(20_000);
-    expect(sizes['caller']).toBeLessThanOrEqual(9_200);
-    expect(sizes['site']).toBeLessThanOrEqual(5_000);
-    expect(sizes['live']).toBeLessThanOrEqual(8_000);
+    expect(sizes['runtime']).toBeLessThanOrEqual(20_500);
+    expect(sizes['caller']).toBeLessThanOrEqual(11_800);
+    expect(sizes['site']).toBeLessThanOrEqual(7_300);
+    expect(sizes['live']).toBeLessThanOrEqual(9_600);
+    // A program calls over a link or over HTTP, and is built with one of the two.
+    const callers = { createLinkCaller: 9_520, createHttpCaller: 6_350 };
+    for (const [make, bound] of Object.entries(callers)) {
+      const code = `import { ${make} } from '${name}/caller'; globalThis.all = ${make};`;
+      expect(gzipSync(await bundle(packed.installed(name), make, code)).length).toBeLessThanOrEqual(bound);
+    }
     // React itself is the program's, and is not counted.
     const hooks = `import * as all from '${name}/react'; globalThis.all = { ...all };`;
     const code = await bundle(packed.installed(name), 'hooks', hooks, ['react']);
-    expect(gzipSync(code).length).toBeLessThan(4_000);
+    expect(gzipSync(code).length).toBeLessThan(4_500);
     const one = `import { rawJson } from '${name}/runtime'; globalThis.all = rawJson;`;
     expect((await bundle(packed.installed(name), 'one', one)).length).toBeLessThan(2_000);
   });
@@ -234,7 +240,7 @@ test('the examples of docs/clients.md run unchanged', async () => {
   const names = ['client.mjs', 'call.mjs', 'host.mjs', 'viewer.mjs', 'admin.mjs', 'live.mjs'];
   expect(await writeExamples(folder)).toEqual(names);
   const token = await relay.token('alice', 'connect', 'invoke', 'host');
-  const asAlice = { RELAY: relay.url, TOKEN: token };
+  const asAlice = { RELAY: relay.url, TOKEN: token, USER_ID: 'alice' };
   const client = startExample(folder, 'client.mjs', asAlice);
   await client.shows('connected');
   await startExample(folder, 'call.mjs', asAlice).shows("completed { added: 'milk' }");

@@ -4,15 +4,14 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { build } from 'vite';
 import { ActionCancelled, createRuntime, type Call } from '../../src/clients/runtime/index.ts';
 import { launchChromium } from '../browser/kit/chromium.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
+import { eventually } from '../kit/patience.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript' };
@@ -109,11 +108,11 @@ async function startNotes(relay: RealRelay, clientId = 'kiosk-1') {
   runtime.connect();
   await runtime.ready();
   const latest = (): Promise<Run> =>
-    vi.waitFor(() => {
+    eventually(() => {
       const run = runs.at(-1);
       if (!run) throw new Error('nothing was invoked');
       return run;
-    }, 10_000);
+    });
   return { runtime, runs, latest, [Symbol.asyncDispose]: () => runtime.close({ withinMs: 0 }) };
 }
 
@@ -122,10 +121,10 @@ const add = (page: Page): Promise<void> => page.getByRole('button', { name: 'Add
 
 /** Reports progress until the page shows it: what was reported before the page listened is not repeated. */
 const showsProgress = (page: Page, { call }: Run): Promise<void> =>
-  vi.waitFor(async () => {
+  eventually(async () => {
     call.progress({ done: 1, of: 2 });
     expect(await page.locator('output').textContent()).toBe('1 of 2 done');
-  }, 20_000);
+  });
 
 test('an invocation shows its progress and its result', async () => {
   await using app = await startApp();

@@ -236,6 +236,17 @@ const ROWS: Partial<Record<Code, Row>> = {
       return pending;
     },
   },
+  not_received: {
+    async provoke() {
+      await using small = await startHttpRelay({ shares: { queued_bytes: { guarantee: 1, total: 1 } } });
+      const stage = { ...small, clock: new FakeClock(Date.now()), alice: await tokenOf('alice', 'connect', 'invoke') };
+      const client = await live(stage, { resumes: { attempt: 1, received: new Set() } });
+      const pending = call(stage);
+      while (client.sent.length === 0) await settle();
+      await live(stage, { resumes: { attempt: 2, received: new Set() } });
+      return pending;
+    },
+  },
   reserved_stream: { provoke: (stage) => ingest(stage, { stream_suffix: 'clients/tab' }) },
   stale_instance: {
     async provoke(stage) {
@@ -266,7 +277,12 @@ const ROWS: Partial<Record<Code, Row>> = {
   site_mode_denied: {
     async provoke() {
       const clock = new FakeClock(Date.now());
-      const backend = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
+      const backend = createMemoryBackend({
+        markSecret: 'x',
+        clock,
+        log: silentLog,
+        sha256: createCrypto('test').sha256,
+      });
       await using started = await startHttpRelay({}, { clock, backend });
       const alice = await tokenOf('alice', 'connect', 'invoke');
       // A site of another mode cannot be registered; only the store can contain one.
@@ -282,6 +298,7 @@ const ROWS: Partial<Record<Code, Row>> = {
   arguments_invalid: { provoke: (stage) => answered(stage, 'arguments_invalid', true) },
   lease_busy: { provoke: (stage) => answered(stage, 'lease_busy', true) },
   unknown_action: { provoke: (stage) => answered(stage, 'unknown_action', true) },
+  too_late: { provoke: (stage) => answered(stage, 'too_late', true) },
   handler_failed: { provoke: (stage) => answered(stage, 'handler_failed') },
   result_unavailable: { provoke: (stage) => answered(stage, 'result_unavailable') },
   client_timeout: { provoke: (stage) => answered(stage, 'client_timeout') },

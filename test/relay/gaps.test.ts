@@ -83,7 +83,7 @@ describe('after an interruption, the next event has a gap', () => {
   const crypto = createCrypto('test');
   const holdings = createShares().of('alice');
   const filter = { userId: null, clientId: null, action: null, clientType: null, outcomes: null };
-  const capabilities = { shared: true, exactDedupCounters: true, cheapStreamSummaries: true };
+  const capabilities = { shared: true, allWaits: false, exactDedupCounters: true, cheapStreamSummaries: true };
 
   it('of commands', () => {
     const backend = { bus: createMemoryBus(silentLog), capabilities };

@@ -115,6 +115,16 @@ describe('GET /history/messages', () => {
     expect(await kinds(`&limit=3&cursor=${page.next_cursor}`)).toEqual(['error']);
   });
 
+  it('refuses a time in seconds, which would be one of January 1970, and takes 0', async () => {
+    await complete('c1');
+    const seconds = Math.floor(at.clock.now() / 1000) - 60;
+    for (const bound of ['after_time', 'before_time']) {
+      const refused = await at.rest(`/history/messages?stream=alice/clients/tab&${bound}=${seconds}`);
+      expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('not seconds')]);
+    }
+    expect(await kinds('&after_time=0')).toEqual(['command', 'result']);
+  });
+
   it('requires the full stream key', async () => {
     for (const query of ['', '?stream=clients', '?stream=alice']) {
       expect([query, (await at.rest(`/history/messages${query}`)).status]).toEqual([query, 400]);
@@ -127,7 +137,7 @@ describe('A terminal error', () => {
   it('carries only a bounded diagnostic code and message; raw details, stack traces and arbitrary exception objects are omitted', async () => {
     const long = `it broke ${'x'.repeat(900)}`;
     await fail('c1', 'handler_failed', long);
-    await fail('c2', 'E_SECRET_OF_MINE', 'no');
+    await fail('c2', 'E_SECRET_OF_MINE', 'no\r\n    at secret (file.js:1)');
     const errors = (await messages('&kinds=error&include_payload=true')).map(({ error }) => error);
     expect(errors).toEqual([
       { code: 'handler_failed', message: long.slice(0, 256) },

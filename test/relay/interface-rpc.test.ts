@@ -39,6 +39,7 @@ describe('A pending RPC record', () => {
       caller_node_id: at.callboard.core.nodeId,
       created_at: new Date(began).toISOString(),
       times_out_at: new Date(began + 20_000).toISOString(),
+      connect_deadline: new Date(began).toISOString(),
       age_ms: 1500,
       instance_mismatch: null,
       stage: 'dispatched',

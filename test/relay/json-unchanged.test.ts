@@ -1,8 +1,9 @@
 /** Tests that JSON passes through every interface unchanged. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { JSON_DEPTH } from '../../src/core/limits.ts';
 import { Peer } from '../gateway/kit/test-gateway.ts';
 import { openRaw } from '../graphql/kit/stream.ts';
-import { compact, literalOf, TEXTS, startJsonRelay, type JsonRelay } from './kit/json-texts.ts';
+import { compact, DEEPEST, literalOf, nestedObject, TEXTS, startJsonRelay, type JsonRelay } from './kit/json-texts.ts';
 import { until } from './kit/test-relay.ts';
 
 const INVOKED = '{ ... on Invocation { commandId outcome result } ... on Refusal { code message } }';
@@ -18,6 +19,8 @@ const STREAM = `query ($stream: String!) { messages(stream: $stream) { nodes { i
 const UPDATES = `subscription ($id: ID!) { commandUpdates(userId: "alice", clientId: "tab", commandId: $id) { stage progress } }`;
 
 const NUMBERED = TEXTS.map((text, number) => ({ text, number }));
+/** The texts where they are whole payloads. In an advertisement or an event they are parts of one. */
+const WHOLE = [...TEXTS, DEEPEST].map((text, number) => ({ text, number }));
 const ACTION = '/connections/alice/tab/actions/open';
 const idText = (id: string): string => JSON.stringify({ id });
 
@@ -46,7 +49,7 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
     expect(compact(await served)).toBe(compact(text));
   }
 
-  it.each(NUMBERED)('as params and result of a call over a link: text $number', async ({ text }) => {
+  it.each(WHOLE)('as params and result of a call over a link: text $number', async ({ text }) => {
     const id = nextId();
     const served = at.serve(text);
     const header = { type: 'invoke', ref: id, client_id: 'tab', action: 'open', command_id: id };
@@ -56,7 +59,7 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
     expect((await at.requester.next('outcome')).payload).toBe(text);
   });
 
-  it.each(NUMBERED)('as params and result of a call over REST: text $number', async ({ text }) => {
+  it.each(WHOLE)('as params and result of a call over REST: text $number', async ({ text }) => {
     let id = '';
     await invoked(text, async (given) => {
       id = given;
@@ -66,7 +69,7 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
     shows((await at.rest(`/commands/alice/tab/${id}?within_ms=1000`, { requester: 'alice' })).text, 'result', text);
   });
 
-  it.each(NUMBERED)('as params and result of a call over GraphQL: text $number', async ({ text }) => {
+  it.each(WHOLE)('as params and result of a call over GraphQL: text $number', async ({ text }) => {
     const input = (id: string): string =>
       `{"input":{"params" : ${text},"userId":"alice","clientId":"tab","action":"open","commandId":"${id}"}}`;
     for (let time = 0; time < 3; time++) {
@@ -74,8 +77,9 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
       await invoked(text, async (id) => (await at.query(PARAMS, `{"id":"${id}","params":${text}}`, 'alice')).text);
     }
     let id = '';
-    const literal = literalOf(text) ?? '{ a: [1.0, 9007199254740993, -0, 1E5, {b: 0.1000000000000000055}] }';
-    const said = literalOf(text) === null ? '{"a":[1.0,9007199254740993,-0,1E5,{"b":0.1000000000000000055}]}' : text;
+    const own = text === DEEPEST ? null : literalOf(text);
+    const literal = own ?? '{ a: [1.0, 9007199254740993, -0, 1E5, {b: 0.1000000000000000055}] }';
+    const said = own === null ? '{"a":[1.0,9007199254740993,-0,1E5,{"b":0.1000000000000000055}]}' : text;
     await invoked(said, async (given) => {
       id = given;
       return (await at.query(PARAMS.replace('$params: JSON, ', '').replace('$params', literal), idText(id), 'alice'))
@@ -93,7 +97,7 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
     });
   });
 
-  it.each(NUMBERED)('in the history of a command: text $number', async ({ text }) => {
+  it.each(WHOLE)('in the history of a command: text $number', async ({ text }) => {
     const id = nextId();
     const served = at.serve(text);
     await at.send(ACTION, `{"command_id":"${id}","params":${text}}`);
@@ -114,7 +118,24 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
     );
   });
 
-  it.each(NUMBERED)('as the payload of an ingested event: text $number', async ({ text }) => {
+  it('but not deeper than the bound, which each door names', async () => {
+    const text = nestedObject(JSON_DEPTH + 1);
+    const header = { type: 'invoke', ref: nextId(), client_id: 'tab', action: 'open' };
+    at.requester.raw(`${JSON.stringify(header)}\n${text}`);
+    const stream = `"kind":"event","stream_suffix":"notes/deep","client_id":"sender","instance_id":"i1"`;
+    const variables = `{"input":{"params":${text},"userId":"alice","clientId":"tab","action":"open"}}`;
+    const said = [
+      (await at.requester.next('refused')).message,
+      (await at.send(ACTION, `{"params":${text}}`)).text,
+      (await at.send('/ingest', `{${stream},"payload":${text}}`)).text,
+      (await at.query(INVOKE, variables, 'alice')).text,
+      (await at.query(PARAMS, `{"id":"${nextId()}","params":${text}}`, 'alice')).text,
+    ];
+    for (const refusal of said) expect(refusal).toMatch(/nested .*200 levels/);
+    expect(at.peer.seen('command').filter(({ payload }) => payload === text)).toEqual([]);
+  });
+
+  it.each(WHOLE)('as the payload of an ingested event: text $number', async ({ text }) => {
     const stream = `notes/${nextId()}`;
     const rest = `"kind":"event","stream_suffix":"${stream}","client_id":"sender","instance_id":"i1"`;
     await at.send('/ingest', `{${rest},"payload":${text}}`);
@@ -178,7 +199,7 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
     },
   );
 
-  it.each(NUMBERED)('as progress on a stream, in one line: text $number', async ({ text }) => {
+  it.each(WHOLE)('as progress on a stream, in one line: text $number', async ({ text }) => {
     const id = nextId();
     const call = at.send(ACTION, `{"command_id":"${id}","params":{}}`);
     const { command_id } = await at.peer.next('command');

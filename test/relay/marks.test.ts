@@ -38,10 +38,13 @@ describe('an id of which only a mark is left', () => {
     const { relay } = at;
     const again = await relay.post(INVOKE, { command_id: 'c0', params: { n: 1 } }, 'alice');
     expect(again.status).toBe(200);
-    expect(again.json).toEqual({ ...ENDED, rpc_id: null, result: null, error: EXPIRED });
+    expect(again.json).toEqual({ ...ENDED, last_proven_stage: null, rpc_id: null, result: null, error: EXPIRED });
     for (const query of ['', '?within_ms=1000']) {
       const read = await relay.rest(`/commands/alice/tab/c0${query}`, { requester: 'alice' });
-      expect([read.status, read.json]).toEqual([200, { ...ENDED, rpc_id: null, result: null, error: EXPIRED }]);
+      expect([read.status, read.json]).toEqual([
+        200,
+        { ...ENDED, last_proven_stage: null, rpc_id: null, result: null, error: EXPIRED },
+      ]);
     }
     const other = await relay.post(INVOKE, { command_id: 'c0', params: { n: 2 } }, 'alice');
     expect([other.status, other.json?.['code']]).toEqual([409, 'command_conflict']);

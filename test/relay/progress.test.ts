@@ -228,8 +228,6 @@ async function bareDesk({ linkUrl, token }: RealRelay, peers: Peer[]): Promise<P
   return bareClient({ port: Number(new URL(linkUrl).port), peers }, hello);
 }
 
-const PATIENCE = { timeout: 20_000 };
-
 describe.each(WAYS)('the progress of a command over $name', ({ exact, follow }) => {
   test('arrives in order, of 1000 reports each or told as missed', async () => {
     await using relay = await startRealRelay();
@@ -245,7 +243,7 @@ describe.each(WAYS)('the progress of a command over $name', ({ exact, follow }) 
     while (made < 1000) report();
     // What was missed last is told by the next report that arrives.
     const arrived = (): number => (report(), seen.at(-1)?.number ?? 0);
-    await expect.poll(arrived, PATIENCE).toBeGreaterThan(1000);
+    await expect.poll(arrived).toBeGreaterThan(1000);
     client.send({ type: 'result', command_id }, null);
     await followed;
     let last = 0;
@@ -269,7 +267,7 @@ describe.each(WAYS.filter(({ exact }) => exact))('the first report of a command 
       const followed = follow(relay, `c${call}`, (told) => seen.push(told));
       const { command_id } = await client.next('command');
       client.send({ type: 'progress', command_id, number: 1 }, 'at once');
-      await expect.poll(() => seen, PATIENCE).toEqual([{ value: 'at once', number: 1, missed: 0 }]);
+      await expect.poll(() => seen).toEqual([{ value: 'at once', number: 1, missed: 0 }]);
       client.send({ type: 'result', command_id }, null);
       await followed;
     }

@@ -5,7 +5,7 @@ import { postJson, startHttpRelay, tokenOf, type HttpRelay } from '../http/kit/h
 import { advertisement, connect, user } from '../kit/core.ts';
 
 const INVOKE = '/connections/alice/tab/actions/open';
-const TARGET = { userId: 'alice', clientId: 'tab', action: 'open', waitFor: 'admitted' } as const;
+const TARGET = { userId: 'alice', clientId: 'tab', action: 'open' } as const;
 /** A rule with a bucket that gets no token while a test runs. */
 const SLOW = { name: 'slow', actions: ['open*'], burst: 2, perSecond: 0.001 };
 const BODY = { wait_for: 'admitted' };
@@ -46,9 +46,9 @@ describe('a call beyond a rate rule', () => {
 
     const error = { code: 'rate_limited', by: 'capacity', retryAfterMs };
     await using overHttp = createHttpCaller({ url: at.url, token });
-    await expect(overHttp.invoke(TARGET)).rejects.toMatchObject(error);
+    await expect(overHttp.invoke(TARGET, {}, { waitFor: 'admitted' })).rejects.toMatchObject(error);
     await using overLink = createLinkCaller({ url: connectUrl({ linkUrl: at.url }), token });
-    await expect(overLink.invoke(TARGET)).rejects.toMatchObject(error);
+    await expect(overLink.invoke(TARGET, {}, { waitFor: 'admitted' })).rejects.toMatchObject(error);
 
     const stored = await at.ask('/delivery/commands');
     expect(stored.json?.['items']).toHaveLength(2);

@@ -59,6 +59,31 @@ describe('5. A task identifier on a worker context shows a current registry assi
     (await json(`/workers/tasks/${task}?user_id=alice`)).items.map((row: { context_id: string }) => row.context_id);
   const shows = (task: string, count: number) => until(async () => (await workersOn(task)).length === count);
 
+  it('leads to the command that the client reports as the task, and to the context by its ids', async () => {
+    const tab = await at.client();
+    void at.post('/connections/alice/tab/actions/open', { command_id: 'c1' });
+    await tab.next('command');
+    tab.send(
+      { type: 'report' },
+      { contexts: { set: [context('w1', 'c1'), context('w2', 'not-a-command'), context('w3')] } },
+    );
+    await shows('c1', 1);
+    const rows = `{ contexts { nodes { contextId command { action delivery { caller { name } } } } } }`;
+    expect(await at.data(rows)).toEqual({
+      contexts: {
+        nodes: [
+          { contextId: 'w1', command: { action: 'open', delivery: { caller: { name: 'alice' } } } },
+          { contextId: 'w2', command: null },
+          { contextId: 'w3', command: null },
+        ],
+      },
+    });
+    const one = (id: string) =>
+      `{ context(userId: "alice", clientId: "tab", contextId: "${id}") { taskId command { commandId } } }`;
+    expect(await at.data(one('w1'))).toEqual({ context: { taskId: 'c1', command: { commandId: 'c1' } } });
+    expect(await at.data(one('never'))).toEqual({ context: null });
+  });
+
   it('not that a durable job system owns the task: several may claim it, and it is gone with the next report', async () => {
     const tab = await at.client({ client_id: 'tab', payload: {} });
     const phone = await at.client({ client_id: 'phone', payload: {} });

@@ -317,6 +317,7 @@ describe('a definition over REST', () => {
     expect((await at.rest(`${SITE}?owner=alice`)).json).toMatchObject(shown);
     expect((await at.rest(SITE)).status).toBe(400);
     expect((await at.put({ mode: 'observed' })).json).toMatchObject({ code: 'invalid_argument' });
+    expect((await at.put({ mode: 'cooperative' })).json).toMatchObject(shown);
     const bare = await at.rest(SITE, { ...postJson({ client_id: 'desk' }), method: 'PUT', requester: 'alice' });
     expect(bare.json).toMatchObject({ title: null, event_names: [], actions: [] });
     expect(bare.json?.['capability_profile']).toEqual({ action_invocation: false, sharing: false });

@@ -29,7 +29,7 @@ it(`ends in ${RUNS} runs of random calls, refusals, replacements, lost links and
   const ends = new Set<string>();
   for (let seed = 1; seed <= RUNS; seed++) for (const end of await endsOf(seed)) ends.add(end);
   expect([...ends]).toEqual(expect.arrayContaining(ENDS));
-}, 120_000);
+});
 
 /** Runs random acts until everything is over, and checks the spans. Returns how they ended. */
 async function endsOf(seed: number): Promise<ReadonlySet<string>> {

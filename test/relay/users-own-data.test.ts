@@ -103,3 +103,24 @@ it.each([
   const { code, err } = await run([...name.split(' '), ...(ARGUMENTS[name] ?? [])]);
   expect([code, err]).toEqual([expected, expected === 0 ? '' : expect.any(String)]);
 });
+
+it('who may call 20 actions is asked twice in a document of a user, and not three times: it would cost too much', async () => {
+  const actions = JSON.stringify(Array.from({ length: 20 }, (_, n) => `a${n}`));
+  const codes = await Promise.all(
+    [2, 3].map(async (count) => {
+      const fields = Array.from(
+        { length: count },
+        (_, n) => `q${n}: actionPermissions(userId: "demo", actions: ${actions})`,
+      );
+      const query = `{ ${fields.map((field) => `${field} { action }`).join(' ')} }`;
+      const answer = await fetch(`${relay.url}/graphql`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ query }),
+      });
+      const { errors, data } = await answer.json();
+      return errors?.[0]?.extensions.code ?? data.q1.length;
+    }),
+  );
+  expect(codes).toEqual([20, 'too_complex']);
+});

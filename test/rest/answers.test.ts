@@ -223,7 +223,14 @@ describe('hanging up', () => {
 
 function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: number } }> }): Match {
   const whole = { operation: 'mutation', introspects: false, onlyMeta: false } as const;
-  const bound = { asks: new Set<string>(), cost: () => 0, advice: () => null, args: () => [], ...plan };
+  const bound = {
+    asks: new Set<string>(),
+    cost: () => 0,
+    advice: () => null,
+    fault: () => null,
+    args: () => [],
+    ...plan,
+  };
   const route: Route = {
     id: 'A',
     method: 'GET',

@@ -51,7 +51,7 @@ describe('bodies', () => {
     expect(problem.errors).toEqual([
       { parameter: 'id', detail: 'unknown member' },
       { parameter: 'color', detail: 'expected one of red, dark-blue' },
-      { parameter: 'at', detail: 'expected an RFC 3339 time or epoch milliseconds' },
+      { parameter: 'at', detail: 'expected an RFC 3339 time or epoch milliseconds, not seconds' },
       { parameter: 'times', detail: 'expected an integer' },
       { parameter: 'capability_profile.actionInvocation', detail: 'unknown member' },
       { parameter: 'capability_profile.action_invocation', detail: 'required' },

@@ -23,6 +23,7 @@ describe('calls', () => {
       rpc_id: expect.any(String),
       outcome: 'completed',
       stage: 'terminal',
+      last_proven_stage: 'dispatched',
       execution: 'reported_by_client',
       result: { fine: true },
       error: null,

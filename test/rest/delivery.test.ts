@@ -172,6 +172,7 @@ describe('GET /delivery/status', () => {
       acknowledged_at: at,
       terminal_at: '2026-01-01T00:00:01.000Z',
       duration_ms: 1000,
+      connect_deadline: at,
       deadline: '2026-01-01T00:00:30.000Z',
       node_id: 'n1',
       bound_instance_id: 'i1',

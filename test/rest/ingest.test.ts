@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { spillShares } from '../contract/spill.ts';
-import { createMemorySpill } from '../../src/backends/spill.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { CODES, isCode } from '../../src/protocol/codes.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { connect, user } from '../kit/core.ts';

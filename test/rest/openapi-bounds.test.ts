@@ -2,16 +2,13 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { defaultPolicy } from '../../src/core/auth/principal.ts';
 import { readOperations } from '../../src/rest/compile.ts';
 import { user } from '../kit/core.ts';
 import { startRestRelay, type Reply } from './kit/rest-server.ts';
 import { allowed, odd, resolverOf, type Schema } from './kit/schema-values.ts';
-
-// The timeout is long because the tests send some hundred requests for each operation.
-vi.setConfig({ testTimeout: 120_000 });
 
 type Relay = Awaited<ReturnType<typeof startRestRelay>>;
 type Operation = {

@@ -120,7 +120,7 @@ describe('queries', () => {
       { parameter: 'color', detail: 'expected one of red, dark-blue' },
       { parameter: 'colors', detail: 'expected one of red, dark-blue' },
       { parameter: 'colors', detail: 'expected one of red, dark-blue' },
-      { parameter: 'since', detail: 'expected an RFC 3339 time or epoch milliseconds' },
+      { parameter: 'since', detail: 'expected an RFC 3339 time or epoch milliseconds, not seconds' },
       { parameter: 'bright', detail: 'expected true or false' },
       { parameter: 'limit', detail: 'expected an integer, 1 to 1000' },
       { parameter: 'owner_id', detail: 'expected 1 to 512 characters' },

@@ -32,7 +32,7 @@ func runCall(url string, token func() string, args []string) int {
 		own.params = json.RawMessage(flags.Arg(2))
 	}
 	// A link without client_id belongs to a caller only.
-	hello := func(token string) Frame { return Frame{Header: Header{Type: "hello", Token: token}} }
+	hello := func(token string, _ int64) Frame { return Frame{Header: Header{Type: "hello", Token: token}} }
 	own.link = &Link{URL: url, Token: token, Hello: hello, Opened: own.opened, Received: own.received,
 		Report: report}
 	ended := make(chan error, 1)

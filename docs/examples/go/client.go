@@ -105,11 +105,12 @@ func runClient(url string, token func() string, clientID string) error {
 	// New for each start of the program, and the same whenever this run reconnects.
 	instanceID := newID()
 	own.link = &Link{URL: url, Token: token, Opened: own.opened, Received: own.received, Report: report}
-	own.link.Hello = func(token string) Frame {
+	own.link.Hello = func(token string, attempt int64) Frame {
 		header := Header{Type: "hello", Token: token, ClientID: clientID, InstanceID: instanceID,
-			ClientType: "console", Places: true}
+			ClientType: "console", Places: true, LinkAttempt: attempt}
+		received, _ := json.Marshal(own.commands.Unacknowledged())
 		payload := `{"metadata":{"language":"go"},"actions":[` + string(lampAdvertisement) + `,` +
-			string(echoAdvertisement) + `]}`
+			string(echoAdvertisement) + `],"received":` + string(received) + `}`
 		return Frame{Header: header, Payload: json.RawMessage(payload)}
 	}
 	light := &lamp{}
@@ -130,6 +131,7 @@ func runClient(url string, token func() string, clientID string) error {
 
 func (c *client) opened(welcome Header) {
 	report("connected", map[string]any{"epoch": welcome.Epoch, "resumed": welcome.Resumed})
+	c.commands.Bound(welcome.MaxFrameBytes)
 	if c.isClosing() {
 		c.link.Send(Frame{Header: Header{Type: "closing"}})
 	} else {

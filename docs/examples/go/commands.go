@@ -17,6 +17,8 @@ const (
 	resendPause = 10 * time.Millisecond
 	// Members of the params that come from the relay, and never from a caller.
 	reserved = "__cooperative_site_"
+	// The header of a result is not longer.
+	longestHeader = 512
 )
 
 // A refusal with one of these codes does not mean that the end is wrong: it is sent again with the next welcome.
@@ -45,17 +47,20 @@ type Commands struct {
 
 	mutex    sync.Mutex
 	refusing bool
+	longestFrame int
 	running  map[string]context.CancelFunc
 	seen     []string
-	outbox   []Frame
-	settled  sync.Cond
+	// The commands that arrived, and whose ends the relay has not acknowledged.
+	unacknowledged map[string]bool
+	outbox         []Frame
+	settled        sync.Cond
 }
 
 // NewCommands returns an empty set of commands.
 func NewCommands(link *Link, actions map[string]Action, isHere func(string) bool,
 	report func(string, map[string]any)) *Commands {
 	commands := &Commands{Link: link, Actions: actions, IsHere: isHere, Report: report,
-		running: map[string]context.CancelFunc{}}
+		running: map[string]context.CancelFunc{}, unacknowledged: map[string]bool{}, longestFrame: 1 << 20}
 	commands.settled.L = &commands.mutex
 	return commands
 }
@@ -69,6 +74,18 @@ func (c *Commands) Resend() {
 		c.Link.Send(end)
 		time.Sleep(resendPause)
 	}
+}
+
+// Unacknowledged returns the commands that arrived and whose ends the relay has not acknowledged, ended or not: for the
+// hello.
+func (c *Commands) Unacknowledged() []string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	ids := []string{}
+	for id := range c.unacknowledged {
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 // Settle returns when no command runs and the relay has each end.
@@ -100,6 +117,9 @@ func (c *Commands) Received(frame Frame) {
 		}
 		c.mutex.Unlock()
 	case "result_ack":
+		c.mutex.Lock()
+		delete(c.unacknowledged, header.CommandID)
+		c.mutex.Unlock()
 		c.forget(header.CommandID)
 	case "refused":
 		isEnd := header.Frame == "result" || header.Frame == "error" || header.Frame == "cancelled"
@@ -130,7 +150,9 @@ func (c *Commands) command(frame Frame) {
 		}
 	}
 	c.seen = append(c.seen, id)
+	c.unacknowledged[id] = true
 	if len(c.seen) > remembered {
+		delete(c.unacknowledged, c.seen[0])
 		c.seen = c.seen[1:]
 	}
 	// A little early, so that the relay has the end before the deadline, at which it records one itself.
@@ -154,7 +176,9 @@ func (c *Commands) run(ctx context.Context, frame Frame) Frame {
 	payload, unwritable := json.Marshal(value)
 	var failed ActionError
 	switch {
-	case err == nil && unwritable == nil:
+	case err == nil && (unwritable != nil || !c.fits(payload)):
+		return Frame{Header: failure(id, "result_unavailable", "The result is no JSON, or too large.")}
+	case err == nil:
 		return Frame{Header: Header{Type: "result", CommandID: id}, Payload: payload}
 	case errors.Is(err, context.Canceled):
 		return Frame{Header: Header{Type: "cancelled", CommandID: id}}
@@ -162,11 +186,23 @@ func (c *Commands) run(ctx context.Context, frame Frame) Frame {
 		return Frame{Header: failure(id, "client_timeout", "The time of the command is over.")}
 	case errors.As(err, &failed):
 		return Frame{Header: failure(id, failed.Code, failed.Message)}
-	case err != nil:
-		return Frame{Header: failure(id, "handler_failed", err.Error())}
 	default:
-		return Frame{Header: failure(id, "handler_failed", "The result is no JSON.")}
+		return Frame{Header: failure(id, "handler_failed", err.Error())}
 	}
+}
+
+// fits reports whether a frame with this payload may be sent. A longer end must not be sent: it would be lost.
+func (c *Commands) fits(payload []byte) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return len(payload)+longestHeader <= c.longestFrame
+}
+
+// Bound sets the most bytes of a frame, as a welcome says.
+func (c *Commands) Bound(longestFrame int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.longestFrame = longestFrame
 }
 
 func (c *Commands) handle(ctx context.Context, frame Frame) (any, error) {

@@ -24,7 +24,6 @@ const (
 	// A frame from the relay may be longer than what the relay accepts, by its header.
 	longestFrame = 2 << 20
 
-	protocolError   = 4400
 	unauthenticated = 4401
 	forbidden       = 4403
 	replaced        = 4409
@@ -38,6 +37,7 @@ type Header struct {
 	InstanceID      string `json:"instance_id,omitempty"`
 	ClientType      string `json:"client_type,omitempty"`
 	Places          bool   `json:"places,omitempty"`
+	LinkAttempt     int64  `json:"link_attempt,omitempty"`
 	ContextID       string `json:"context_id,omitempty"`
 	UserID          string `json:"user_id,omitempty"`
 	CommandID       string `json:"command_id,omitempty"`
@@ -51,6 +51,7 @@ type Header struct {
 	Epoch           int64  `json:"epoch,omitempty"`
 	Resumed         bool   `json:"resumed,omitempty"`
 	DeadMs          int64  `json:"dead_ms,omitempty"`
+	MaxFrameBytes   int    `json:"max_frame_bytes,omitempty"`
 	Stage           string `json:"stage,omitempty"`
 	Outcome         string `json:"outcome,omitempty"`
 	Execution       string `json:"execution,omitempty"`
@@ -114,12 +115,12 @@ type Ended struct {
 
 func (e Ended) Error() string { return fmt.Sprintf("%d %s", e.Code, e.Reason) }
 
-// Link is opened again after each loss. Opened is called with each welcome, and Received with each other frame except
+// Link is opened again after each loss. Hello gets the number of the attempt. Opened is called with each welcome, and Received with each other frame except
 // ping and bye; both on one goroutine. Report is called with what happens, for a log.
 type Link struct {
 	URL      string
 	Token    func() string
-	Hello    func(token string) Frame
+	Hello    func(token string, attempt int64) Frame
 	Opened   func(welcome Header)
 	Received func(frame Frame)
 	Report   func(event string, more map[string]any)
@@ -127,6 +128,8 @@ type Link struct {
 	mutex   sync.Mutex
 	socket  *websocket.Conn
 	leaving bool
+	// How many sockets were opened: the number of the present attempt.
+	sockets int64
 }
 
 // Run returns nil after Close, or after StayAway when the link is lost.
@@ -168,7 +171,7 @@ func mayReconnect(bye Header) bool {
 		return *bye.Reconnect
 	}
 	code := bye.CodeNumber()
-	return code != protocolError && code != forbidden && code != replaced
+	return code != forbidden && code != replaced
 }
 
 // one opens one socket and reads it until it is lost. It returns whether the link was stable, and the bye, or a bye with
@@ -190,7 +193,9 @@ func (l *Link) one(token string) (stable bool, bye Header) {
 	defer l.use(nil)
 	socket.SetReadLimit(longestFrame)
 	silence := welcomeWithin
-	if write(socket, l.Hello(token)) != nil {
+	// The socket before this one is closed, and nothing that it still receives is read.
+	l.sockets++
+	if write(socket, l.Hello(token, l.sockets)) != nil {
 		return false, bye
 	}
 	for {

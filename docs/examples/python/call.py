@@ -30,7 +30,7 @@ class Call:
         self._admitted = False
         self.answer: "asyncio.Future[dict]" = asyncio.get_running_loop().create_future()
         # A link without client_id belongs to a caller only.
-        hello = lambda it: join({"type": "hello", "token": it})
+        hello = lambda it, _: join({"type": "hello", "token": it})
         self.link = Link(url, lambda: token, hello, self._opened, self._received, report)
 
     async def _opened(self, _welcome: dict) -> None:

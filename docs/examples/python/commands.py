@@ -65,17 +65,25 @@ class Commands:
     ):
         self._link, self._actions, self._is_here, self._report = link, actions, is_here, report
         self._running: Dict[str, _Running] = {}
-        self._seen: "OrderedDict[str, None]" = OrderedDict()
+        #: The commands that arrived, and whether the relay has acknowledged the end of each.
+        self._seen: "OrderedDict[str, bool]" = OrderedDict()
         self._outbox: "OrderedDict[str, str]" = OrderedDict()
         self._settled = asyncio.Event()
         #: Whether further commands are refused.
         self.refusing = False
+        #: The most bytes of a frame, as the last welcome said. A longer end must not be sent: it would be lost.
+        self.longest_frame = 1024 * 1024
 
     async def resend(self) -> None:
         """Sends each kept end again, oldest first. To be called after each welcome."""
         for frame in list(self._outbox.values()):
             await self._link().send_text(frame)
             await asyncio.sleep(RESEND_PAUSE_S)
+
+    def unacknowledged(self) -> list:
+        """The commands that arrived and whose ends the relay has not acknowledged, ended or not: for the hello."""
+        ended = [command_id for command_id, acknowledged in self._seen.items() if not acknowledged]
+        return list(dict.fromkeys([*self._running, *ended]))[:REMEMBERED]
 
     async def settled(self) -> None:
         """Returns when no command runs and the relay has each end."""
@@ -90,6 +98,8 @@ class Commands:
         elif kind == "cancel" and command_id in self._running:
             self._running[command_id].stop("cancel")
         elif kind == "result_ack":
+            if command_id in self._seen:
+                self._seen[command_id] = True
             self._forget(command_id)
         elif kind == "refused" and header.get("frame") in ENDS and header["code"] not in SEND_AGAIN:
             self._forget(command_id)
@@ -102,7 +112,7 @@ class Commands:
         elif command_id in self._seen:
             await self._end(command_id, {"type": "error", "code": "result_unavailable"})
         else:
-            self._seen[command_id] = None
+            self._seen[command_id] = False
             if len(self._seen) > REMEMBERED:
                 self._seen.popitem(last=False)
             self._running[command_id] = running = _Running()
@@ -151,8 +161,11 @@ class Commands:
         """Keeps the one end of a command, and sends it if there is a link."""
         try:
             frame = join({**header, "command_id": command_id}, value)
-        except (TypeError, ValueError):  # The handler returned what is no JSON.
-            frame = join({"type": "error", "code": "handler_failed", "command_id": command_id})
+            kept = len(frame.encode()) <= self.longest_frame
+        except (TypeError, ValueError, RecursionError):  # The handler returned what is no JSON.
+            kept = False
+        if not kept:
+            frame = join({"type": "error", "code": "result_unavailable", "command_id": command_id})
         self._outbox[command_id] = frame
         if len(self._outbox) > KEPT_ENDS:
             self._report("end_dropped", command_id=self._outbox.popitem(last=False)[0])

@@ -104,13 +104,16 @@ class Client:
         self._closing = False
         self._closed = asyncio.Event()
 
-    def _hello(self, token: str) -> str:
+    def _hello(self, token: str, attempt: int) -> str:
         own = {"client_id": self._client_id, "instance_id": self._instance_id, "client_type": "console", "places": True}
         actions = [action.advertisement for action in self._actions.values()]
-        return join({"type": "hello", "token": token, **own}, {"metadata": {"language": "python"}, "actions": actions})
+        header = {"type": "hello", "token": token, **own, "link_attempt": attempt}
+        received = self._commands.unacknowledged()
+        return join(header, {"metadata": {"language": "python"}, "actions": actions, "received": received})
 
     async def _opened(self, welcome: dict) -> None:
         report("connected", epoch=welcome["epoch"], resumed=welcome.get("resumed", False))
+        self._commands.longest_frame = welcome["max_frame_bytes"]
         if self._closing:
             await self.link.send({"type": "closing"})
         else:

@@ -12,8 +12,8 @@ import websockets
 from frames import NOTHING, join, split
 
 SUBPROTOCOL = "callboard.v1"
-#: Close codes after which a client must not reconnect. 4401 allows it with another token.
-FINAL = {4400, 4403, 4409}
+#: Close codes after which a client must not reconnect, if no bye says otherwise. 4401 allows it with another token.
+FINAL = {4403, 4409}
 UNAUTHENTICATED = 4401
 WELCOME_WITHIN_S = 15
 #: Attempts are counted from 0 again once a link was open for so long.
@@ -33,7 +33,7 @@ class Ended(Exception):
 class Link:
     """One link, opened again after each loss.
 
-    `hello` makes the hello frame for a token. `opened` is called with each welcome, `received` with each other frame
+    `hello` makes the hello frame for a token and the number of the attempt. `opened` is called with each welcome, `received` with each other frame
     of the relay except ping and bye; `report` with what happens, for a log.
     """
 
@@ -41,7 +41,7 @@ class Link:
         self,
         url: str,
         token: Callable[[], str],
-        hello: Callable[[str], str],
+        hello: Callable[[str, int], str],
         opened: Callable[[dict], Awaitable[None]],
         received: Callable[[dict, Optional[str]], Awaitable[None]],
         report: Callable[..., None],
@@ -49,6 +49,8 @@ class Link:
         self._url, self._token, self._hello = url, token, hello
         self._opened, self._received, self._report = opened, received, report
         self._socket: Any = None
+        #: How many sockets were opened: the number of the present attempt.
+        self._sockets = 0
         self._leaving = False
 
     async def run(self) -> None:
@@ -108,7 +110,9 @@ class Link:
             opened_at: Optional[float] = None
             silence_s: float = WELCOME_WITHIN_S
             try:
-                await socket.send(self._hello(token))
+                # The socket before this one is closed, and nothing that it still receives is read.
+                self._sockets += 1
+                await socket.send(self._hello(token, self._sockets))
                 while True:
                     header, payload = split(await asyncio.wait_for(socket.recv(), silence_s))
                     kind = header["type"]

@@ -78,7 +78,7 @@ export async function openCostTarget(options: CostTargetOptions): Promise<CostTa
   };
   const relay = await startRelay({
     clock: 'real',
-    config: { rawMessages: true, ...(redis && { redis }) },
+    config: { rawMessages: true, mcp: 'on', ...(redis && { redis }) },
     ...(source !== undefined && { source }),
   });
   const own = await relay.token(OWNER);
@@ -98,6 +98,7 @@ export async function openCostTarget(options: CostTargetOptions): Promise<CostTa
     const token = await relay.token(`user-${n}`);
     links.push(await openBareLink(relay.linkUrl, { token, clientId: 'desk', payload }));
   }
+  links.push(await openBareLink(relay.linkUrl, { token: own, clientId: 'tools', payload: toolsText() }));
   runtime.handle('echo', {}, (params) => params);
   const site = runtime.site({ siteId: SITE, actions: ['echo'], capabilityProfile: { actionInvocation: true } });
   runtime.connect();
@@ -127,6 +128,15 @@ export async function openCostTarget(options: CostTargetOptions): Promise<CostTa
       await server?.stop();
     },
   };
+}
+
+/** Returns an advertisement of as many actions as a client may have, for the inputs of agents. */
+function toolsText(): string {
+  const schema = { type: 'object', properties: { text: { type: 'string', description: 's'.repeat(1_000) } } };
+  const description = 'a'.repeat(1_000);
+  return JSON.stringify({
+    actions: Array.from({ length: 250 }, (_, n) => ({ name: `tool${n}`, description, schema })),
+  });
 }
 
 function knownValue(name: string, draw: Draw, { clients, streams, otherUsers }: Amounts): string | null {

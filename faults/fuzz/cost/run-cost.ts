@@ -1,5 +1,6 @@
 /** Runs the cost mode of the fuzzer: searches the dearest inputs of all kinds in each mode, and judges them. */
 import type { Family } from './cost.ts';
+import { agentKinds } from './agent-kinds.ts';
 import { documentKinds } from './document-kinds.ts';
 import { frameKinds } from './frame-kinds.ts';
 import { requestKinds } from './request-kinds.ts';
@@ -48,6 +49,6 @@ export async function runCost(options: CostRunOptions): Promise<CostRun> {
 }
 
 function kindsOf(target: CostTarget, families: readonly Family[]) {
-  const all = [...requestKinds(target), ...frameKinds(target), ...documentKinds(target)];
+  const all = [...requestKinds(target), ...agentKinds(target), ...frameKinds(target), ...documentKinds(target)];
   return all.filter(({ family }) => families.includes(family));
 }

@@ -1,9 +1,18 @@
 /** Joins the lists of attacks of a hostile user, and finds an attack by its name. */
+import { AGENT_ATTACKS } from './agents.ts';
 import type { Attack } from './attack.ts';
 import { COMPUTING, HOLDING, READING, TOKENS } from './holding.ts';
 import { CROWDING, STORING } from './crowding.ts';
 
-export const ATTACKS: readonly Attack[] = [...COMPUTING, ...HOLDING, ...STORING, ...TOKENS, ...READING, ...CROWDING];
+export const ATTACKS: readonly Attack[] = [
+  ...COMPUTING,
+  ...HOLDING,
+  ...STORING,
+  ...TOKENS,
+  ...READING,
+  ...CROWDING,
+  ...AGENT_ATTACKS,
+];
 
 /** Returns the attack with this name. Throws if there is none. */
 export function attackOf(name: string): Attack {

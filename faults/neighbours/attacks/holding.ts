@@ -43,7 +43,7 @@ export const HOLDING: readonly Attack[] = [
   },
   {
     name: 'unread-answers',
-    says: 'answers of 10 MB to sockets that do not read',
+    says: 'answers of 2 MB to sockets that do not read',
     async run(context) {
       const { site, count } = context;
       const token = await freshToken(HOSTILE);

@@ -2,18 +2,81 @@
 import type { FaultLog } from '../log/log.ts';
 import type { Fault, FaultKind } from '../plan/plan.ts';
 import type { Proxy } from '../processes/proxy.ts';
-import type { World } from '../world.ts';
-import { type Act, given, sleep } from './act.ts';
+import type { ClientProcess, World } from '../world.ts';
+import { type Act, given, sleep, until } from './act.ts';
 import { ACTS_OF_REDIS, ACTS_OF_SPILL } from './storage-acts.ts';
 import { ACTS_OF_RELAYS } from './relay-acts.ts';
 
-// Finds the function that carries out each kind of fault. Faults of the network are in this file; faults of relays,
-// Redis and payload files are in files of their own.
+// Carries out the faults of clients and of their connections.
+
+/** The time within which the clients must connect again, in milliseconds. A slow machine takes long. */
+const BACK_MS = 10_000;
+/** The time for which a relay may believe in a connection that a client has left, in milliseconds. */
+const BELIEVED_MS = 1_000;
+
+const ACTS_OF_LINKS = {
+  async 'links-reset'({ front }) {
+    front.reset();
+  },
+  async 'links-late'({ front }, { holdMs }) {
+    const tell = front.breakNear();
+    await sleep(holdMs);
+    tell();
+  },
+  'links-deaf': ({ front }, { holdMs }) => swallow(front, 'down', holdMs),
+  'links-mute': ({ front }, { holdMs }) => swallow(front, 'up', holdMs),
+  async 'links-hello'({ front, who }, { holdMs }, log) {
+    const held = front.holdBack();
+    front.reset();
+    const all = await until(async () => held.size >= who.length, BACK_MS, 20);
+    const count = held.size;
+    const late = held.breakNear();
+    await sleep(holdMs);
+    const again = await until(async () => front.size >= who.length, BACK_MS, 20);
+    log.write({ event: 'late-hellos', count });
+    late.release();
+    await sleep(BELIEVED_MS);
+    late.close();
+    if (!all || !again) throw new Error('the clients did not connect again');
+  },
+  async 'clients-freeze'(world, fault) {
+    const { proc } = processOf(world, fault);
+    proc.pause();
+    await sleep(fault.holdMs);
+    proc.resume();
+  },
+  async 'clients-forge'(world, fault) {
+    const process = processOf(world, fault);
+    await process.proc.kill();
+    await process.restart({ forging: true });
+  },
+  async 'clients-kill'(world, fault) {
+    const process = processOf(world, fault);
+    await process.proc.kill();
+    await process.restart();
+  },
+} as const satisfies Record<string, Act>;
+
+async function swallow(front: Proxy, direction: 'up' | 'down', holdMs: number): Promise<void> {
+  const breakNear = front.swallow(direction);
+  await sleep(holdMs);
+  const tell = breakNear();
+  await sleep(BELIEVED_MS);
+  tell();
+}
+
+function processOf({ clients }: World, { target }: Fault): ClientProcess {
+  return given(clients[target % clients.length]);
+}
+
+// Finds the function that carries out each kind of fault. Faults of connections and of clients are in this file;
+// those of relays, Redis and payload files are in files of their own.
 
 export const ACTS: Readonly<Record<FaultKind, Act>> = {
   ...ACTS_OF_RELAYS,
   ...ACTS_OF_REDIS,
   ...ACTS_OF_SPILL,
+  ...ACTS_OF_LINKS,
   async hole(world, fault) {
     await setMode(world, fault, { kind: 'black-hole' });
   },
@@ -41,24 +104,6 @@ export const ACTS: Readonly<Record<FaultKind, Act>> = {
     proxy.dropReply();
     const end = performance.now() + fault.holdMs;
     while (proxy.dropped === before && performance.now() < end) await sleep(10);
-  },
-  async 'links-reset'({ front }) {
-    front.reset();
-  },
-  async 'links-late'({ front }, { holdMs }) {
-    const tell = front.breakNear();
-    await sleep(holdMs);
-    tell();
-  },
-  async 'clients-forge'({ clients }, { target }) {
-    const process = clients[target % clients.length];
-    await process?.proc.kill();
-    await process?.restart({ forging: true });
-  },
-  async 'clients-kill'({ clients }, { target }) {
-    const process = clients[target % clients.length];
-    await process?.proc.kill();
-    await process?.restart();
   },
 };
 

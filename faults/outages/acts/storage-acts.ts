@@ -1,17 +1,13 @@
 /** Carries out the faults of Redis: kills, power cuts, pauses, failovers and the like. */
 import {
-  closeSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
   unlinkSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +15,7 @@ import { Redis } from 'ioredis';
 import type { RedisServer } from '../../../test/kit/redis.ts';
 import { between, pick, seeded } from '../../lib/random.ts';
 import { fillerOf } from '../log/events.ts';
-import type { SmallDisk } from '../processes/small-disk.ts';
+import { NOT_MOUNTED, type SmallDisk } from '../processes/small-disk.ts';
 import type { World } from '../world.ts';
 import { type Act, given, sleep, until } from './act.ts';
 
@@ -128,8 +124,6 @@ async function follows({ url }: RedisServer): Promise<boolean> {
 
 /** The number of files that a fault of single files affects. */
 const FILES = 20;
-/** The bytes that are written repeatedly to fill the disk. */
-const CHUNK = Buffer.alloc(64 * 1024);
 
 export const ACTS_OF_SPILL = {
   async 'spill-remove'(world, { id }) {
@@ -167,12 +161,11 @@ export const ACTS_OF_SPILL = {
   'data-full': ({ data }, { holdMs }) => fillFor(given(data?.disk), holdMs),
 } as const satisfies Record<string, Act>;
 
-async function fillFor({ mounted, path }: SmallDisk, holdMs: number): Promise<string | undefined> {
-  if (!mounted) return 'a small file system cannot be mounted';
-  const ballast = join(path, 'ballast');
-  fill(ballast);
+async function fillFor(disk: SmallDisk, holdMs: number): Promise<string | undefined> {
+  if (!disk.mounted) return NOT_MOUNTED;
+  if (!disk.setFull(true)) throw new Error('the file system cannot be made full');
   await sleep(holdMs);
-  rmSync(ballast);
+  if (!disk.setFull(false)) throw new Error('the file system stays full');
   return undefined;
 }
 
@@ -185,15 +178,4 @@ function someOf({ spill }: World, seed: number): readonly string[] {
 function writeAside(path: string, bytes: Buffer): void {
   writeFileSync(`${path}.aside`, bytes);
   renameSync(`${path}.aside`, path);
-}
-
-function fill(path: string): void {
-  const file = openSync(path, 'w');
-  try {
-    for (;;) writeSync(file, CHUNK);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
-  } finally {
-    closeSync(file);
-  }
 }

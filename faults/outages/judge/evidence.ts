@@ -15,6 +15,8 @@ export type Case = {
   readonly waits: Wait[];
   /** The ends of waits for which no attempt was logged. */
   readonly strayEnds: WaitEnd[];
+  /** The times at which the command arrived at a client that handled what it received. */
+  readonly arrivals: Of<'arrival'>[];
   readonly runs: Run[];
   readonly runEnds: Of<'run-end'>[];
   /**
@@ -115,6 +117,9 @@ function gatherCases(events: readonly Logged[]): ReadonlyMap<string, Case> {
       case 'broken':
         (ends.get(event.wait) ?? one.strayEnds).push(event);
         break;
+      case 'arrival':
+        one.arrivals.push(event);
+        break;
       case 'run-begin':
         one.runs.push(event);
         break;
@@ -136,7 +141,7 @@ function caseOf(cases: Map<string, Case>, { user, client, command }: Key): Case 
   const text = keyText(key);
   const known = cases.get(text);
   if (known) return known;
-  const one: Case = { key, text, waits: [], strayEnds: [], runs: [], runEnds: [], records: [], ends: [] };
+  const one: Case = { key, text, waits: [], strayEnds: [], arrivals: [], runs: [], runEnds: [], records: [], ends: [] };
   cases.set(text, one);
   return one;
 }

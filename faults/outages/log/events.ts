@@ -48,10 +48,19 @@ export type FaultEvent =
   /** The number of rows in a command's history that are an end. Late ends are not counted. */
   | (Key & { readonly event: 'ends'; readonly rows: number })
   /**
-   * A client runs the command. `run-begin` is on disk before the handler begins, and `run-end` after the handler has
+   * A client received the command over a socket that it had not given up, and handles what it received.
+   */
+  | (Key & { readonly event: 'arrival'; readonly instance: string })
+  /**
+   * A client runs the command. `leftMs`: the time that the handler is told it has left. `run-begin` is on disk before the handler begins, and `run-end` after the handler has
    * ended.
    */
-  | (Key & { readonly event: 'run-begin'; readonly instance: string; readonly canary: string | null })
+  | (Key & {
+      readonly event: 'run-begin';
+      readonly instance: string;
+      readonly canary: string | null;
+      readonly leftMs: number;
+    })
   | (Key & { readonly event: 'run-end'; readonly instance: string })
   | {
       readonly event: 'link';
@@ -122,6 +131,8 @@ export type FaultEvent =
       readonly wall?: number;
     }
   | { readonly event: 'heal'; readonly id: number }
+  /** The relays received hellos of connections that their clients had given up for later ones. */
+  | { readonly event: 'late-hellos'; readonly count: number }
   /** The fault was skipped, because it is not possible on this machine. */
   | { readonly event: 'skipped'; readonly id: number; readonly kind: string; readonly why: string }
   /**

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { OWNED_KINDS } from '../../../src/backends/owned/keys.ts';
 import { KINDS } from '../../../src/backends/redis/keys.ts';
 import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
 import { canaryOf, fillerOf, type Key, type Logged } from './events.ts';
@@ -260,9 +261,10 @@ function lossOf(line: string): { readonly wallMs: number; readonly cause: string
 
 /** The kinds of keys that may have no expiry. They are removed with their content or their node, or never. */
 const ALLOWED: ReadonlySet<string> = new Set(
-  Object.entries(KINDS)
-    .filter(([, { ends }]) => ends !== 'ttl')
-    .map(([kind]) => kind),
+  [
+    ...Object.entries(KINDS).map(([kind, { ends }]) => ({ kind, ends })),
+    ...Object.entries(OWNED_KINDS).map(([kind, ends]) => ({ kind, ends })),
+  ].flatMap(({ kind, ends }) => (ends === 'ttl' ? [] : [kind])),
 );
 /** The number of keys that Redis looks at in one step of a scan. */
 const SCAN = 1000;

@@ -7,14 +7,14 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'send-before-mark',
     says: 'a command is written first, and marked when its client answers',
     file: 'backends/redis/commands/store.ts',
-    find: `    dispatch: (key, binding, attempt) => dispatch(parts, key, { binding, attempt: attempt ?? null }),
+    find: `    dispatch: (key, binding, attempt) => dispatch(parts, key, { binding, attempt }),
     report: (key, reported) => report(parts, key, reported),
     finish: (key, end) => finish(parts, key, end),
 `,
     replace: `    async dispatch(key, binding, attempt) {
       const [command] = await getCommands(redis, [key]);
       if (command?.stage !== 'queued') return { kind: 'skip' };
-      later.set(key.commandId, () => dispatch(parts, key, { binding, attempt: attempt ?? null }));
+      later.set(key.commandId, () => dispatch(parts, key, { binding, attempt }));
       const client = store.key(store.partitionOfUser(key.userId), 'client', store.hash(key.userId, key.clientId));
       const [params = null] = await store.read([['HGET', client, 'p' + key.commandId]]);
       return { kind: 'dispatch', command, params: params as JsonText | null, remainingMs: 30_000 };
@@ -130,10 +130,11 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'reference-before-file',
     says: 'a spilled payload is referred to before it is written',
-    file: 'backends/spill.ts',
-    find: 'await writeObject(root, ref, bytes).catch((error: unknown) => {',
+    file: 'backends/spill/directory.ts',
+    find: 'const sha256 = await files.write({ name, expiresAt }, content).catch((error: unknown) => {',
     replace:
-      'void new Promise((done) => setTimeout(done, 300)).then(() => writeObject(root, ref, bytes)).catch((error: unknown) => {',
+      "const sha256 = createHash('sha256').update(content).digest('base64url');" +
+      'void new Promise((done) => setTimeout(done, 300)).then(() => files.write({ name, expiresAt }, content)).catch((error: unknown) => {',
     plan: 'F17k',
     caughtBy: ['payloads'],
   },

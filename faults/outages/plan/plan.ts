@@ -23,8 +23,13 @@ import type { PromiseName } from '../judge/promises.ts';
  * restart, 60 times a minute.
  * - `links-reset`: the connections of the clients break. `links-late`: the same, and the relays learn of it only after
  * a while.
- * - `clients-kill`: a client process is killed and restarted with new instances. `clients-forge`: the same, and
- * instances that never received the unfinished commands of the old ones report them first.
+ * - `links-deaf`: the connections of the clients swallow what the relays send, break for the clients only, and the relays
+ * learn of it last. `links-mute`: they swallow what the clients send.
+ * - `links-hello`: the connections of the clients break, and the hello of each next one reaches its relay only when the
+ * client, which has given it up, is connected by a later one.
+ * - `clients-freeze`: SIGSTOP of a client process for a while. `clients-kill`: a client process is killed and restarted
+ * with new instances. `clients-forge`: the same, and instances that never received the unfinished commands of the old
+ * ones report them first.
  * - `spill-remove`, `spill-flip`, `spill-link`: some stored payloads are removed, changed in one bit, or replaced by
  * links. `spill-shut`, `spill-full`: for a while the folder cannot be written, or is full.
  */
@@ -56,6 +61,10 @@ export type FaultKind =
   | 'redis-kills'
   | 'links-reset'
   | 'links-late'
+  | 'links-deaf'
+  | 'links-mute'
+  | 'links-hello'
+  | 'clients-freeze'
   | 'clients-kill'
   | 'clients-forge'
   | 'spill-remove'
@@ -96,6 +105,8 @@ export type Plan = {
   readonly doubled: number;
   /** The longest time that a handler works, in milliseconds. */
   readonly workMs: number;
+  /** The time for which a command may wait for its client to connect, in milliseconds. */
+  readonly connectMs: number;
   /** The time that a client has to answer, in milliseconds. */
   readonly respondMs: number;
   /** The promises that a run must keep besides the invariants. */

@@ -81,6 +81,7 @@ const base = {
   callersOnly: false,
   doubled: 0.1,
   workMs: 20,
+  connectMs: 15_000,
   respondMs: 30_000,
   promises: [],
   rolling: false,
@@ -94,6 +95,13 @@ const base = {
 
 /** The connections from each relay pass a proxy that counts commands, and one break follows the other. */
 const BREAKS: Pick<Plan, 'gap' | 'form'> = { gap: [200, 500], form: 'single' };
+
+/** A handler works for a while, so that each fault of a link hits commands in every state. */
+const LINKS: Pick<Plan, 'faults' | 'workMs' | 'promises'> = {
+  faults: 6,
+  workMs: 500,
+  promises: ['unrepeated', 'timely'],
+};
 
 const rows: readonly PlanRow[] = [
   ...NARROW_PLANS,
@@ -234,6 +242,34 @@ const rows: readonly PlanRow[] = [
     redis: ALWAYS,
     durability: 'aof_always',
   },
+  {
+    name: 'F23',
+    says: "clients' hellos that reach their relay after a later one",
+    kinds: ['links-hello'],
+    gap: [2_000, 3_000],
+    hold: [500, 2_000],
+    ...LINKS,
+    promises: ['ordered', ...LINKS.promises],
+  },
+  {
+    name: 'F24',
+    says: 'clients frozen for longer than their commands have',
+    kinds: ['clients-freeze'],
+    gap: [1_000, 2_000],
+    hold: [8_000, 10_000],
+    ...LINKS,
+    faults: 3,
+    connectMs: 2_000,
+    respondMs: 4_000,
+  },
+  {
+    name: 'F25',
+    says: "clients' connections half open: what relays, or clients, send is swallowed, and the clients come back",
+    kinds: ['links-deaf', 'links-mute'],
+    gap: [2_000, 3_000],
+    hold: [2_000, 4_000],
+    ...LINKS,
+  },
 ];
 
 /** The plans of the data directory, which need `--durable`. */
@@ -334,6 +370,7 @@ const REPEATED = { F2: 4_000, F3: 4_000, F3a: 4_000, F4: 3_000, F5: 3_000, F6: 3
 const ONCE = {
   ...{ F12: 4_000, F13: 4_000, F14: 4_000, F15: 3_000, F17: 3_000, F19: 4_000, sentinel: 2_000 },
   ...{ F20: 4_000, F20r: 4_000, F20t: 4_000, F20s: 4_000, F20c: 4_000, F21: 4_000, F22: 4_000 },
+  ...{ F23: 2_000, F24: 2_000, F25: 2_000 },
 };
 /** The plans whose single fault takes most of the run: a process is stopped for 30 s, or a failover is awaited. */
 const ONE_FAULT: readonly string[] = ['F6', 'F7', 'sentinel'];
@@ -365,6 +402,7 @@ export function releaseRuns(added: number): readonly ReleaseRun[] {
 /** The plans that one relay with a data directory must survive, with the number of their commands in the short form. */
 const DURABLE = {
   ...{ F0: 500, F1: 2_000, F2: 1_000, F7: 1_000, F12: 1_000, F13: 1_000, F14: 1_000, F15: 1_000, F17: 500, F19: 1_000 },
+  ...{ F23: 500, F24: 500, F25: 500 },
   ...{ D1: 1_500, D1k: 1_500, D1o: 500, D1a: 1_500, D2: 1_500, D3: 1_500, D4: 1_500, D5: 500 },
 };
 

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Call, createRuntime, type Params, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { signToken } from '../../../src/http/tokens.ts';
+import { parseDown } from '../../../src/protocol/frames.ts';
 import { canaryOf, type Logged } from '../log/events.ts';
 import { type FaultLog, openLog, parseLog } from '../log/log.ts';
 
@@ -99,10 +100,31 @@ const RETRY_SHARE = 0.1;
 function work(log: FaultLog, who: { user: string; client: string }, instance: () => string) {
   return async ({ canary, workMs, filler }: Params, call: Call): Promise<unknown> => {
     const key = { ...who, command: call.commandId, instance: instance() };
-    log.record({ event: 'run-begin', ...key, canary: typeof canary === 'string' ? canary : null });
+    const leftMs = call.remainingMs();
+    log.record({ event: 'run-begin', ...key, canary: typeof canary === 'string' ? canary : null, leftMs });
     if (typeof workMs === 'number' && workMs > 0) await new Promise((done) => setTimeout(done, workMs));
     log.record({ event: 'run-end', ...key });
     return { canary, by: key.instance, filler };
+  };
+}
+
+/**
+ * Returns a class of sockets that reports each command that arrives over a socket which the runtime has not given up.
+ * What arrives later is never handled, so the client may say that it never arrived.
+ */
+function socketThatReports(arrived: (commandId: string) => void): typeof WebSocket {
+  return class extends WebSocket {
+    constructor(url: string | URL, protocols?: string | string[]) {
+      super(url, protocols);
+      // The runtime adds its listener right after this constructor, so it decides first whether to give the socket up.
+      queueMicrotask(() =>
+        this.addEventListener('message', ({ data }) => {
+          const frame = typeof data === 'string' ? parseDown(data) : null;
+          if (this.readyState !== WebSocket.OPEN || frame?.type !== 'command') return;
+          arrived(frame.command_id);
+        }),
+      );
+    }
   };
 }
 
@@ -114,6 +136,9 @@ function startClient(order: ClientOrder, log: FaultLog, who: ClientOrder['client
     token: () => signToken({ secret, user, scopes: ['connect'], ttlSeconds: DAY_SECONDS, now: Date.now() }),
     clientId: client,
     clientType: 'console',
+    WebSocket: socketThatReports((command) =>
+      log.write({ event: 'arrival', ...who, command, instance: runtime.instanceId }),
+    ),
     random: () => Math.random() * RETRY_SHARE,
     onStatus: ({ state }) => {
       if (state !== 'connected' && state !== 'disconnected') return;

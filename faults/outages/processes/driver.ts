@@ -23,6 +23,8 @@ export type Load = {
   readonly doubled: number;
   /** The longest time that a handler works, in milliseconds. */
   readonly workMs: number;
+  /** The time for which a command may wait for its client to connect, in milliseconds. */
+  readonly connectMs: number;
   /** The time that a client has to answer, in milliseconds. */
   readonly respondMs: number;
   /** The number of characters of params and result besides their canary. */
@@ -39,8 +41,6 @@ type Driver = AsyncDisposable & {
   readonly begun: number;
 };
 
-/** The time for which a command may wait for its client to connect, in milliseconds. */
-const CONNECT_MS = 15_000;
 /** The maximum number of commands that are open at once. A hanging relay must not get more load. */
 const OPEN_MAX = 1_000;
 /** The number of commands that are invoked again at the same time, after the end of the load. */
@@ -175,7 +175,7 @@ function askingAnew(command: Command, of: string, n: number): Once {
 
 async function askOnce(load: Load, callers: Callers, { command, wait, how, of }: Once): Promise<AskResult> {
   const { log, relays } = load;
-  const budgetMs = CONNECT_MS + load.respondMs;
+  const budgetMs = load.connectMs + load.respondMs;
   const { key, random } = command;
   const relay = of ?? pick(random, relays).name;
   const caller = callers.get(relay, key.user, random() < 0.5 ? 'http' : 'link');
@@ -194,8 +194,8 @@ async function askOnce(load: Load, callers: Callers, { command, wait, how, of }:
   }
 }
 
-function invoke({ bytes, respondMs }: Load, caller: Caller, { key, workMs }: Command): Promise<Invocation> {
-  const budget = { connectWithinMs: CONNECT_MS, respondWithinMs: respondMs };
+function invoke({ bytes, connectMs, respondMs }: Load, caller: Caller, { key, workMs }: Command): Promise<Invocation> {
+  const budget = { connectWithinMs: connectMs, respondWithinMs: respondMs };
   const target = { userId: key.user, clientId: key.client, action: 'work' };
   const params = { canary: canaryOf(key), workMs, ...(bytes > 0 && { filler: fillerOf(key, bytes) }) };
   return caller.invoke(target, params, { commandId: key.command, ...budget });

@@ -50,7 +50,7 @@ const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /** The time that a process may take to be ready, in milliseconds. */
-const START_MS = 20_000;
+const START_MS = 60_000;
 /** The number of characters of a process's standard error that are shown when the process has ended by itself. */
 const COMPLAINT_CHARS = 2_000;
 

@@ -31,6 +31,16 @@ export type Proxy = AsyncDisposable & {
    * called.
    */
   breakNear(): () => void;
+  /**
+   * From now on, each open connection drops what goes up to its target, or comes down from it, without notice, and its
+   * connecting side does not learn that the target closes it. The returned function then does to these connections what `breakNear` does.
+   */
+  swallow(direction: Direction): () => () => void;
+  /**
+   * From now on, keeps back what the connecting side of each new connection sends after the first answer of its target:
+   * the frames of a WebSocket, whose handshake passes.
+   */
+  holdBack(): HeldBack;
   /** Drops the next answer of a target and closes its connection. The request has arrived. */
   dropReply(): void;
   /** The number of answers that `dropReply` has dropped. */
@@ -41,6 +51,17 @@ export type Proxy = AsyncDisposable & {
    * connection that was opened through a proxy with `counts`. Null: no connection breaks.
    */
   breakAt(breaksAt: ((command: SentCommand) => boolean) | null): void;
+};
+
+/** The connections whose first data a proxy keeps back. */
+export type HeldBack = {
+  /** The number of connections of which something is kept back. */
+  readonly size: number;
+  /**
+   * Closes these connections on the connecting side only, and keeps nothing of later connections back. The returned
+   * functions send the targets what was kept back, and close the connections to the targets.
+   */
+  breakNear(): { readonly release: () => void; readonly close: () => void };
 };
 
 export type ProxyOptions = {
@@ -59,6 +80,12 @@ type Pair = {
   dead: boolean;
   cutOff: boolean;
   late: boolean;
+  /** The direction in which nothing passes any more; null: both are open. */
+  swallows: Direction | null;
+  /** Whether the target has sent something. */
+  answered: boolean;
+  /** What is kept back of the data to the target; null: the data passes. */
+  readonly held: Buffer[] | null;
   readonly counter: CommandCounter | null;
 };
 type Direction = 'up' | 'down';
@@ -66,6 +93,7 @@ type State = {
   mode: ProxyMode;
   drops: number;
   dropped: number;
+  holding: boolean;
   readonly counts: boolean;
   breaksAt: ((command: SentCommand) => boolean) | null;
 };
@@ -73,7 +101,7 @@ type State = {
 /** Starts a TCP proxy on loopback that can inject faults. */
 export async function startProxy(targets: Targets, { counts = false, tls }: ProxyOptions = {}): Promise<Proxy> {
   const pairs = new Set<Pair>();
-  const state: State = { mode: { kind: 'pass' }, drops: 0, dropped: 0, counts, breaksAt: null };
+  const state: State = { mode: { kind: 'pass' }, drops: 0, dropped: 0, holding: false, counts, breaksAt: null };
   const accept = (near: Socket): void => {
     near.on('error', ignore);
     if (state.mode.kind === 'refuse') return void near.destroy();
@@ -101,14 +129,27 @@ export async function startProxy(targets: Targets, { counts = false, tls }: Prox
         pair.cutOff = true;
         pair.far.destroy();
       }),
-    breakNear() {
-      const broken = [...pairs];
-      for (const pair of broken) {
-        pair.dead = true;
-        pair.late = true;
-        pair.near.resetAndDestroy();
-      }
-      return () => broken.forEach(({ far }) => far.destroy());
+    breakNear: () => breakNear([...pairs]),
+    swallow(direction) {
+      const open = [...pairs];
+      for (const pair of open) pair.swallows = direction;
+      return () => breakNear(open);
+    },
+    holdBack() {
+      state.holding = true;
+      const held = (): readonly Pair[] => [...pairs].filter((pair) => pair.held !== null && pair.held.length > 0);
+      return {
+        get size() {
+          return held().length;
+        },
+        breakNear() {
+          state.holding = false;
+          const broken = held();
+          const close = breakNear(broken);
+          const release = (): void => broken.forEach(({ far, held }) => void far.write(Buffer.concat(held ?? [])));
+          return { release, close };
+        },
+      };
     },
     dropReply() {
       state.drops++;
@@ -146,9 +187,21 @@ async function reach(ports: readonly number[]): Promise<Socket | null> {
   return null;
 }
 
+/** Closes connections on the connecting side only. The returned function closes them on the other side. */
+function breakNear(broken: readonly Pair[]): () => void {
+  for (const pair of broken) {
+    pair.dead = true;
+    pair.late = true;
+    pair.near.resetAndDestroy();
+  }
+  return () => broken.forEach(({ far }) => far.destroy());
+}
+
 function join(pairs: Set<Pair>, state: State, near: Socket, far: Socket): void {
   const counter = state.counts ? new CommandCounter((command) => state.breaksAt?.(command) ?? false) : null;
-  const pair: Pair = { near, far, dead: false, cutOff: false, late: false, counter };
+  const held = state.holding ? [] : null;
+  const flags = { dead: false, cutOff: false, late: false, swallows: null, answered: false };
+  const pair: Pair = { near, far, ...flags, held, counter };
   if (near.destroyed) return void far.destroy();
   pairs.add(pair);
   near.on('close', () => {
@@ -156,7 +209,7 @@ function join(pairs: Set<Pair>, state: State, near: Socket, far: Socket): void {
     if (!pair.late) far.destroy();
   });
   far.on('close', () => {
-    if (!pair.cutOff && !pair.dead) near.destroy();
+    if (!pair.cutOff && !pair.dead && pair.swallows === null) near.destroy();
   });
   carry(pair, 'up', state);
   carry(pair, 'down', state);
@@ -167,7 +220,9 @@ function carry(pair: Pair, direction: Direction, state: State): void {
   const later = createLater();
   from.on('data', (bytes: Buffer) => {
     if (state.mode.kind === 'black-hole') pair.dead = true;
-    if (pair.dead || pair.cutOff) return;
+    if (pair.dead || pair.cutOff || pair.swallows === direction) return;
+    if (direction === 'down') pair.answered = true;
+    else if (pair.held && pair.answered) return void pair.held.push(bytes);
     if (direction === 'down' && state.drops > 0) {
       state.drops--;
       state.dropped++;
@@ -183,7 +238,7 @@ function carry(pair: Pair, direction: Direction, state: State): void {
     }
   });
   from.on('end', () => {
-    if (!pair.dead && !pair.cutOff) later.add(0, () => void to.end());
+    if (!pair.dead && !pair.cutOff && pair.swallows === null) later.add(0, () => void to.end());
   });
   from.resume();
 }

@@ -85,7 +85,8 @@ const CONNECTIONS_MS = 1_000;
 
 async function boot(options: RelayOptions, port: number, count: number) {
   const { name, folder, redisUrl, namespace, source, env, descriptors, logsMemory } = options;
-  const memoryLog: MemoryLogOptions = { folder, name, boot: count, keepsRecords: redisUrl === null };
+  const keepsRecords = redisUrl === null || env?.['CALLBOARD_STORE'] === 'owned';
+  const memoryLog: MemoryLogOptions = { folder, name, boot: count, keepsRecords };
   const { proc } = await start({
     name,
     boot: count,

@@ -1,12 +1,15 @@
 /** Creates a folder for a run that is a small file system, which can be filled and made read-only. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const MIB = 1024 * 1024;
 /** The number of attempts to mount the folder again, because it may still be in use. */
 const REMOUNTS = 50;
+
+/** Why a directory cannot be filled on this machine. */
+export const NOT_MOUNTED = 'a small file system cannot be mounted';
 
 /** A directory of a run. If the machine permits it, the directory is a small file system of its own. */
 export type SmallDisk = Disposable & {
@@ -17,6 +20,11 @@ export type SmallDisk = Disposable & {
   files(): readonly string[];
   /** Makes the directory writable or read-only. Returns false if that is not possible on this machine. */
   setWritable(writable: boolean): boolean;
+  /**
+   * Leaves no free room in the file system, or gives it its size back. Returns false if the directory has no file system
+   * of its own.
+   */
+  setFull(full: boolean): boolean;
 };
 
 /** Creates the folder. `bytes`: the size of its file system. */
@@ -24,6 +32,12 @@ export function makeSmallDisk(bytes: number): SmallDisk {
   const size = Math.ceil(bytes / MIB);
   const path = mkdtempSync(join(tmpdir(), 'callboard-faults-disk-'));
   const mounted = run('mount', '-t', 'tmpfs', '-o', `size=${size}m`, 'tmpfs', path);
+  const remove = (): void => {
+    if (mounted) run('umount', '-l', path);
+    rmSync(path, { recursive: true, force: true });
+  };
+  // This program may be interrupted.
+  process.once('exit', remove);
   return {
     path,
     mounted,
@@ -32,24 +46,35 @@ export function makeSmallDisk(bytes: number): SmallDisk {
         .filter((entry) => entry.isFile() && /^[0-9a-f]{32}$/.test(entry.name))
         .map((entry) => join(entry.parentPath, entry.name)),
     setWritable(writable) {
-      if (mounted) return remount(path, writable);
+      if (mounted) return remount(path, () => (writable ? 'rw' : 'ro'));
       if (process.getuid?.() === 0) return false;
       for (const folder of foldersIn(path)) chmodSync(folder, writable ? 0o700 : 0o500);
       return true;
     },
+    // The size is changed, so that a large file system is full at once and without as much memory.
+    setFull: (full) => mounted && remount(path, () => `size=${full ? usedBytes(path) : size * MIB}`),
     [Symbol.dispose]() {
-      if (mounted) run('umount', '-l', path);
-      rmSync(path, { recursive: true, force: true });
+      process.off('exit', remove);
+      remove();
     },
   };
 }
 
-/** Tries repeatedly to mount the folder again, because mounting is refused while a file is being written. */
-function remount(path: string, writable: boolean): boolean {
+/**
+ * Tries repeatedly to mount the folder again. Mounting is refused while a file is being written, and with a size that is
+ * smaller than what was written before it.
+ */
+function remount(path: string, option: () => string): boolean {
   for (let turn = 0; turn < REMOUNTS; turn++) {
-    if (run('mount', '-o', `remount,${writable ? 'rw' : 'ro'}`, path)) return true;
+    if (run('mount', '-o', `remount,${option()}`, path)) return true;
   }
   return false;
+}
+
+/** Returns the bytes of the blocks in use; at least one block, because a size of 0 is no limit. */
+function usedBytes(path: string): number {
+  const { blocks, bfree, bsize } = statfsSync(path);
+  return Math.max(1, blocks - bfree) * bsize;
 }
 
 function foldersIn(path: string): readonly string[] {

@@ -7,37 +7,31 @@ import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { Away, Backend, Durability } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
 import { LINK_STREAM, NO_PAYLOAD, type NewMessage } from '../../core/history/message.ts';
-import { keyOf } from '../../core/ids.ts';
-import type { Clock, EventLoop } from '../../core/ports.ts';
-import { createMemoryState, type MemoryBackend, type MemoryOptions, type MemoryTables } from '../memory/backend.ts';
+import { FORGET_MS } from '../../core/limits.ts';
+import type { Crypto, EventLoop } from '../../core/ports.ts';
+import type { MemoryBackend, MemoryOptions, MemoryTables } from '../memory/backend.ts';
 import {
-  DataDirectory,
-  bootId,
+  BatchChain,
+  NO_BATCH,
   cutFile,
-  lockDirectory,
   mayBeCut,
-  networkFileSystem,
   openBatchFile,
   readBatches,
-  sizeOf,
   type BadEnd,
-  type DataLock,
+  type BatchName,
   type FileEnd,
   type OpenFile,
-} from './files.ts';
-import { Journal, writeSnapshot, type DataSync } from './journal.ts';
-import { RecordingTransaction, createWatcher, recordedPorts, refuseGrowth } from './recording.ts';
-import { ActWriter } from './records.ts';
-import { Replay, type Header } from './replay.ts';
+} from './batches.ts';
+import { DataDirectory, bootId, lockDirectory, networkFileSystem, sizeOf, type DataLock } from './files.ts';
+import { Journal, type DataSync } from './journal.ts';
+import { NO_USER, type Header } from './records.ts';
+import type { Replay } from './replay.ts';
+import { RecordRoom } from './room.ts';
+import { Snapshots } from './snapshot.ts';
+import { giveUpAll, RecordedState } from './state.ts';
 
 /** The form of the files. A relay refuses a directory of another form. */
-const FORMAT = 2;
-/** A snapshot is written when the journal is longer than the last snapshot, and than this number of bytes. */
-const JOURNAL_BYTES = 64 * 1024 * 1024;
-/** How often the length of the journal is compared, in milliseconds. */
-const CHECK_MS = 1_000;
-/** How long a snapshot that failed is not tried again, in milliseconds. */
-const RETRY_MS = 60_000;
+const FORMAT = 3;
 
 export type DataOptions = {
   readonly root: string;
@@ -45,6 +39,8 @@ export type DataOptions = {
   /** The version of the relay, for the files. */
   readonly version: string;
   readonly loop: EventLoop;
+  /** Makes the key of a new directory. */
+  readonly random: Pick<Crypto, 'randomToken'>;
   readonly memory: Omit<MemoryOptions, 'watcher' | 'makeTransaction' | 'markSecret' | 'audit'> & {
     /** Opens the audit, once the directory is there and locked; absent: the audit is kept in memory. */
     readonly openAudit?: (directory: DataDirectory) => AuditStore;
@@ -52,11 +48,12 @@ export type DataOptions = {
   /** Called if records can neither be written nor given up. The process must end. */
   readonly onFailure: (error: Error) => void;
   readonly openFile?: OpenFile;
-  readonly atTurnEnd?: (run: () => void) => void;
+  /** Returns the free bytes of the disk; absent: the system is asked. */
+  readonly freeBytes?: () => number;
   /** The id of this boot of the system; absent: the system is asked. */
   readonly boot?: string | null;
-  /** The length of the journal from which on a snapshot is written; absent: JOURNAL_BYTES. */
-  readonly journalBytes?: number;
+  /** The cost of the journal from which on a snapshot is written; absent: that of RecordRoom. */
+  readonly journalCost?: number;
 };
 
 /** A backend with a data directory. `snapshot` writes a snapshot now. */
@@ -109,125 +106,60 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   const network = networkFileSystem(directory.root);
   if (network)
     log.warn({ network }, 'the data directory is on a network file system, whose locks and syncs may not hold');
-  const keys = directory.keys();
-  const clock = new HeldClock(memory.clock);
-  // The writer exists before the journal, because memory is created before its number is known.
-  const recorder = new Recorder();
-  const watcher = createWatcher(recorder.records, clock);
+  const keys = directory.keys(options.random);
+  const room = new RecordRoom(options.journalCost);
   const { openAudit, ...given } = memory;
-  const { backend: plain, tables } = createMemoryState({
+  // The state exists before the journal, because it must be filled before the number of the journal is known.
+  const state = new RecordedState({
     ...given,
+    room,
     audit: openAudit?.(directory),
-    clock,
-    watcher,
     markSecret: Buffer.from(keys('marks')).toString('base64url'),
-    makeTransaction: (acts) => new RecordingTransaction(acts, recorder.records),
   });
-  watcher.replaying = true;
-  const replay = new Replay({ tables, onTime: (at) => clock.hold(at) });
-  const { journals, next, from, tornBytes } = recover(directory, replay, { ...memory, boot });
-  clock.release();
-  // What memory told while it was filled is recorded already.
-  recorder.records.take();
-  watcher.replaying = false;
+  const { clock, records, replay, tables, ports, plain } = state;
+  const { journals, next, from, after, tornBytes } = recover(directory, replay, { ...memory, boot });
+  state.begin();
+  const bytes = journals.reduce((sum, path) => sum + sizeOf(path), 0);
+  room.start(sizeOf(directory.snapshot(from)), { bytes, records: replay.journalActs });
   const header: Header = { format: FORMAT, version, boot, sync };
   syncFiles(journals, options.openFile);
-  const journal = new Journal(next, headOf(header, memory.clock.now()), {
-    ...{ directory, sync, log, onFailure, records: recorder.records },
-    clock: memory.clock,
+  const journal = new Journal(next, after, {
+    ...{ directory, header, sync, log, onFailure, records, room },
+    ...{ clock: memory.clock, loop: options.loop, freeBytes: options.freeBytes },
     ...(options.openFile && { openFile: options.openFile }),
-    ...(options.atTurnEnd && { atTurnEnd: options.atTurnEnd }),
   });
-  recorder.onFirst = () => journal.wake();
+  state.onFirst = () => journal.wake();
   const away = awayOf(replay, { boot, tornBytes, gaveUp: existsSync(directory.loss) });
-  const ports = recordedPorts(plain, {
-    ...{ tables, clock, records: recorder.records, tickets: replay.tickets },
-    checkRoom: () => (journal.full ? refuseGrowth() : undefined),
-  });
-  resume({ replay, tables, ports, plain, away, now: memory.clock.now() });
+  const reportsMissingUntil = resume({ replay, tables, ports, plain, away, now: memory.clock.now() });
   journal.syncNow();
   rmSync(directory.loss, { force: true });
   // Files before the newest snapshot are there if the relay was killed while it removed them.
   void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));
   if (away?.lost) log.warn({ since: away.since }, 'records are missing: commands that had not ended end as unknown');
   const snapshots = new Snapshots({
-    options,
-    directory,
-    journal,
-    tables,
-    header,
-    clock,
-    tickets: replay.tickets,
-    from,
+    ...{ log: journal, room, tables, clock, loop: options.loop, logger: log, tickets: replay.tickets },
   });
   const backend: DurableBackend = {
     ...ports,
-    onRecord: (run) => journal.onRecord(run),
-    ready: () => (journal.full ? refuseGrowth() : undefined),
+    onRecord: (run, holder) => journal.onRecord(run, holder),
+    reportsMissingUntil: () => reportsMissingUntil,
+    ready: () => room.requireSpace(),
     durability: () => ({
       kind: 'directory',
       sync: typeof sync === 'number' ? `${sync} ms` : sync,
-      ...{ bytes: directory.size(), full: journal.full, snapshotAt: snapshots.lastAt, away },
+      ...{ bytes: directory.size(), full: room.full, snapshotAt: snapshots.lastAt, away },
     }),
     snapshot: () => snapshots.write(),
     async close() {
       await snapshots.close();
-      recorder.records.begin(clock.now());
-      recorder.records.add('closed');
+      records.begin(clock.now(), NO_USER);
+      records.add('closed');
       await journal.close();
       await plain.close();
       lock.release();
     },
   };
   return { backend, directory, cursorKey: keys('cursors') };
-}
-
-/** The writer of records, before and after the journal exists. */
-class Recorder {
-  onFirst: () => void = () => {};
-  readonly records = new ActWriter(() => this.onFirst());
-}
-
-/** A clock that shows the time of recorded acts while they are put back. */
-class HeldClock implements Clock {
-  readonly #clock: Clock;
-  #held: number | null = null;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  hold(at: number): void {
-    this.#held = at;
-  }
-
-  release(): void {
-    this.#held = null;
-  }
-
-  now(): number {
-    return this.#held ?? this.#clock.now();
-  }
-
-  monotonic(): number {
-    return this.#clock.monotonic();
-  }
-
-  after(ms: number, run: () => void) {
-    return this.#clock.after(ms, run);
-  }
-
-  every(ms: number, run: () => void) {
-    return this.#clock.every(ms, run);
-  }
-}
-
-/** Returns the text of the first record of a file. */
-function headOf(header: Header, at: number): string {
-  const records = new ActWriter(() => {});
-  records.begin(at);
-  records.add('begin', header);
-  return records.take();
 }
 
 function refuse(message: string, reason: string): never {
@@ -243,6 +175,8 @@ type Recovered = {
   readonly next: number;
   /** The number of the snapshot that was read, or of the first journal. */
   readonly from: number;
+  /** The last batch that was read, which the next one follows. */
+  readonly after: BatchName;
   /** The bytes of an unfinished batch that were cut off. */
   readonly tornBytes: number;
 };
@@ -257,20 +191,22 @@ function recover(
   const { snapshot, journals, missing, from, next } = directory.toRead();
   if (missing !== null) refuseDamage(missing, 'it is not there');
   if (snapshot !== null) {
-    const end = readInto(snapshot, replay, onBytes);
+    const end = readInto(snapshot, new BatchChain(NO_BATCH), { replay, onBytes });
     if (end.kind !== 'whole') refuseDamage(snapshot, badPart(end));
     if (!replay.complete) refuseDamage(snapshot, 'it has no end');
   }
   replay.endSnapshot();
+  // Without a snapshot the first journal is the first of all, unless what was before it has been given up.
+  const chain = new BatchChain(snapshot === null && existsSync(directory.loss) ? null : replay.after);
   let tornBytes = 0;
   const read: string[] = [];
   for (const [index, path] of journals.entries()) {
-    const end = readInto(path, replay, onBytes);
+    const end = readInto(path, chain, { replay, onBytes });
     read.push(path);
     if (end.kind === 'whole') continue;
-    const later = journals.slice(index + 1);
+    const [, ...later] = journals.slice(index);
     const lostPower = boot === null || replay.header?.boot !== boot;
-    if (!mayBeCut(end, later, lostPower)) refuseDamage(path, badPart(end));
+    if (!mayBeCut(end, [path, ...later], lostPower)) refuseDamage(path, badPart(end));
     for (const unsynced of later) rmSync(unsynced);
     cutFile(path, end.offset);
     const { kind, bytes, sha256 } = end;
@@ -279,7 +215,7 @@ function recover(
     break;
   }
   directory.removeUnfinished();
-  return { journals: read, next, from, tornBytes };
+  return { journals: read, next, from, after: chain.last, tornBytes };
 }
 
 /**
@@ -294,9 +230,11 @@ function syncFiles(paths: readonly string[], openFile: OpenFile = openBatchFile)
   }
 }
 
-function readInto(path: string, replay: Replay, onBytes: (bytes: number) => void): FileEnd {
+type Into = { readonly replay: Replay; readonly onBytes: (bytes: number) => void };
+
+function readInto(path: string, chain: BatchChain, { replay, onBytes }: Into): FileEnd {
   let first = true;
-  return readBatches(path, (body) => {
+  return readBatches(path, chain, (body) => {
     replay.batch(body);
     onBytes(body.length);
     if (first && replay.header?.format !== FORMAT)
@@ -323,7 +261,8 @@ function progressOf({ clock, log }: Pick<MemoryOptions, 'clock' | 'log'>): (byte
   };
 }
 
-function badPart({ bytes, offset }: BadEnd): string {
+function badPart({ kind, bytes, offset }: BadEnd): string {
+  if (kind === 'misplaced') return `the batch at byte ${offset} does not follow the one before it`;
   return `${bytes} bytes from byte ${offset} on`;
 }
 
@@ -363,20 +302,19 @@ type Resumed = {
 /**
  * Does what is done when a node is lost: its links are lost, and commands that were not dispatched wait for their
  * clients again. After a loss, nothing is known of the commands that had not ended. Link histories show the time
- * without the relay.
+ * without the relay. Returns until when clients of before may report their contexts and windows again, in epoch
+ * milliseconds; 0 if none was connected.
  */
-function resume({ replay, tables, ports, plain, away, now }: Resumed): void {
+function resume({ replay, tables, ports, plain, away, now }: Resumed): number {
   for (const [hash, until] of replay.tickets) if (until > now) void plain.tickets.take(hash, until - now);
   if (away) tables.dedup.resume(now);
   const { commands, connections, history } = ports;
-  for (const { userId, clientId, epoch } of replay.finish(now))
+  const present = replay.finish(now);
+  for (const { userId, clientId, epoch } of present)
     void connections.disconnect({ userId, clientId }, epoch, 'node_lost');
   if (away) for (const userId of replay.usersAtEnd) void history.retain(awayRow(userId, away));
   const queues = tables.ledger.clients().toArray();
-  if (away?.lost) {
-    const live = queues.flatMap(({ waiting, running }) => [...waiting, ...running].map(keyOf));
-    for (const key of live) void commands.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null });
-  }
+  if (away?.lost) giveUpAll({ tables, ports });
   for (const { head, binding } of queues) {
     const { userId, clientId } = head;
     const bound = binding ?? { nodeId: '', instanceId: '', epoch: tables.connections.lastEpoch };
@@ -385,6 +323,7 @@ function resume({ replay, tables, ports, plain, away, now }: Resumed): void {
     if (queue) queue.binding = bound;
     void commands.rebind({ userId, clientId }, bound, 'down');
   }
+  return present.length === 0 ? 0 : now + FORGET_MS;
 }
 
 /** Returns the row of a user's link history that says that the relay was away, and how it had ended. */
@@ -404,92 +343,4 @@ export function awayRow(userId: string, { since, clean, lost }: Away): NewMessag
     parentSpanId: null,
     error: lost ? { code: 'store_lost', message: `${ended}, and records of its last time are missing.` } : unexpected,
   };
-}
-
-// Writes snapshots.
-
-type SnapshotsParts = {
-  readonly options: DataOptions;
-  readonly directory: DataDirectory;
-  readonly journal: Journal;
-  readonly tables: MemoryTables;
-  readonly header: Header;
-  readonly clock: Clock;
-  readonly tickets: ReadonlyMap<string, number>;
-  /** The number of the newest snapshot, or of the first journal. */
-  readonly from: number;
-};
-
-/** Writes a snapshot whenever the journal has become longer than the one before. */
-class Snapshots {
-  readonly #parts: SnapshotsParts;
-  readonly #stopChecks: () => void;
-  #running: Promise<void> | null = null;
-  #closing = false;
-  #notBefore = -Infinity;
-  #from: number;
-  lastAt: number | null = null;
-
-  constructor(parts: SnapshotsParts) {
-    this.#parts = parts;
-    this.#from = parts.from;
-    this.#stopChecks = parts.clock.every(CHECK_MS, () => this.#check());
-  }
-
-  /** Writes a snapshot now, or waits for the one that is being written. */
-  write(): Promise<void> {
-    return (this.#running ??= this.#write().finally(() => (this.#running = null)));
-  }
-
-  async close(): Promise<void> {
-    this.#stopChecks();
-    if (!this.#running) return this.write().finally(() => (this.#closing = true));
-    this.#closing = true;
-    await this.#running;
-  }
-
-  #check(): void {
-    const { journal, directory, clock, options } = this.#parts;
-    if (this.#running || journal.full || clock.monotonic() < this.#notBefore) return;
-    const { journalBytes = JOURNAL_BYTES } = options;
-    if (this.#journalBytes() <= Math.max(journalBytes, sizeOf(directory.snapshot(this.#from)))) return;
-    void this.write();
-  }
-
-  #journalBytes(): number {
-    const { journal, directory } = this.#parts;
-    let bytes = journal.size;
-    for (let number = this.#from; number < journal.number; number++) bytes += sizeOf(directory.journal(number));
-    return bytes;
-  }
-
-  async #write(): Promise<void> {
-    const { options, directory, journal, tables, header, clock, tickets } = this.#parts;
-    const { openFile = openBatchFile, loop, memory } = options;
-    try {
-      const head = headOf(header, clock.now());
-      const number = journal.rotate(head);
-      const path = directory.snapshot(number);
-      const times = { now: () => clock.now(), monotonic: () => clock.monotonic() };
-      const report = await writeSnapshot(
-        { tables, path, head, openFile, loop, tickets, ...times, recorded: () => journal.synced() },
-        () => this.#closing,
-      );
-      if (!report) return;
-      await syncNames(directory);
-      await directory.removeBefore(number);
-      this.#from = number;
-      this.lastAt = clock.now();
-      memory.log.debug({ ...report }, 'a snapshot was written');
-    } catch (error) {
-      this.#notBefore = clock.monotonic() + RETRY_MS;
-      memory.log.warn({ err: error }, 'a snapshot could not be written; the journal goes on');
-    }
-  }
-}
-
-async function syncNames(directory: DataDirectory): Promise<void> {
-  const names = directory.names();
-  await new Promise<void>((done, failed) => names.sync((error) => (error ? failed(error) : done())));
-  names.close();
 }

@@ -2,37 +2,38 @@
  * Records what the ports of the memory backend decide: a transaction that records each change of a command, and ports
  * that record what changed. KEPT says of each method of each port whether it is recorded.
  */
-import type { Backend } from '../../core/backend.ts';
+import type { Backend, PortMethod, PortName } from '../../core/backend.ts';
 import type { Command } from '../../core/commands/command.ts';
 import type { CommandRules } from '../../core/commands/rules.ts';
-import type { Binding } from '../../core/commands/stores.ts';
+import type { AdmitRequest, Binding } from '../../core/commands/stores.ts';
 import type { CommandMessage, Progress, Transaction } from '../../core/commands/transaction.ts';
-import { fail } from '../../core/errors.ts';
-import type { NewMessage } from '../../core/history/message.ts';
-import type { ClientKey } from '../../core/ids.ts';
+import { advertisedBytes, type Connection } from '../../core/connections/connection.ts';
+import { NO_PAYLOAD, type NewMessage } from '../../core/history/message.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import { thenDo } from '../../core/maybe-promise.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { Clock } from '../../core/ports.ts';
+import type { NewGrant } from '../../core/sites/site.ts';
 import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backend.ts';
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
+import { sameActions } from '../memory/connections.ts';
 import type { Entry } from '../memory/ledger.ts';
-import { NEW_COMMAND, addRow, differenceOf, packTrace, type ActWriter } from './records.ts';
+import { NEW_COMMAND, NO_USER, addAttempt, addRow, differenceOf, packTrace, type ActWriter } from './records.ts';
+import type { EndingAct, Growth, RecordRoom, Room } from './room.ts';
 
 /**
- * What happens to what a method changes when the process ends. `read`: it changes nothing. `recorded`: it is put back.
- * `by_act`: it is put back, and the transaction records it. `process`: it ends with the process, because it describes
- * the process, is reported again, or only counts.
+ * What happens to what a method changes when the process ends. `read`: it changes nothing. `grows`: it adds to what is
+ * kept, is put back, and needs room. `ends`: it ends or removes something, is put back, and needs no room. `by_act`: it
+ * is put back, the transaction records it, and it is about something that had room. `process`: it ends with the process,
+ * because it describes the process, is reported again, or only counts.
  */
-type Kept = 'read' | 'recorded' | 'by_act' | 'process';
-type Methods<P> = keyof { [M in keyof P as NonNullable<P[M]> extends (...args: never[]) => unknown ? M : never]: true };
-type PortName = keyof {
-  [P in keyof Backend as NonNullable<Backend[P]> extends (...args: never[]) => unknown ? never : P]: true;
-};
-type KeptPorts = Omit<{ readonly [P in PortName]: { readonly [M in Methods<Backend[P]>]: Kept } }, 'capabilities'>;
+type Kept = 'read' | 'grows' | 'ends' | 'by_act' | 'process';
+type KeptPorts = { readonly [P in PortName]: { readonly [M in PortMethod<P>]: Kept } };
 
 /** Says of each method of each port what is kept. A new method does not compile before it has a row here. */
 export const KEPT = {
   commands: {
-    ...{ admit: 'by_act', dispatch: 'by_act', report: 'by_act', finish: 'by_act', settle: 'by_act', rebind: 'by_act' },
+    ...{ admit: 'grows', dispatch: 'by_act', report: 'by_act', finish: 'by_act', settle: 'by_act', rebind: 'by_act' },
     ...{ preview: 'read', live: 'read', loads: 'read', get: 'read', mark: 'read', result: 'read' },
   },
   waiters: {
@@ -47,7 +48,7 @@ export const KEPT = {
     ...{ summary: 'read', scopes: 'read', getScopes: 'read', reservedScopes: 'read', busiest: 'read', list: 'read' },
   },
   connections: {
-    ...{ connect: 'recorded', advertise: 'recorded', disconnect: 'recorded', touch: 'process' },
+    ...{ connect: 'grows', advertise: 'grows', disconnect: 'ends', touch: 'process' },
     ...{ get: 'read', lastSeen: 'read', list: 'read', ofUsers: 'read', users: 'read', quietest: 'read' },
   },
   reconnects: { note: 'process', counts: 'read', top: 'read' },
@@ -56,28 +57,34 @@ export const KEPT = {
     ...{ windowCount: 'read', windowsNamed: 'read', getContexts: 'read', getWindows: 'read' },
   },
   history: {
-    ...{ retain: 'recorded', ingest: 'recorded' },
+    // Only the relay itself retains rows by this port, such as `relay_away`.
+    ...{ retain: 'ends', ingest: 'grows' },
     ...{ streams: 'read', ofUsers: 'read', messages: 'read', ofCommand: 'read', sample: 'read', users: 'read' },
   },
   dedup: { stats: 'read', backend: 'read' },
-  sites: { put: 'recorded', remove: 'recorded', get: 'read', list: 'read', ofUsers: 'read' },
+  sites: { put: 'grows', remove: 'ends', get: 'read', list: 'read', ofUsers: 'read' },
   sessions: {
-    ...{ open: 'recorded', close: 'recorded', addGrant: 'recorded', revokeGrant: 'recorded' },
+    ...{ open: 'grows', close: 'ends', addGrant: 'grows', revokeGrant: 'ends' },
     ...{ putTicket: 'process', redeemTicket: 'process' },
     ...{ prefixOf: 'read', get: 'read', findByToken: 'read', list: 'read' },
   },
   // The audit has a file of its own.
   audit: { append: 'process', close: 'process', head: 'read', list: 'read', lines: 'read' },
-  tickets: { take: 'recorded' },
+  tickets: { take: 'grows' },
   bus: { publish: 'process', subscribe: 'process', confirmed: 'process', hasSubscribers: 'read' },
 } as const satisfies KeptPorts;
 
-/** The methods that a port must record: exactly those that KEPT says are recorded. */
+/** A method that asks for room before it adds to what is kept. Only `grows` makes one. */
+type Growing<Method> = Method & { readonly [grown]: true };
+declare const grown: unique symbol;
+
+type KeptOf<P extends keyof typeof KEPT> = (typeof KEPT)[P][keyof (typeof KEPT)[P]];
+/** The methods that a port must record: exactly those that KEPT says are recorded, and those that grow by `grows`. */
 type Recorded = {
-  [P in keyof typeof KEPT as 'recorded' extends (typeof KEPT)[P][keyof (typeof KEPT)[P]] ? P : never]: {
+  [P in keyof typeof KEPT as Extract<KeptOf<P>, 'grows' | 'ends'> extends never ? never : P]: {
     [
-      M in keyof (typeof KEPT)[P] & keyof Backend[P] as (typeof KEPT)[P][M] extends 'recorded' ? M : never
-    ]: Backend[P][M];
+      M in keyof (typeof KEPT)[P] & keyof Backend[P] as (typeof KEPT)[P][M] extends 'grows' | 'ends' ? M : never
+    ]: (typeof KEPT)[P][M] extends 'grows' ? Growing<Backend[P][M]> : Backend[P][M];
   };
 };
 
@@ -86,33 +93,52 @@ type Verb = keyof Transaction<Entry, Client>;
 /** Says of each method of a transaction whether RecordingTransaction records it. */
 export const VERBS = {
   ...{ now: 'read', find: 'read', markOf: 'read', client: 'read', isOutdated: 'read', isOver: 'read', params: 'read' },
+  ...{ keptParams: 'read' },
   ...{ result: 'read', reserved: 'read', scopeFull: 'read', memberFull: 'read', queueFull: 'read', noMark: 'read' },
   ...{ noRoom: 'read', waitForToken: 'read', canWait: 'read', sha256: 'read', moving: 'read', context: 'read' },
-  ...{ add: 'recorded', reserveMark: 'recorded', retain: 'recorded', move: 'recorded', queue: 'recorded' },
-  ...{ run: 'recorded', noteProgress: 'recorded', end: 'recorded', bind: 'recorded', countEnd: 'process' },
+  ...{ add: 'grows', reserveMark: 'by_act', retain: 'by_act', move: 'by_act', queue: 'by_act' },
+  ...{ run: 'by_act', noteProgress: 'by_act', end: 'by_act', bind: 'by_act', countEnd: 'process' },
+  // Params of dispatched commands are not kept by a restart.
+  ...{ arrived: 'process' },
   ...{ wait: 'process', unwait: 'process', offer: 'process', post: 'process', reply: 'process', takeToken: 'process' },
 } as const satisfies { readonly [V in Verb]: Kept };
 
 /** The transaction of the memory backend, with a record of each change. */
 export class RecordingTransaction extends MemoryTransaction {
   readonly #records: ActWriter;
+  readonly #space: RecordSpace;
+  /** The room of the act that runs, if it asked for room. */
+  #room: Room | null = null;
 
-  constructor(acts: Acts, records: ActWriter) {
+  constructor(acts: Acts, records: ActWriter, space: RecordSpace) {
     super(acts);
     this.#records = records;
+    this.#space = space;
+  }
+
+  /** Runs an act that may add a command. */
+  within<T>(room: Room, act: () => T): T {
+    this.#room = room;
+    try {
+      return act();
+    } finally {
+      this.#room = null;
+    }
   }
 
   override begin(): CommandRules<Entry, Client> {
     const rules = super.begin();
-    this.#records.begin(this.now);
+    this.#records.begin(this.now, this.#room ?? NO_USER);
     return rules;
   }
 
-  override add(client: Client, request: AddedRequest, command: Command): Entry {
+  override add(client: Client, request: AddedRequest, command: Command, markedBy: string | null): Entry {
     const records = this.#records;
-    const entry = super.add(client, request, command);
+    if (!this.#room) throw new Error('a command is added without room for its record');
+    const entry = super.add(client, request, command, markedBy);
     const params = records.payload(entry.params);
     this.#about(entry);
+    addAttempt(records, entry.markedBy);
     records.addText(`"add",${differenceOf(NEW_COMMAND, command, records.at)},${entry.marked ? 1 : 0},${params}`);
     return entry;
   }
@@ -128,12 +154,14 @@ export class RecordingTransaction extends MemoryTransaction {
   override retain(entry: Entry, row: CommandMessage): number | null {
     const records = this.#records;
     const trace = packTrace(entry.trace);
+    const payload = row.kept?.payload ?? null;
+    const recorded = payload !== null && this.#leavesOut(entry, payload) ? { ...row, kept: NO_PAYLOAD } : row;
     // The facts about rows that this row displaces follow it.
     return records.deferred(
       () => super.retain(entry, row),
       (seq) => {
         this.#about(entry);
-        addRow(records, entry.commandId, { ...row, trace, seq: seq ?? 0 });
+        addRow(records, entry.commandId, { ...recorded, trace, seq: seq ?? 0 });
       },
     );
   }
@@ -148,9 +176,11 @@ export class RecordingTransaction extends MemoryTransaction {
     super.queue(entry, command);
   }
 
-  override run(entry: Entry, command: Command): JsonText | null {
+  override run(entry: Entry, command: Command, markedBy: string | null): JsonText | null {
+    this.#about(entry);
+    addAttempt(this.#records, this.keepsAttempts ? markedBy : null);
     this.#change('run', entry, command);
-    return super.run(entry, command);
+    return super.run(entry, command, markedBy);
   }
 
   override noteProgress(entry: Entry, progress: Progress): void {
@@ -160,10 +190,23 @@ export class RecordingTransaction extends MemoryTransaction {
   }
 
   override end(entry: Entry, command: Command, result: JsonText | null): void {
+    const records = this.#records;
+    const leftOut = result !== null && this.#leavesOut(entry, result);
     this.#change('end', entry, command);
-    this.#records.addText(String(this.#records.payload(result)));
+    records.addText(String(records.payload(leftOut ? null : result)));
+    if (leftOut) records.addText('"no_result"');
     super.end(entry, command, result);
-    this.#records.forget(entry);
+    records.forget(entry);
+  }
+
+  /**
+   * Whether a payload is left out of the records, because there is no room for it. An end is recorded all the same, and
+   * who waits for it gets its result; a restart before the next snapshot has the end without the result.
+   */
+  #leavesOut({ userId }: Entry, payload: JsonText): boolean {
+    if (this.#room || this.#space.has(userId, payload.length)) return false;
+    this.#space.omit();
+    return true;
   }
 
   override bind(key: ClientKey, binding: Binding | null): void {
@@ -189,119 +232,206 @@ type Recording = {
   readonly clock: Pick<Clock, 'now'>;
   /** The sign-in tickets that were used, and until when each is remembered. */
   readonly tickets: Map<string, number>;
-  /** Throws `store_full` while the disk is full. Called before an act that would add to what is kept. */
-  readonly checkRoom: () => void;
+  readonly space: RecordSpace;
+  readonly within: RecordingTransaction['within'];
 };
+
+/** The room of a journal. */
+type RecordSpace = Pick<RecordRoom, 'claim' | 'has' | 'omit' | 'refusal'>;
+
+/** The bytes of a record besides its texts. They need not be exact: what was written is counted afterwards. */
+const RECORD_BYTES = 512;
+
+function sized(userId: string, ...texts: readonly (JsonText | string | null)[]): Growth {
+  return { userId, bytes: texts.reduce((sum, text) => sum + (text?.length ?? 0), RECORD_BYTES) };
+}
+
+/** Makes a method that asks for room. `growth`: what it would add; the act gets the room that was claimed. */
+function growsIn(space: RecordSpace) {
+  return <A extends readonly unknown[], R>(growth: (...args: A) => Growth, act: (room: Room, ...args: A) => R) =>
+    ((...args: A): R => act(space.claim(growth(...args)), ...args)) as Growing<(...args: A) => R>;
+}
 
 /** Returns the ports of the memory backend, with a record of what each of their methods changed. */
 export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit<Backend, 'ready' | 'close'> {
-  const { records, clock, tables, checkRoom } = recording;
-  const { commands, connections, history, sites, sessions, tickets } = memory;
-  const begin = (): void => records.begin(clock.now());
-  const recordSession = (sessionId: string): void => {
-    const kept = tables.sites.keptSession(sessionId);
-    if (kept) records.add('session', kept.session, [...kept.hashes]);
-  };
+  const { commands, connections, history, sites, sessions } = memory;
   const recorded: Recorded = {
-    connections: {
-      connect(request) {
-        begin();
-        const result = tables.connections.connect(request);
-        records.add('connected', result.connection);
-        return result;
-      },
-      advertise(key, epoch, actions) {
-        begin();
-        const connection = tables.connections.advertise(key, epoch, actions);
-        if (connection) records.add('connected', connection);
-        return connection;
-      },
-      disconnect(key, epoch, cause, closeCode) {
-        begin();
-        const connection = tables.connections.disconnect(key, epoch, cause, closeCode);
-        if (connection)
-          records.add('lost', key.userId, key.clientId, epoch, connection.disconnectedAt, cause, closeCode ?? null);
-        return connection;
-      },
-    },
-    history: {
-      retain: (message) => keepMessage(recording, 'retained', message, () => history.retain(message)),
-      ingest(message) {
-        checkRoom();
-        return keepMessage(recording, 'ingested', message, () => history.ingest(message));
-      },
-    },
-    sites: {
-      put(definition) {
-        checkRoom();
-        begin();
-        const result = sites.put(definition);
-        if (isDone(result) && result.kind === 'put') records.add('site', result.site);
-        return result;
-      },
-      remove(key) {
-        begin();
-        const result = sites.remove(key);
-        if (isDone(result) && result) {
-          records.add('site_gone', key.userId, key.siteId);
-          for (const sessionId of result.closed) recordSession(sessionId);
-        }
-        return result;
-      },
-    },
-    sessions: {
-      open(session) {
-        checkRoom();
-        begin();
-        const result = sessions.open(session);
-        recordSession(session.sessionId);
-        return result;
-      },
-      close(sessionId) {
-        begin();
-        const result = sessions.close(sessionId);
-        recordSession(sessionId);
-        return result;
-      },
-      addGrant(sessionId, grant) {
-        checkRoom();
-        begin();
-        const result = sessions.addGrant(sessionId, grant);
-        recordSession(sessionId);
-        return result;
-      },
-      revokeGrant(sessionId, grantId) {
-        begin();
-        const result = sessions.revokeGrant(sessionId, grantId);
-        recordSession(sessionId);
-        return result;
-      },
-    },
-    tickets: {
-      take(ticketHash, ttlMs) {
-        begin();
-        const taken = tickets.take(ticketHash, ttlMs);
-        if (taken !== true) return taken;
-        for (const [hash, until] of recording.tickets) if (until <= clock.now()) recording.tickets.delete(hash);
-        recording.tickets.set(ticketHash, clock.now() + ttlMs);
-        records.add('ticket', ticketHash, clock.now() + ttlMs);
-        return taken;
-      },
-    },
+    commands: { admit: recordedAdmission(memory, recording) },
+    connections: recordedConnections(recording),
+    history: recordedHistory(memory, recording),
+    ...recordedSites(memory, recording),
+    tickets: { take: recordedTickets(memory, recording) },
   };
-  const admit: typeof commands.admit = (request) => {
-    checkRoom();
-    return commands.admit(request);
-  };
+  const observed = { report: reportIn(memory, recording), preview: previewIn(memory, recording) };
   return {
     ...memory,
-    commands: { ...commands, admit },
+    commands: { ...commands, ...recorded.commands, ...observed },
     connections: { ...connections, ...recorded.connections },
     history: { ...history, ...recorded.history },
     sites: { ...sites, ...recorded.sites },
     sessions: { ...sessions, ...recorded.sessions },
     tickets: recorded.tickets,
   };
+}
+
+/** A call whose id is known adds nothing: it is answered although there is no room. */
+function recordedAdmission(
+  { commands }: MemoryBackend,
+  { tables, space, within }: Recording,
+): Recorded['commands']['admit'] {
+  const isKnown = (key: CommandKey): boolean =>
+    tables.ledger.find(key) !== undefined || tables.ledger.mark(key, null) !== null;
+  const growth = ({ userId, params }: AdmitRequest): Growth => sized(userId, params);
+  const added = growsIn(space)(growth, (room, request) => within(room, () => commands.admit(request)));
+  const isRefused = (request: AdmitRequest): boolean => space.refusal(growth(request)) !== null;
+  return ((request) =>
+    isRefused(request) && isKnown(request) ? commands.admit(request) : added(request)) as typeof added;
+}
+
+/** A preview says what the room of the directory would refuse, too. */
+function previewIn({ commands }: MemoryBackend, { space }: Recording): typeof commands.preview {
+  return (question) =>
+    thenDo(commands.preview(question), (preview) => {
+      const adds = preview.answer.kind === 'admitted';
+      const refusal = adds ? space.refusal(sized(question.userId, question.params)) : null;
+      return refusal ? { ...preview, answer: { kind: 'refused', ...refusal } } : preview;
+    });
+}
+
+/** Progress that has no room makes no row; it is passed on to those who wait all the same. */
+function reportIn({ commands }: MemoryBackend, { space }: Recording): typeof commands.report {
+  return (key, report) => {
+    const { kind, kept } = report;
+    const payload = kind === 'progress' && kept?.spill === null ? kept.payload : null;
+    const hasRoom = payload === null || space.has(key.userId, sized(key.userId, payload).bytes);
+    return commands.report(key, hasRoom ? report : { ...report, kept: null });
+  };
+}
+
+function recordedConnections({ tables, records, clock, space }: Recording): Recorded['connections'] {
+  const { connections } = tables;
+  const grows = growsIn(space);
+  const actionsBytes = (actions: Connection['actions']): number =>
+    records.hasActions(actions) ? 0 : actions.reduce((sum, action) => sum + advertisedBytes(action), 0);
+  return {
+    connect: grows(
+      ({ userId, clientId, metadata, actions }) => {
+        const { bytes } = sized(userId, metadata);
+        const known = sameActions(connections.peek({ userId, clientId })?.actions ?? [], actions);
+        return { userId, bytes: bytes + actionsBytes(known) };
+      },
+      (room, request) => {
+        records.begin(clock.now(), room);
+        const result = connections.connect(request);
+        records.addConnection(result.connection);
+        return result;
+      },
+    ),
+    advertise: grows(
+      ({ userId }: ClientKey, _epoch: number, actions: Connection['actions']) => ({
+        userId,
+        bytes: RECORD_BYTES + actionsBytes(actions),
+      }),
+      (room, key, epoch, actions) => {
+        records.begin(clock.now(), room);
+        const before = connections.peek(key)?.actions;
+        const connection = connections.advertise(key, epoch, actions);
+        if (connection && connection.actions !== before) records.addConnection(connection);
+        return connection;
+      },
+    ),
+    disconnect(key, epoch, cause, closeCode) {
+      records.begin(clock.now(), key);
+      const connection = connections.disconnect(key, epoch, cause, closeCode);
+      if (connection)
+        records.add('lost', key.userId, key.clientId, epoch, connection.disconnectedAt, cause, closeCode ?? null);
+      return connection;
+    },
+  };
+}
+
+function recordedHistory({ history }: MemoryBackend, recording: Recording): Recorded['history'] {
+  return {
+    retain: (message) => keepMessage(recording, 'retained', message, () => history.retain(message)),
+    ingest: growsIn(recording.space)(
+      ({ userId, payload }) => sized(userId, payload),
+      (room, message) => keepMessage(recording, 'ingested', message, () => history.ingest(message), room),
+    ),
+  };
+}
+
+function recordedSites(
+  { sites, sessions }: MemoryBackend,
+  { tables, records, clock, space }: Recording,
+): Pick<Recorded, 'sites' | 'sessions'> {
+  const grows = growsIn(space);
+  const kept = (sessionId: string) => tables.sites.keptSession(sessionId);
+  const ownerOf = (sessionId: string): EndingAct => kept(sessionId)?.session ?? NO_USER;
+  /** Runs an act on a session, and records the session if the act changed it. */
+  const recording = <T>(sessionId: string, permit: Room | EndingAct, act: () => T): T => {
+    records.begin(clock.now(), permit);
+    const before = kept(sessionId)?.session;
+    const result = act();
+    const after = kept(sessionId);
+    if (after && after.session !== before) records.add('session', after.session, [...after.hashes]);
+    return result;
+  };
+  return {
+    sites: {
+      put: grows(
+        ({ userId, title, eventNames, actions }) => sized(userId, title, ...(eventNames ?? []), ...(actions ?? [])),
+        (room, definition) => {
+          records.begin(clock.now(), room);
+          const result = sites.put(definition);
+          if (isDone(result) && result.kind === 'put') records.add('site', result.site);
+          return result;
+        },
+      ),
+      remove(key) {
+        records.begin(clock.now(), key);
+        const result = sites.remove(key);
+        if (isDone(result) && result) {
+          records.add('site_gone', key.userId, key.siteId);
+          for (const sessionId of result.closed) {
+            const closed = kept(sessionId);
+            if (closed) records.add('session', closed.session, [...closed.hashes]);
+          }
+        }
+        return result;
+      },
+    },
+    sessions: {
+      open: grows(
+        ({ userId }) => sized(userId),
+        (room, session) => recording(session.sessionId, room, () => sessions.open(session)),
+      ),
+      close: (sessionId) => recording(sessionId, ownerOf(sessionId), () => sessions.close(sessionId)),
+      addGrant: grows(
+        (sessionId: string, _grant: NewGrant) => sized(ownerOf(sessionId).userId),
+        (room, sessionId, grant) => recording(sessionId, room, () => sessions.addGrant(sessionId, grant)),
+      ),
+      revokeGrant: (sessionId, grantId) =>
+        recording(sessionId, ownerOf(sessionId), () => sessions.revokeGrant(sessionId, grantId)),
+    },
+  };
+}
+
+function recordedTickets(
+  { tickets }: MemoryBackend,
+  { records, clock, space, tickets: used }: Recording,
+): Recorded['tickets']['take'] {
+  return growsIn(space)(
+    (_ticketHash: string, _ttlMs: number) => sized(NO_USER.userId),
+    (room, ticketHash, ttlMs) => {
+      records.begin(clock.now(), room);
+      const taken = tickets.take(ticketHash, ttlMs);
+      if (taken !== true) return taken;
+      for (const [hash, until] of used) if (until <= clock.now()) used.delete(hash);
+      used.set(ticketHash, clock.now() + ttlMs);
+      records.add('ticket', ticketHash, clock.now() + ttlMs);
+      return taken;
+    },
+  );
 }
 
 /** Every method of the memory backend answers in the same tick. */
@@ -317,8 +447,9 @@ function keepMessage<T>(
   fact: 'retained' | 'ingested' | 'link',
   { payload, ...message }: NewMessage,
   retain: () => T,
+  permit: Room | EndingAct = message,
 ): T {
-  records.begin(clock.now());
+  records.begin(clock.now(), permit);
   return records.deferred(retain, (result) => {
     const seq = seqOf(result);
     if (seq !== null) records.add(fact, message, records.payload(payload), seq);
@@ -337,6 +468,7 @@ export function createWatcher(records: ActWriter, clock: Pick<Clock, 'now'>): Me
   const drop = (...fact: readonly unknown[]): void => void records.add(...fact);
   return {
     replaying: false,
+    beginApart: () => records.begin(clock.now(), NO_USER),
     rowDropped: ({ user, suffix }, seq, at) => drop('row_gone', user.userId, suffix, seq, at),
     markDropped: ({ userId, clientId, messageId }) => drop('seen_gone', userId, clientId, messageId),
     resultDropped(entry) {
@@ -349,9 +481,4 @@ export function createWatcher(records: ActWriter, clock: Pick<Clock, 'now'>): Me
     },
     retainLink: (message, retain) => void keepMessage({ records, clock }, 'link', message, retain),
   };
-}
-
-/** Refuses an act that would add to what is kept. */
-export function refuseGrowth(): never {
-  return fail('store_full', 'The disk of the data directory is full; ends of commands are still recorded.');
 }

@@ -5,9 +5,12 @@
 import type { CallerLabel } from '../../core/auth/principal.ts';
 import type { Command, CommandCaller, Sighting } from '../../core/commands/command.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
+import type { Connection } from '../../core/connections/connection.ts';
 import type { NewMessage } from '../../core/history/message.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
+import type { BatchName } from './batches.ts';
+import type { EndingAct, Room } from './room.ts';
 
 /** Ends a record, and precedes each payload in it. Neither character occurs in JSON. */
 const RECORD = '\x1e';
@@ -58,12 +61,21 @@ export function quote(text: string | null): string {
   return made;
 }
 
-/**
- * Collects the records of acts until they are written. `begin` ends the act before it. `onFirst` is called with the
- * first fact after `take`.
- */
+/** Learns what is recorded. `onFirst`: called with the first fact after `take`. `onAct`: with the length of each act. */
+export type ActListener = {
+  readonly onFirst: () => void;
+  readonly onAct: (userId: string, chars: number) => void;
+};
+
+/** The permit of snapshots, and of what the relay records by itself: no user is charged for it. */
+export const NO_USER: EndingAct = { userId: '' };
+
+type Actions = Connection['actions'];
+
+/** Collects the records of acts until they are written. `begin` ends the act before it. */
 export class ActWriter {
-  readonly #onFirst: () => void;
+  readonly #listener: ActListener | null;
+  #userId = '';
   #begunAt = 0;
   #at = 0;
   #joined = 0;
@@ -77,11 +89,14 @@ export class ActWriter {
   /** The commands that have a number in this file. */
   readonly #numbers = new Map<CommandKey, number>();
   #nextNumber = 0;
+  /** The lists of actions that have a number in this file. */
+  #lists = new WeakMap<Actions, number>();
+  #nextList = 0;
   #text = '';
   #idle = true;
 
-  constructor(onFirst: () => void) {
-    this.#onFirst = onFirst;
+  constructor(listener: ActListener | null = null) {
+    this.#listener = listener;
   }
 
   /** The time of the current act. Times in facts about commands are relative to it. */
@@ -89,8 +104,10 @@ export class ActWriter {
     return this.#at;
   }
 
-  begin(at: number): void {
+  /** `permit`: what allows the act. An act that adds to what is kept needs room. */
+  begin(at: number, permit: Room | EndingAct): void {
     if (this.#facts !== '') this.#end();
+    this.#userId = permit.userId;
     this.#begunAt = at;
     this.#at = at;
     this.#joined = 0;
@@ -102,16 +119,38 @@ export class ActWriter {
    * are no acts: long records are read faster.
    */
   join(at: number): void {
-    if (this.#facts === '' || ++this.#joined === JOINED) return this.begin(at);
+    if (this.#facts === '' || ++this.#joined === JOINED) return this.begin(at, NO_USER);
     if (at !== this.#at) this.addText(`"at",${at - this.#begunAt}`);
     this.#at = at;
   }
 
-  /** Begins a file, after `take`: commands get new numbers. */
+  /** Begins a file, after `take`: commands and lists of actions get new numbers. */
   beginFile(): void {
     this.#numbers.clear();
     this.#nextNumber = 0;
+    this.#lists = new WeakMap();
+    this.#nextList = 0;
     this.#about = null;
+  }
+
+  /** Whether the file has this list of actions already. */
+  hasActions(actions: Actions): boolean {
+    return actions.length === 0 || this.#lists.has(actions);
+  }
+
+  /** Adds the fact of a connection. Its list of actions is in the file once, however often its client connects. */
+  addConnection({ actions, ...members }: Connection): void {
+    this.add('connected', members, this.#numberOf(actions));
+  }
+
+  #numberOf(actions: Actions): number {
+    if (actions.length === 0) return NONE;
+    const known = this.#lists.get(actions);
+    if (known !== undefined) return known;
+    const number = this.#nextList++;
+    this.#lists.set(actions, number);
+    this.add('actions', number, actions);
+    return number;
   }
 
   /** Adds a fact. */
@@ -123,7 +162,7 @@ export class ActWriter {
   addText(fact: string): void {
     if (this.#idle) {
       this.#idle = false;
-      this.#onFirst();
+      this.#listener?.onFirst();
     }
     if (this.#deferred === null) this.#facts += `,${fact}`;
     else this.#deferred += `,${fact}`;
@@ -136,6 +175,7 @@ export class ActWriter {
   about(command: CommandKey, numbered: boolean): void {
     if (this.#about === command) return;
     this.#about = command;
+    this.#userId = command.userId;
     const known = this.#numbers.get(command);
     if (known !== undefined) return this.addText(`"#",${known}`);
     const { userId, clientId, commandId } = command;
@@ -190,13 +230,32 @@ export class ActWriter {
   }
 
   #end(): void {
+    const before = this.#text.length;
     this.#text += `[${this.#begunAt}${this.#facts}]`;
     for (const payload of this.#payloads) this.#text += FIELD + payload;
     this.#text += RECORD;
+    this.#listener?.onAct(this.#userId, this.#text.length - before);
     this.#facts = '';
     this.#payloads = [];
     this.#about = null;
   }
+}
+
+/** The first fact of each file. `boot`: the boot of the system that wrote it; null: the system has no such id. */
+export type Header = {
+  readonly format: number;
+  readonly version: string;
+  readonly boot: string | null;
+  readonly sync: number | 'always' | 'off';
+};
+
+/** Returns the text of the first record of a file. `after`: the batch that the journal after a snapshot follows. */
+export function headOf(header: Header, at: number, after: BatchName | null = null): string {
+  const records = new ActWriter();
+  records.begin(at, NO_USER);
+  records.add('begin', header);
+  if (after) records.add('after', after.number, after.sum);
+  return records.take();
 }
 
 /**
@@ -238,7 +297,7 @@ const MEMBERS = [
   ...(['expectedInstanceId', 'boundInstanceId', 'nodeId', 'recoveredFromNodeId'] as const),
   ...(['admittedAt', 'queuedAt', 'dispatchedAt', 'acknowledgedAt', 'terminalAt', 'cancelRequestedAt'] as const),
   ...(['connectDeadline', 'deadline', 'lateResults', 'firstLate', 'resultExpired', 'sightings', 'contextId'] as const),
-  'answeredAt',
+  ...(['answeredAt', 'owedBy'] as const),
 ] as const satisfies readonly (keyof Command)[];
 
 type Member = (typeof MEMBERS)[number];
@@ -251,6 +310,8 @@ const TIMES: ReadonlySet<Member> = new Set(
     ...(['connectDeadline', 'deadline', 'answeredAt'] as const),
   ],
 );
+/** The members that a record lacks if they have no value. */
+const OPTIONAL: ReadonlySet<Member> = new Set(['contextId', 'answeredAt', 'owedBy']);
 const IS_TIME: readonly boolean[] = MEMBERS.map((member) => TIMES.has(member));
 
 /** The record that the difference of a new command begins from. */
@@ -310,6 +371,7 @@ export function differenceOf(before: Command, after: Command, at: number): strin
     text += `,34,${packedSightings(a, at)}`;
   if (a.contextId !== b.contextId) text += `,35,${json(a.contextId ?? null)}`;
   if (a.answeredAt !== b.answeredAt) text += `,36,${since(a.answeredAt ?? null, at)}`;
+  if (a.owedBy !== b.owedBy) text += `,37,${json(a.owedBy ?? null)}`;
   return `${text}]`;
 }
 
@@ -340,9 +402,9 @@ export function applyDifference(
     const value = difference[i + 1];
     // A record of a later version of the relay is refused before it is read.
     if (member === undefined) throw new Error(`a command has no member ${number}`);
-    if (IS_TIME[number]) after[member] = value === null ? null : (value as number) + at;
+    if (value === null && OPTIONAL.has(member)) delete after[member];
+    else if (IS_TIME[number]) after[member] = value === null ? null : (value as number) + at;
     else if (member === 'sightings') after[member] = unpackSightings(before.commandId, value as PackedSighting[], at);
-    else if (member === 'contextId' && value === null) delete after[member];
     else if (member === 'caller') after[member] = intern.caller(value as PackedCaller);
     else after[member] = typeof value === 'string' ? intern.text(value) : value;
   }
@@ -393,6 +455,11 @@ type TraceOfRow = Pick<NewMessage, 'traceId' | 'parentSpanId' | 'contextId' | 'c
 export function packTrace({ traceId, parentSpanId, contextId, callerLabel }: TraceOfRow): PackedTrace | null {
   if (contextId !== undefined || callerLabel) return [traceId, parentSpanId, contextId ?? null, callerLabel ?? null];
   return traceId === null && parentSpanId === null ? null : [traceId, parentSpanId];
+}
+
+/** Adds the attempt by which the next fact, `add`, `run` or `entry`, has dispatched its command. Null: no fact. */
+export function addAttempt(records: ActWriter, markedBy: string | null): void {
+  if (markedBy !== null) records.addText(`"by",${json(markedBy)}`);
 }
 
 /** A row of the history of a command, with its number. `trace`: null if the row shows nothing of the call. */

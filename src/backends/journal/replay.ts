@@ -26,6 +26,7 @@ import type { MarkShard } from '../memory/commands-marks.ts';
 import { CommandRows, NO_TRACE, type StreamHead, type TraceIds } from '../memory/history-row.ts';
 import type { Gap } from '../memory/history-rows.ts';
 import { Entry } from '../memory/ledger.ts';
+import { NO_BATCH, type BatchName } from './batches.ts';
 import {
   Interned,
   NEW_COMMAND,
@@ -35,20 +36,13 @@ import {
   readActs,
   unpackId,
   versionOf,
+  type Header,
   type PackedTrace,
   type ReadAct,
 } from './records.ts';
 
 type Difference = readonly unknown[];
 type PackedBinding = readonly [nodeId: string, instanceId: string, epoch: number];
-
-/** The first fact of each file. `boot`: the boot of the system that wrote it; null: the system has no such id. */
-export type Header = {
-  readonly format: number;
-  readonly version: string;
-  readonly boot: string | null;
-  readonly sync: number | 'always' | 'off';
-};
 
 /** Reads the arguments of facts, one after another. */
 class Arguments {
@@ -85,6 +79,9 @@ type About = { readonly key: CommandKey; entry: Entry | null };
 /** A connection as it was when the process ended. */
 type Seen = { connection: Connection; lostAt: number | null };
 
+type Actions = Connection['actions'];
+const NO_ACTIONS: Actions = [];
+
 type ReplayParts = {
   readonly tables: MemoryTables;
   /** Called with the time of each act, before its facts are put back. */
@@ -99,14 +96,20 @@ export class Replay {
   readonly #intern = new Interned();
   readonly #seen = new ByClient<Seen>();
   readonly #tickets = new Map<string, number>();
+  readonly #nodes = new Map<string, string>();
   readonly #heads = new ByClient<StreamHead>();
   #ended: Entry[] = [];
   #bindings = new ByClient<Binding>();
   #inSnapshot = true;
+  #snapshotActs = 0;
   /** The command that the next fact is about. */
   #about: About = { key: { userId: '', clientId: '', commandId: '' }, entry: null };
+  /** The attempt by which the next fact has dispatched that command; null: none that is kept. */
+  #markedBy: string | null = null;
   /** The commands that have a number in this file. */
   #numbered: About[] = [];
+  /** The lists of actions of this file, by their numbers. */
+  #lists: Actions[] = [];
   /** The time at which the record begins, and that of the next fact. */
   #begunAt = 0;
   #at = 0;
@@ -126,18 +129,33 @@ export class Replay {
 
   /** Puts back the acts of one batch of a snapshot (until `endSnapshot`) or of a journal. */
   batch(body: Buffer): void {
+    const steps = this.steps(body);
+    while (!steps.next().done);
+  }
+
+  /** Like `batch`, one act at a step, for a process that has other work. */
+  *steps(body: Buffer): Generator<void> {
     for (const act of readActs(body)) {
       this.acts++;
       this.#begunAt = act.at;
       this.#moveTo(act.at);
       const given = new Arguments(act);
       while (!given.done) this.#put(given);
+      yield;
     }
   }
+
+  /** The batch that the journal after the snapshot follows; of an empty directory, none. */
+  after: BatchName = NO_BATCH;
 
   /** Whether the process that wrote the latest act had been closed in order. */
   get clean(): boolean {
     return this.#closedAt === this.acts;
+  }
+
+  /** The number of acts in the journals. */
+  get journalActs(): number {
+    return this.acts - this.#snapshotActs;
   }
 
   /** Whether the last record of a snapshot was read. */
@@ -148,6 +166,7 @@ export class Replay {
   /** Call it after the snapshot and before the journal: puts the ended commands into the order of their ends. */
   endSnapshot(): void {
     this.#inSnapshot = false;
+    this.#snapshotActs = this.acts;
     this.#tables.ledger.restoreEnds(this.#ended);
     this.#ended = [];
     this.#bindings = new ByClient();
@@ -180,6 +199,11 @@ export class Replay {
   /** The sign-in tickets that were used, and until when they are remembered. */
   get tickets(): Map<string, number> {
     return this.#tickets;
+  }
+
+  /** The processes whose links the connections are, by the ids of their nodes. */
+  get nodes(): Map<string, string> {
+    return this.#nodes;
   }
 
   #moveTo(at: number): void {
@@ -216,7 +240,11 @@ export class Replay {
     },
     move: (given) => this.#change(given, (entry, command) => this.#tx.move(entry, command)),
     queue: (given) => this.#change(given, (entry, command) => this.#tx.queue(entry, command)),
-    run: (given) => this.#change(given, (entry, command) => void this.#tx.run(entry, command)),
+    by: (given) => void (this.#markedBy = this.#text(given)),
+    run: (given) => {
+      const markedBy = this.#takeAttempt();
+      this.#change(given, (entry, command) => void this.#tx.run(entry, command, markedBy));
+    },
     end: (given) => {
       const difference = given.next<Difference>();
       const result = given.payload();
@@ -246,6 +274,11 @@ export class Replay {
       const entry = this.#find();
       if (entry && entry.result !== null) this.#tables.ledger.ended.giveUp(entry, 'share');
     },
+    no_result: () => {
+      // A snapshot that was written since has the result.
+      const entry = this.#find();
+      if (entry && entry.terminalAt !== null && entry.result === null) entry.expireResult();
+    },
     record_gone: () => {
       const entry = this.#find();
       if (entry && entry.terminalAt !== null) this.#tables.ledger.ended.reduce(entry);
@@ -256,8 +289,10 @@ export class Replay {
       const { userId, clientId, id: messageId } = this.#message(given);
       if (clientId !== null) this.#tables.dedup.restore({ userId, clientId, messageId }, this.#at);
     },
+    actions: (given) => void (this.#lists[given.next<number>()] = given.next<Actions>()),
     connected: (given) => {
-      const connection = given.next<Connection>();
+      const members = given.next<Omit<Connection, 'actions'>>();
+      const connection: Connection = { ...members, actions: this.#lists[given.next<number>()] ?? NO_ACTIONS };
       const known = this.#seen.get(connection);
       if (!known || known.connection.epoch <= connection.epoch)
         this.#seen.set(connection, { connection, lostAt: connection.disconnectedAt });
@@ -270,10 +305,13 @@ export class Replay {
       this.#tables.sites.restoreSession({ session, hashes: new Map(given.next<[string, string][]>()) });
     },
     ticket: (given) => void this.#tickets.set(given.next(), given.next()),
+    node: (given) => void this.#nodes.set(given.next(), given.next()),
     begin: (given) => {
       this.header = given.next<Header>();
       this.#numbered = [];
+      this.#lists = [];
     },
+    after: (given) => void (this.after = { number: given.next(), sum: given.next() }),
     closed: () => void (this.#closedAt = this.acts),
     // Facts that only a snapshot has.
     at: (given) => this.#moveTo(this.#begunAt + given.next<number>()),
@@ -324,7 +362,14 @@ export class Replay {
     return { nodeId: this.#intern.text(nodeId), instanceId: this.#intern.text(instanceId), epoch };
   }
 
+  #takeAttempt(): string | null {
+    const markedBy = this.#markedBy;
+    this.#markedBy = null;
+    return markedBy;
+  }
+
   #add(given: Arguments): void {
+    const markedBy = this.#takeAttempt();
     const difference = given.next<Difference>();
     const marked = given.next<0 | 1>() === 1;
     const params = given.payload();
@@ -332,7 +377,7 @@ export class Replay {
     const about = this.#about;
     const command = this.#applied({ ...NEW_COMMAND, ...about.key }, difference);
     const request: AddedRequest = { ...command, params, chosenId: marked };
-    about.entry = this.#tx.add(this.#tx.client(about.key), request, command);
+    about.entry = this.#tx.add(this.#tx.client(about.key), request, command, markedBy);
   }
 
   #change(given: Arguments, apply: (entry: Entry, command: Command) => void): void {
@@ -410,6 +455,7 @@ export class Replay {
   /** A command of a snapshot: its record, and what is no part of it. */
   #entry(given: Arguments): void {
     const about = this.#about;
+    const markedBy = this.#takeAttempt();
     const command = this.#applied({ ...NEW_COMMAND, ...about.key }, given.next<Difference>());
     const marked = given.next<0 | 1>() === 1;
     const [params, result] = [given.payload(), given.payload()];
@@ -426,7 +472,8 @@ export class Replay {
       this.#ended.push(entry);
       return;
     }
-    if (command.dispatchedAt === null) entry.holdParams();
+    entry.markedBy = markedBy;
+    if (command.dispatchedAt === null || markedBy !== null) entry.holdParams();
     ledger.add(entry, command.queuedAt === null ? command.connectDeadline : command.deadline);
   }
 

@@ -27,6 +27,7 @@ import {
 import { createMemoryConnections, type MemoryConnections } from './connections.ts';
 import { createMemoryContexts, createReportingInstances } from './contexts.ts';
 import { createMemoryDedup, type MarkDrops, type MemoryDedup } from './dedup.ts';
+import { createEvidence, type EvidenceKinds } from './evidence.ts';
 import { createMemoryHistory, type MemoryHistory, type TableLimits } from './history.ts';
 import type { Row } from './history-row.ts';
 import type { RowDrops } from './history-rows.ts';
@@ -52,10 +53,16 @@ export type MemoryOptions = {
    * backend has a table of its own.
    */
   readonly shares?: Shares;
-  /** The secret of the marks of ended commands; absent: a random one. */
-  readonly markSecret?: string | undefined;
+  /** What the tables of a process keep of evidence, if it has several states; absent: the tables of this one alone. */
+  readonly evidence?: EvidenceKinds;
+  /** The secret with which the marks of ended commands are hashed. Callers must not learn it: they choose the ids. */
+  readonly markSecret: string;
   /** Learns what memory drops for lack of room, and the rows of links that it retains. */
   readonly watcher?: MemoryWatcher | undefined;
+  /** See `Acts.keepsAttempts`. False if absent. */
+  readonly keepsAttempts?: boolean;
+  /** The mailboxes of nodes; absent: those of this process. */
+  readonly mailboxes?: Mailboxes;
   /** Makes the transaction of the acts on commands; absent: a MemoryTransaction. */
   readonly makeTransaction?: (acts: Acts) => MemoryTransaction;
 };
@@ -76,6 +83,10 @@ export type MemoryTables = {
   readonly connections: MemoryConnections;
   readonly sites: SiteTables;
   readonly acts: Acts;
+  /** Drops evidence that is beyond its totals. Returns false if there is more to drop. */
+  keepEvidence(now: number): boolean;
+  /** Gives the state up: its users hold nothing of it any more. It must not be used afterwards. */
+  discard(): void;
 };
 
 /**
@@ -96,16 +107,27 @@ export function createMemoryState({
   idempotencyWindowMs: windowMs = TERMINAL_MS,
   shares = createShares(),
   audit = new MemoryAudit(),
+  evidence = createEvidence(shares, limits?.linkBytes),
   markSecret,
   watcher,
+  keepsAttempts = false,
+  mailboxes = new Mailboxes(),
   makeTransaction = (acts) => new MemoryTransaction(acts),
 }: MemoryOptions): { readonly backend: MemoryBackend; readonly tables: MemoryTables } {
-  const mailboxes = new Mailboxes();
   const { retentionMs = RETENTION_MS } = limits ?? {};
-  const ledger = new Ledger(clock, { shares, log, metrics, windowMs, retentionMs, markSecret, drops: watcher });
+  const ledger = new Ledger(clock, {
+    shares,
+    evidence,
+    log,
+    metrics,
+    windowMs,
+    retentionMs,
+    markSecret,
+    drops: watcher,
+  });
   const waiters = new WaiterIndex();
-  const dedup = createMemoryDedup({ clock, shares, log, metrics, drops: watcher });
-  const history = createMemoryHistory({ clock, limits, dedup, shares, ...(watcher && { drops: watcher }) });
+  const dedup = createMemoryDedup({ clock, shares, evidence, log, metrics, drops: watcher });
+  const history = createMemoryHistory({ clock, limits, dedup, evidence, ...(watcher && { drops: watcher }) });
   const reports = createReportingInstances();
   const holdingsOf = (userId: string): Holdings => shares.of(userId);
   const connections = createMemoryConnections({
@@ -119,16 +141,18 @@ export function createMemoryState({
   const contexts = createMemoryContexts({ clock, instances: reports, peek: connections.peek });
   const { state: contextState, ...contextPort } = contexts;
   const { keep } = history;
-  const acts: Acts = { clock, ledger, waiters, mailboxes, keep, dedup, sha256, holdingsOf, contextState };
+  const acts: Acts = {
+    ...{ clock, ledger, waiters, mailboxes, keep, dedup, sha256, holdingsOf, contextState, keepsAttempts },
+  };
   const tx = makeTransaction(acts);
   const { tables: siteTables, ...siteStores } = createMemorySites(clock);
   const backend: MemoryBackend = {
     tickets: createMemoryTickets(clock),
-    capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
+    capabilities: { shared: false, allWaits: true, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
     reconnects: createMemoryReconnects(clock),
     contexts: contextPort,
-    commands: createMemoryCommands(tx, ledger),
+    commands: createMemoryCommands(tx, acts),
     waiters: createMemoryWaiters(tx, createWaitReads(clock, ledger, waiters)),
     nodes: createMemoryNodes(clock, mailboxes, ledger),
     inspector: createMemoryInspector({ clock, ledger, peek: connections.peek }),
@@ -140,7 +164,14 @@ export function createMemoryState({
     ready() {},
     close: () => audit.close?.(),
   };
-  return { backend, tables: { ledger, history, dedup, connections, sites: siteTables, acts } };
+  const { messages, links } = history.tables;
+  const keepEvidence = (now: number): boolean => {
+    const kept = [messages.keepWithin(now), links.keepWithin(now), ledger.ended.keepWithin(now, false)];
+    return kept.every(Boolean) && dedup.keepWithin(now);
+  };
+  const discard = (): void => [messages, links, ledger.ended, dedup].forEach((table) => table.discard());
+  const tables = { ledger, history, dedup, connections, sites: siteTables, acts, keepEvidence, discard };
+  return { backend, tables };
 }
 
 // Publishes events to subscribers within one process (core's Bus). It stores no events, so only present subscribers
@@ -219,10 +250,13 @@ function createMemoryReconnects(clock: Clock): ReconnectStore {
     },
     counts: (clients) => clients.map(sum),
     top(first) {
-      const clients = new ByClient<ClientKey>();
-      for (const { counts } of current()) for (const [client] of counts.entries()) clients.set(client, client);
-      const rows = [...clients.values()].map((client) => ({ ...client, reconnects: sum(client) }));
-      const found = rows.filter(({ reconnects }) => reconnects > 0).sort(compareReconnects);
+      // Most clients of a quiet relay did not reconnect, so only the others are summed up and sorted.
+      const sums = new ByClient<number>();
+      for (const { counts } of current())
+        for (const [client, count] of counts.entries())
+          if (count > 0) sums.set(client, (sums.get(client) ?? 0) + count);
+      const found = [...sums.entries()].map(([client, reconnects]) => ({ ...client, reconnects }));
+      found.sort(compareReconnects);
       return { rows: found.slice(0, first), complete: current().every(({ full }) => !full) };
     },
   };

@@ -185,8 +185,8 @@ export class SparseQueue<T> {
 
 // Packs times into small integers. V8 would keep larger numbers as separate objects.
 
-/** The start of the process, in epoch milliseconds. Long-lived objects keep their times relative to it. */
-const ORIGIN = Date.now();
+/** The first finite time that was packed, in epoch milliseconds. Long-lived objects keep their times relative to it. */
+let origin: number | null = null;
 
 /**
  * Returns the value as a small integer if it is one, such as the difference of two times. V8 keeps larger numbers, such
@@ -198,16 +198,16 @@ export function smallInteger(value: number): number {
 }
 
 /**
- * Packs a time in epoch milliseconds. A time within three weeks of the start of the process then needs no separate
- * object.
+ * Packs a time in epoch milliseconds. A time within three weeks of the first one then needs no separate object.
  */
 export function packTime(at: number): number {
-  return smallInteger(at - ORIGIN);
+  if (origin === null && Number.isFinite(at)) origin = at;
+  return smallInteger(at - (origin ?? 0));
 }
 
 /** Returns the exact time that `packTime` packed, in epoch milliseconds. */
 export function unpackTime(packed: number): number {
-  return ORIGIN + packed;
+  return (origin ?? 0) + packed;
 }
 
 // A map whose keys are kept in order, for the stores in memory.

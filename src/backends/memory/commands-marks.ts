@@ -2,7 +2,7 @@
  * Remembers the digest and the outcome of ended commands whose records are gone, so that repeated requests are
  * recognised. Keeps these marks in a compact table.
  */
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { NO_DIGEST, type CommandMark, type ExecutionEvidence, type Outcome } from '../../core/commands/command.ts';
 import { ByClient } from '../../core/collections.ts';
 import { CODES, type Code } from '../../core/errors.ts';
@@ -28,8 +28,8 @@ type Generation<O> = {
 type MarksOptions<O> = {
   /** How long a mark lives, in milliseconds; at most a day. */
   readonly windowMs: number;
-  /** The secret with which ids are hashed; absent: a random one, so that the marks are of use in this process only. */
-  readonly secret?: string | undefined;
+  /** The secret with which ids are hashed. Marks that were hashed with another one are of no use. */
+  readonly secret: string;
   /** Called when a generation is dropped, with an owner and the number of that owner's marks in the generation. */
   readonly onDropped: (owner: O, count: number) => void;
 };
@@ -56,7 +56,7 @@ export class CommandMarks<O> {
 
   constructor(options: MarksOptions<O>) {
     this.#options = options;
-    this.#secret = options.secret ?? randomBytes(16).toString('base64url');
+    this.#secret = options.secret;
     this.#length = Math.ceil(options.windowMs / GENERATIONS);
   }
 

@@ -2,6 +2,7 @@
  * Core's stores of commands, waiters and nodes in memory: a transaction that applies each change of core's rules at
  * once, the callers that wait with the listings of them, and the mailboxes and reports of nodes.
  */
+import { matchesAny } from '../../core/auth/principal.ts';
 import {
   matchesCaller,
   satisfied,
@@ -38,7 +39,7 @@ import { CallboardError } from '../../core/errors.ts';
 import { keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { NODE_SILENT_MS, RATE_CALLERS, COUNT_SCAN } from '../../core/limits.ts';
-import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
+import { comparePositions, scanSorted, sortable, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
 import { RateTable, TokenBucket, type CallerRate } from '../../core/rates.ts';
 import { paramsAreSmall, paramsBytesAtMost, type Holdings, type ShareRefusal } from '../../core/shares/shares.ts';
@@ -63,6 +64,8 @@ export type Acts = {
   readonly contextState: (key: ClientKey, contextId: string) => ContextState;
   /** Returns the holdings of a user, without creating an object in the ledger. */
   readonly holdingsOf: (userId: string) => Holdings;
+  /** Whether attempts to dispatch are kept: acts are requested by other processes too, so an answer may be lost. */
+  readonly keepsAttempts: boolean;
 };
 
 /** What the store keeps of a request besides the record. */
@@ -80,6 +83,7 @@ export type Client = ClientView & {
  */
 export class MemoryTransaction implements Transaction<Entry, Client> {
   now = 0;
+  protected readonly keepsAttempts: boolean;
   readonly #acts: Acts;
   readonly #ledger: Ledger;
   readonly #rules: CommandRules<Entry, Client>;
@@ -88,6 +92,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
 
   constructor(acts: Acts) {
     this.#acts = acts;
+    this.keepsAttempts = acts.keepsAttempts;
     this.#ledger = acts.ledger;
     this.#rules = new CommandRules(this);
   }
@@ -128,6 +133,10 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   }
 
   params({ params }: Entry): JsonText | null {
+    return params;
+  }
+
+  keptParams({ params }: Entry): JsonText | null {
     return params;
   }
 
@@ -187,15 +196,15 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     return table.of(caller);
   }
 
-  canWait({ waiters }: Entry, _waiter: object, most: number): boolean {
-    return waiters.length < most;
+  canWait({ waiters }: Entry, { rpcId }: Pick<NewWaiter, 'waitFor'> & Partial<NewWaiter>, most: number): boolean {
+    return waiters.length < most || waiters.some(({ request }) => request.rpcId === rpcId);
   }
 
-  add(client: Client, request: AddedRequest, command: Command): Entry {
+  add(client: Client, request: AddedRequest, command: Command, markedBy: string | null): Entry {
     const queue = client instanceof ClientQueue ? client : this.#ledger.client(request);
     const entry = new Entry({ command, trace: traceOf(command), client: queue, params: request.params });
     if (command.dispatchedAt === null) entry.holdParams();
-    else entry.giveUpParams();
+    else this.#takeParams(entry, markedBy);
     this.#ledger.reserveMark(entry, request.chosenId);
     this.#ledger.add(entry, command.queuedAt === null ? command.connectDeadline : command.deadline);
     return entry;
@@ -206,6 +215,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   }
 
   wait(entry: Entry, waiter: NewWaiter): void {
+    if (entry.waiters.some(({ request }) => request.rpcId === waiter.rpcId)) return;
     this.#acts.waiters.add(entry, waiter, this.now);
   }
 
@@ -230,6 +240,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
 
   move(entry: Entry, command: Command): void {
     entry.command = command;
+    if (command.stage === 'acknowledged') this.arrived(entry);
   }
 
   queue(entry: Entry, command: Command): void {
@@ -238,10 +249,21 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     this.#ledger.setDue(entry, command.deadline);
   }
 
-  run(entry: Entry, command: Command): JsonText | null {
+  run(entry: Entry, command: Command, markedBy: string | null): JsonText | null {
     entry.command = command;
     this.#ledger.run(entry);
-    return entry.giveUpParams();
+    return this.#takeParams(entry, markedBy);
+  }
+
+  /** Returns the params of a command that is dispatched now. If the attempt may be repeated, they are kept for it. */
+  #takeParams(entry: Entry, markedBy: string | null): JsonText | null {
+    entry.markedBy = this.keepsAttempts ? markedBy : null;
+    if (entry.markedBy !== null) return entry.keepParams('always');
+    return entry.client.binding?.tellsReceived ? entry.keepParams() : entry.giveUpParams();
+  }
+
+  arrived(entry: Entry): void {
+    if (entry.params !== null) entry.giveUpParams();
   }
 
   noteProgress(entry: Entry, progress: Progress): void {
@@ -266,6 +288,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   end(entry: Entry, command: Command, result: JsonText | null): void {
     entry.result = result;
     entry.command = command;
+    entry.markedBy = null;
     this.#ledger.end(entry, this.now);
     this.reply(entry);
     entry.pack();
@@ -310,16 +333,19 @@ export function traceOf(call: Traced): TraceIds {
 const DECLINED_TRACE: TraceIds = { ...NO_TRACE, callSpan: DECLINED };
 
 /** Creates core's CommandStore in memory. */
-export function createMemoryCommands(tx: MemoryTransaction, ledger: Ledger): CommandStore {
+export function createMemoryCommands(
+  tx: MemoryTransaction,
+  { ledger, keepsAttempts }: Pick<Acts, 'ledger' | 'keepsAttempts'>,
+): CommandStore {
   return {
     windowMs: ledger.windowMs,
     admit: (request) => tx.begin().admit(request),
     preview: (question) => tx.begin().preview(question),
-    dispatch: (key, binding) => tx.begin().dispatch(key, { binding, attempt: null }),
+    dispatch: (key, binding, attempt) => tx.begin().dispatch(key, keepsAttempts ? { binding, attempt } : { binding }),
     report: (key, report) => tx.begin().report(key, report),
     finish: (key, end) => tx.begin().finish(key, end),
     settle: (key, settlement) => tx.begin().settle(key, settlement),
-    rebind: (client, binding, link) => tx.begin().rebind(client, { binding, link }),
+    rebind: (client, binding, link, received) => tx.begin().rebind(client, { binding, link, received }),
     live(client) {
       const { waiting, running } = ledger.peekClient(client) ?? { waiting: NONE, running: NONE };
       return [...waiting, ...running].map(keyOf);
@@ -439,10 +465,12 @@ type Rows = SparseQueue<WaiterRow>;
 export class WaiterIndex {
   readonly all: Rows = new SparseQueue(isOver);
   #seq = 0;
+  #listedAt = 0;
 
   add(entry: Entry, request: NewWaiter, createdAt: number): void {
     const { client } = entry;
-    const row = new WaiterRow(entry, request, { seq: ++this.#seq, createdAt });
+    this.#listedAt = Math.max(this.#listedAt, createdAt);
+    const row = new WaiterRow(entry, request, { seq: ++this.#seq, createdAt, listedAt: this.#listedAt });
     entry.waiters = [...entry.waiters, row];
     for (const rows of [this.all, client.user.waiters, client.waiters]) rows.push(row);
   }
@@ -483,6 +511,7 @@ export function createWaitReads(
       (filter.nodeId === null || entry.command.nodeId === filter.nodeId) &&
       (filter.contextId === null || entry.command.contextId === filter.contextId) &&
       (filter.callerNodeId === null || request.callerNodeId === filter.callerNodeId) &&
+      (filter.seen === undefined || matchesAny(filter.seen, entry.command.action)) &&
       matchesCaller(filter, request.caller) &&
       createdAt <= bornBefore;
   };
@@ -514,10 +543,15 @@ function view({ waiter, entry }: WaiterRow): PendingWait {
   return { waiter, command: entry.command };
 }
 
+/** The position of a wait: when and as which one it was registered. A time of its own makes it comparable. */
+function placeOf({ listedAt, seq, request }: WaiterRow): Position {
+  return [sortable(listedAt), sortable(seq), request.rpcId];
+}
+
 function scan(rows: Iterable<WaiterRow>, page: PageRequest, keep: (row: WaiterRow) => boolean): Scan<PendingWait> {
-  const after = page.after?.[0] ?? '';
-  const rest = Iterator.from(rows).filter(({ seq }) => sortable(seq) > after);
-  const found = scanSorted(rest, page, ({ seq }) => [sortable(seq)], keep);
+  const { after } = page;
+  const rest = Iterator.from(rows).filter((row) => after === null || comparePositions(placeOf(row), after) > 0);
+  const found = scanSorted(rest, page, placeOf, keep);
   return { ...found, rows: found.rows.map(({ row, position }) => ({ row: view(row), position })) };
 }
 

@@ -3,14 +3,18 @@ import { endedRow, openedRow } from '../../core/commands/link-session.ts';
 import {
   compareQuiet,
   endCauseAt,
+  isOlderAttempt,
   matchesConnection,
+  refuseOlderAttempt,
   succession,
+  type ActionAdvertisement,
   type ConnectRequest,
   type ConnectResult,
   type Connection,
   type ConnectionFilter,
   type ConnectionStore,
   type DisconnectCause,
+  type Leading,
   type LinkEnd,
   type UserRow,
 } from '../../core/connections/connection.ts';
@@ -20,6 +24,8 @@ import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
 import { List, createSortedMap, type ListItem, type SortedMap } from './collections.ts';
+
+const NO_ACTIONS: Connection['actions'] = [];
 
 type MemoryConnectionsOptions = {
   readonly clock: Clock;
@@ -56,7 +62,7 @@ export interface MemoryConnections extends ConnectionStore {
     first: number,
   ): readonly { readonly total: number; readonly rows: readonly Connection[] }[];
   users(page: PageRequest): Scan<UserRow>;
-  quietest(first: number): readonly Connection[];
+  quietest(first: number): Leading<Connection>;
 }
 
 /**
@@ -76,6 +82,7 @@ export function createMemoryConnections({
 
   const connect = (request: ConnectRequest): ConnectResult => {
     const previous = rows.find(request)?.connection ?? null;
+    if (isOlderAttempt(request, previous)) refuseOlderAttempt();
     const now = clock.now();
     const resumed = previous?.instanceId === request.instanceId;
     if (previous && !resumed) onGone(request);
@@ -89,8 +96,9 @@ export function createMemoryConnections({
       clientType: request.clientType,
       host: request.host,
       places: request.places === true,
+      linkAttempt: request.linkAttempt,
       metadata: request.metadata,
-      actions: request.actions,
+      actions: sameActions(previous?.actions ?? NO_ACTIONS, request.actions),
       // All clients use one counter, so that a client gets no epoch twice even if its row was forgotten.
       epoch: ++lastEpoch,
       connectedAt: now,
@@ -137,7 +145,7 @@ export function createMemoryConnections({
     },
     advertise(key, epoch, actions) {
       const row = up(key, epoch);
-      return row && rows.replace(row, { ...row.connection, actions });
+      return row && rows.replace(row, { ...row.connection, actions: sameActions(row.connection.actions, actions) });
     },
     disconnect(key, epoch, cause, closeCode = null) {
       const row = rows.find(key);
@@ -152,12 +160,35 @@ export function createMemoryConnections({
     },
     ofUsers: (userIds, first) => userIds.map((userId) => rows.first(userId, first)),
     users: (page) => scanSorted(rows.users(page.after), page, ({ userId }) => [userId]),
-    quietest: (first) => rows.quietest(first),
+    quietest: (first) => ({ rows: rows.quietest(first), complete: true }),
   };
 }
 
 function positionOf({ userId, clientId }: Connection): Position {
   return [userId, clientId];
+}
+
+/**
+ * Returns `before` if both lists advertise the same, otherwise `after`. A list of a client that only reconnected stays
+ * one object then.
+ */
+export function sameActions(before: Connection['actions'], after: Connection['actions']): Connection['actions'] {
+  const isSame = before.length === after.length && after.every((action, index) => isSameAction(action, before[index]));
+  return isSame ? before : after;
+}
+
+function isSameAction(a: ActionAdvertisement, b: ActionAdvertisement | undefined): boolean {
+  if (b === undefined) return false;
+  return (
+    a.name === b.name &&
+    a.summary === b.summary &&
+    a.description === b.description &&
+    a.version === b.version &&
+    a.checksArguments === b.checksArguments &&
+    a.schema === b.schema &&
+    a.metadata === b.metadata &&
+    JSON.stringify([a.guards, a.effects]) === JSON.stringify([b.guards, b.effects])
+  );
 }
 
 // Holds the connection rows of direct mode in order, drops expired ones, and reads pages of them.

@@ -71,8 +71,7 @@ export function createMemoryContexts(options: MemoryContextsOptions): MemoryCont
       if (!isLive(connection, now) || connection.epoch !== epoch) return 'fenced';
       const instance = instances.get(key) ?? emptyInstance(connection);
       if (!fits(instance, report)) return 'full';
-      if (connection.places && report.contexts) noteLeft(instance, report.contexts);
-      take(instance, report, now);
+      applyReport(instance, report, { places: connection.places === true, now });
       instances.add(instance);
       return 'taken';
     },
@@ -84,17 +83,17 @@ export function createMemoryContexts(options: MemoryContextsOptions): MemoryCont
     },
     list,
     lists: (filters, first) => filters.map((filter) => list(filter, { first, after: null })),
-    count: ({ userId, clientId, clientType, ...of }) =>
+    count: ({ userId, clientId, clientType, clientIds, ...of }) =>
       countRows(options, {
-        filter: { userId, clientId, clientType },
+        filter: { userId, clientId, clientType, ...(clientIds && { clientIds }) },
         of: (instance) => instance.contexts,
         keep: isAny(of) ? null : (seen) => contextMatches(of, seen),
       }),
     windows: listWindows,
     windowLists: (filters, first) => filters.map((filter) => listWindows(filter, { first, after: null })),
-    windowCount: ({ userId, clientId, clientType, ...of }) =>
+    windowCount: ({ userId, clientId, clientType, clientIds, ...of }) =>
       countRows(options, {
-        filter: { userId, clientId, clientType },
+        filter: { userId, clientId, clientType, ...(clientIds && { clientIds }) },
         of: (instance) => instance.windows,
         keep: isAny(of) ? null : (seen) => windowMatches(of, seen),
       }),
@@ -135,17 +134,21 @@ function shown<T, U>(scan: Scan<T>, show: (row: T) => U): Scan<U> {
 }
 
 /**
- * Reads the contexts of a client that may match a filter. If the filter names the client and a window, only those in
- * the window are read, because a document may ask for each window of a client.
+ * Reads the contexts of a client that may match a filter. If the filter names a task, or the client and a window, only
+ * those are read, because a document may ask for each window of a client, and for many tasks of a user.
  */
-function contextsOf(
+function contextsOf(instance: ReportingInstance, filter: ContextFilter, after: string | null): Iterable<HeldContext> {
+  const found = namedIn(instance, filter);
+  if (found === null) return instance.contexts.values({ after });
+  return after === null ? found : found.filter(({ contextId }) => contextId > after);
+}
+
+function namedIn(
   instance: ReportingInstance,
-  { clientId, windowId }: ContextFilter,
-  after: string | null,
-): Iterable<HeldContext> {
-  if (clientId === null || windowId === null) return instance.contexts.values({ after });
-  const inWindow = contextsInWindow(instance, windowId);
-  return after === null ? inWindow : inWindow.filter(({ contextId }) => contextId > after);
+  { clientId, windowId, taskId }: ContextFilter,
+): readonly HeldContext[] | null {
+  if (taskId !== null) return contextsOfTask(instance, taskId);
+  return clientId === null || windowId === null ? null : contextsInWindow(instance, windowId);
 }
 
 /** Returns one row of a client, or null if the client has no such row or no connection row. */
@@ -238,7 +241,7 @@ type HeldContext = Omit<ExecutionContext, 'linkLost'>;
 type HeldWindow = Omit<BrowserWindow, 'linkLost'>;
 
 /** The contexts and windows that one instance of a client reported. */
-type ReportingInstance = ClientKey & {
+export type ReportingInstance = ClientKey & {
   readonly instanceId: string;
   readonly clientType: ClientType;
   readonly contexts: SortedMap<HeldContext>;
@@ -253,13 +256,18 @@ type ReportingInstance = ClientKey & {
   /** The number of contexts in each window, computed at the first read after a report; null until then. */
   counts: ReadonlyMap<string, WindowCounts> | null;
   /** The contexts in each window, in order of their ids, grouped at the first read after a report; null until then. */
-  byWindow: ReadonlyMap<string | null, readonly HeldContext[]> | null;
+  byWindow: ByMember | null;
+  /** The contexts of each task, grouped as those of each window. */
+  byTask: ByMember | null;
 };
+
+type ByMember = ReadonlyMap<string | null, readonly HeldContext[]>;
 
 type InstanceFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
   readonly clientType: ClientType | null;
+  readonly clientIds?: ReadonlySet<string>;
 };
 
 type ReportingInstances = ReturnType<typeof createReportingInstances>;
@@ -276,13 +284,17 @@ export function createReportingInstances() {
     /** Drops the reports of a client, because the client's row was forgotten or belongs to another instance. */
     drop: (key: ClientKey) => void instances.delete(orderKey(key)),
     /** Reads the instances that match the filter, beginning with the one that `after` names. */
-    *from({ userId, clientId, clientType }: InstanceFilter, after: Position | null): Generator<ReportingInstance> {
+    *from(
+      { userId, clientId, clientType, clientIds }: InstanceFilter,
+      after: Position | null,
+    ): Generator<ReportingInstance> {
       const start = after === null ? null : orderKey({ userId: after[0] ?? '', clientId: after[1] ?? '' });
       const prefix = userId === null ? '' : orderKey({ userId, clientId: clientId ?? '' });
       for (const instance of instances.values({ from: start !== null && start > prefix ? start : prefix })) {
         if (userId !== null && instance.userId !== userId) return;
         if (userId !== null && clientId !== null && instance.clientId !== clientId) return;
-        const kept = clientId === null || instance.clientId === clientId;
+        const named = clientId === null || instance.clientId === clientId;
+        const kept = named && (clientIds === undefined || clientIds.has(instance.clientId));
         if (kept && (clientType === null || instance.clientType === clientType)) yield instance;
       }
     },
@@ -309,7 +321,12 @@ function orderKey({ userId, clientId }: ClientKey): string {
 // nothing.
 
 /** Creates the state of this connection's instance before its first report: no contexts and no windows. */
-function emptyInstance({ userId, clientId, instanceId, clientType }: Connection): ReportingInstance {
+export function emptyInstance({
+  userId,
+  clientId,
+  instanceId,
+  clientType,
+}: Pick<Connection, 'userId' | 'clientId' | 'instanceId' | 'clientType'>): ReportingInstance {
   return {
     userId,
     clientId,
@@ -321,6 +338,7 @@ function emptyInstance({ userId, clientId, instanceId, clientType }: Connection)
     left: null,
     counts: null,
     byWindow: null,
+    byTask: null,
   };
 }
 
@@ -332,7 +350,16 @@ function fits(instance: ReportingInstance, { contexts, windows }: ContextReport)
   );
 }
 
-/** Applies a report that fits to the state of its instance. */
+/** Applies a report that fits to the state of its instance. `places`: whether the client knows places. */
+export function applyReport(
+  instance: ReportingInstance,
+  report: ContextReport,
+  { places, now }: { readonly places: boolean; readonly now: number },
+): void {
+  if (places && report.contexts) noteLeft(instance, report.contexts);
+  take(instance, report, now);
+}
+
 function take(instance: ReportingInstance, { contexts, windows }: ContextReport, now: number): void {
   const { userId, clientId, instanceId, clientType } = instance;
   const stamp = { userId, clientId, instanceId, clientType, reportedAt: now };
@@ -340,6 +367,7 @@ function take(instance: ReportingInstance, { contexts, windows }: ContextReport,
     instance.reportsContexts = true;
     instance.counts = null;
     instance.byWindow = null;
+    instance.byTask = null;
     change(instance.contexts, contexts, (reported) => {
       const taskAssignedAt = assignedAt(instance.contexts.get(reported.contextId), reported, now);
       return [reported.contextId, { ...stamp, ...reported, taskAssignedAt }];
@@ -379,6 +407,12 @@ function liveCounts(instance: ReportingInstance, windowId: string): WindowCounts
 function contextsInWindow(instance: ReportingInstance, windowId: string): readonly HeldContext[] {
   instance.byWindow ??= Map.groupBy(instance.contexts.values(), (context) => context.windowId);
   return instance.byWindow.get(windowId) ?? [];
+}
+
+/** Returns the contexts of a task, in order of their ids. */
+function contextsOfTask(instance: ReportingInstance, taskId: string): readonly HeldContext[] {
+  instance.byTask ??= Map.groupBy(instance.contexts.values(), (context) => context.taskId);
+  return instance.byTask.get(taskId) ?? [];
 }
 
 /**

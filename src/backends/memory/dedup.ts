@@ -5,6 +5,7 @@ import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
 import { SparseQueue } from './collections.ts';
+import { createEvidence, type EvidenceKind, type EvidenceKinds, type EvidenceTable } from './evidence.ts';
 
 export interface MemoryDedup extends DedupStore {
   /**
@@ -22,6 +23,10 @@ export interface MemoryDedup extends DedupStore {
   restore(key: DedupKey, setAt: number): void;
   /** Evicts a mark that was evicted at this time before a restart, if it is there. */
   evict(key: DedupKey, now: number): void;
+  /** Keeps the total of marks. Returns as `EvidenceKind.keepWithin` does. */
+  keepWithin(now: number): boolean;
+  /** Gives up the marks: no user holds any of them. */
+  discard(): void;
   /** Says that the process was away until now, so nothing before is in the counters. */
   resume(now: number): void;
 }
@@ -45,6 +50,8 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
     marks: () => marks.all(),
     restore: (key, setAt) => void marks.set(key, setAt),
     evict: (key, now) => marks.evictAgain(key, now),
+    keepWithin: (now) => marks.keepWithin(now, null),
+    discard: () => marks.discard(),
     resume: (now) => void (resumedAt = now),
     stats(windowSeconds) {
       const now = clock.now();
@@ -115,6 +122,8 @@ export type DedupKey = { readonly userId: string; readonly clientId: string; rea
 
 type DedupMarksOptions = {
   readonly shares: Shares;
+  /** The evidence of the process; absent: it is only here. */
+  readonly evidence?: Pick<EvidenceKinds, 'seen'> | undefined;
   readonly log: Log;
   readonly metrics?: Metrics;
   readonly drops?: MarkDrops | undefined;
@@ -127,6 +136,8 @@ type DedupMarksOptions = {
 export interface MarkDrops {
   /** True while a journal is read: nothing is evicted, because the journal says what was evicted. */
   readonly replaying: boolean;
+  /** What is dropped next is no part of an act that is in progress. */
+  beginApart(): void;
   markDropped(key: DedupKey): void;
 }
 
@@ -158,9 +169,10 @@ function isGone({ gone }: Mark): boolean {
  * their guarantee, or the oldest of all if no user is over. Setting and dropping a mark takes amortised constant time,
  * besides the choice of the user to evict from.
  */
-export class DedupMarks {
+export class DedupMarks implements EvidenceTable {
   readonly #options: DedupMarksOptions;
   readonly #metrics: Metrics;
+  readonly #evidence: EvidenceKind;
   readonly #users = new Map<string, UserMarks>();
   readonly #oldestFirst = new SparseQueue<Mark>(isGone);
   #evictedAt = -Infinity;
@@ -168,6 +180,39 @@ export class DedupMarks {
   constructor(options: DedupMarksOptions) {
     this.#options = options;
     this.#metrics = options.metrics ?? silentMetrics;
+    this.#evidence = (options.evidence ?? createEvidence(options.shares)).seen;
+    this.#evidence.add(this);
+  }
+
+  get held(): number {
+    return this.#options.drops?.replaying ? 0 : this.size;
+  }
+
+  oldestAt(): number {
+    const oldest = this.#options.drops?.replaying ? undefined : this.#oldestFirst.first();
+    return oldest ? oldest.end - DEDUP_TTL_MS : Infinity;
+  }
+
+  dropOldest(userId: string | null, now: number, isApart: boolean): boolean {
+    const { drops } = this.#options;
+    const oldest = userId === null ? this.#oldestFirst.first() : this.#users.get(userId)?.oldestFirst.first();
+    if (!oldest || drops?.replaying) return false;
+    if (isApart) drops?.beginApart();
+    this.#evict(oldest, now);
+    return true;
+  }
+
+  /** Keeps the total. `acting`: this table, if an act has set a mark. Returns as `EvidenceKind.keepWithin` does. */
+  keepWithin(now: number, acting: DedupMarks | null): boolean {
+    const { total } = this.#options.shares.bounds.dedup_marks;
+    if (total === null || this.#options.drops?.replaying) return true;
+    return this.#evidence.keepWithin(total, now, acting);
+  }
+
+  /** Gives up the marks: no user holds any of them. */
+  discard(): void {
+    this.#evidence.remove(this);
+    for (const { holdings } of this.#users.values()) holdings.release('dedup_marks', holdings.held('dedup_marks'));
   }
 
   get size(): number {
@@ -190,8 +235,7 @@ export class DedupMarks {
     user.oldestFirst.push(mark);
     user.holdings.take('dedup_marks', 1);
     this.#oldestFirst.push(mark);
-    const { total } = this.#options.shares.bounds.dedup_marks;
-    if (total !== null && this.size > total && !this.#options.drops?.replaying) this.#evict(this.#nextToGo(), now);
+    this.keepWithin(now, this);
     return true;
   }
 
@@ -228,13 +272,7 @@ export class DedupMarks {
     return made;
   }
 
-  #nextToGo(): Mark | undefined {
-    const holder = this.#options.shares.mostOver('dedup_marks');
-    return (holder && this.#users.get(holder.userId)?.oldestFirst.first()) ?? this.#oldestFirst.first();
-  }
-
-  #evict(mark: Mark | undefined, now: number): void {
-    if (!mark) return;
+  #evict(mark: Mark, now: number): void {
     const { user, clientId, messageId } = mark;
     const { userId } = user.holdings;
     this.#options.drops?.markDropped({ userId, clientId, messageId });

@@ -6,7 +6,8 @@ import type { CommandMessage } from '../../core/commands/transaction.ts';
 import type { NewMessage } from '../../core/history/message.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAMS_PER_USER, STREAM_MESSAGES } from '../../core/limits.ts';
-import type { Holdings, Shares } from '../../core/shares/shares.ts';
+import type { Holdings } from '../../core/shares/shares.ts';
+import type { EvidenceKind, EvidenceTable } from './evidence.ts';
 import { List, createSortedMap, type ListItem, type SortedMap } from './collections.ts';
 import {
   AgeQueue,
@@ -52,12 +53,15 @@ export interface RowDrops {
   readonly replaying: boolean;
   /** `at`: when the row was retained, in epoch milliseconds. */
   rowDropped(stream: Stream, seq: number, at: number): void;
+  /** What is dropped next is no part of an act that is in progress. */
+  beginApart(): void;
 }
 
 /** Forgets which rows were dropped. */
 export const NO_DROPS: RowDrops & { recordDropped(): void; resultDropped(): void } = {
   replaying: false,
   rowDropped() {},
+  beginApart() {},
   recordDropped() {},
   resultDropped() {},
 };
@@ -73,21 +77,51 @@ type StreamName = { readonly userId: string; readonly suffix: string };
 /**
  * The messages of the history store, in every order in which they are read. Messages are added and dropped only here.
  */
-export class Rows {
+export class Rows implements EvidenceTable {
   readonly users: SortedMap<User> = createSortedMap();
   readonly evictions: Evictions = createEvictions();
   readonly totals: Totals = { messages: 0, bytes: 0, evictedMessages: 0, evictedStreams: 0 };
   /** The rows of all messages. */
   readonly byAge = new AgeQueue();
   readonly #limits: RowLimits;
-  readonly #shares: Shares;
+  readonly #evidence: EvidenceKind;
   readonly #drops: RowDrops;
   #seqFloor = 1;
+  /** The stream to which the act in progress has added a row. */
+  #newest: Stream | null = null;
 
-  constructor(limits: RowLimits, shares: Shares, drops: RowDrops = NO_DROPS) {
+  constructor(limits: RowLimits, evidence: EvidenceKind, drops: RowDrops = NO_DROPS) {
     this.#limits = limits;
-    this.#shares = shares;
+    this.#evidence = evidence;
     this.#drops = drops;
+    evidence.add(this);
+  }
+
+  get held(): number {
+    return this.#drops.replaying ? 0 : this.totals.bytes;
+  }
+
+  oldestAt(): number {
+    return this.#drops.replaying ? Infinity : (this.#nextToGo(null)?.firstAt ?? Infinity);
+  }
+
+  dropOldest(userId: string | null, _now: number, isApart: boolean): boolean {
+    const old = this.#drops.replaying ? null : this.#nextToGo(userId);
+    if (!old) return false;
+    if (isApart) this.#drops.beginApart();
+    this.#dropFirst(old, 'room');
+    return true;
+  }
+
+  /** Keeps the total without an act that adds rows. Returns as `EvidenceKind.keepWithin` does. */
+  keepWithin(now: number): boolean {
+    return this.#evidence.keepWithin(this.#limits.bytes, now, null);
+  }
+
+  /** Gives up the table: no user holds anything of it. */
+  discard(): void {
+    this.#evidence.remove(this);
+    for (const { holdings } of this.users.values()) holdings.release('history_bytes', holdings.held('history_bytes'));
   }
 
   /**
@@ -113,7 +147,7 @@ export class Rows {
     const number = stream.nextSeq;
     const holder = fitsLinkRow(message) ? new LinkRow(message, at) : new MessageRow(message, number, at);
     if (holder instanceof MessageRow) noteCommandOf(stream.user, holder);
-    this.#append(stream, holder);
+    this.#append(stream, holder, at);
     return new Row(stream, number, holder);
   }
 
@@ -124,7 +158,7 @@ export class Rows {
     const number = stream.nextSeq;
     const holder = rows.fits(part) ? rows : new MessageRow(messageAbout(rows, part), number, at);
     if (holder !== rows || rows.hold(part, number, at)) noteCommandOf(stream.user, holder);
-    this.#append(stream, holder);
+    this.#append(stream, holder, at);
     return number;
   }
 
@@ -186,7 +220,7 @@ export class Rows {
       const longestUnwritten = crowded.byLastWrite.first?.value;
       while (longestUnwritten && longestUnwritten.length > 0) this.#dropFirst(longestUnwritten, 'room');
     }
-    const user = this.users.get(userId) ?? newUser(userId, this.#shares.of(userId));
+    const user = this.users.get(userId) ?? newUser(userId, this.#evidence.shares.of(userId));
     // A stream with the same name may have been dropped before, with all its messages.
     const evictedAt = this.evictions.wholeStreamAt(userId);
     const stream = new Stream(user, suffix, { seq: this.#seqFloor, evictedAt });
@@ -196,15 +230,14 @@ export class Rows {
   }
 
   /** Adds the next row of a stream, and then drops the rows that exceed the limits. */
-  #append(stream: Stream, holder: RowHolder): void {
+  #append(stream: Stream, holder: RowHolder, at: number): void {
     this.#insert(stream, holder);
     const { streamMessages, bytes } = this.#limits;
     while (stream.length > streamMessages) this.#dropFirst(stream, 'bound');
-    while (this.totals.bytes > bytes && !this.#drops.replaying) {
-      const old = this.#nextToGo(stream);
-      if (!old) break;
-      this.#dropFirst(old, 'room');
-    }
+    if (this.#drops.replaying) return;
+    this.#newest = stream;
+    this.#evidence.keepWithin(bytes, at, this);
+    this.#newest = null;
   }
 
   #insert(stream: Stream, holder: RowHolder): void {
@@ -222,16 +255,10 @@ export class Rows {
     user.holdings.take('history_bytes', bytes);
   }
 
-  /**
-   * Returns the stream whose oldest row is to be dropped next: that of the user who is most over their guarantee, or that
-   * of the oldest row of all if no user is over. Null if this is the only row of `newest`, the stream written last.
-   */
-  #nextToGo(newest: Stream): Stream | null {
-    const isNewestRow = (stream: Stream): boolean => stream === newest && newest.length === 1;
-    const holder = this.#shares.mostOver('history_bytes');
-    const ofHolder = holder && this.users.get(holder.userId)?.byAge.first();
-    const old = ofHolder && !isNewestRow(ofHolder) ? ofHolder : this.byAge.first();
-    return old && !isNewestRow(old) ? old : null;
+  /** Returns the stream with the oldest row, of this user or of all; null if that is the row of the act in progress. */
+  #nextToGo(userId: string | null): Stream | null {
+    const old = (userId === null ? this : this.users.get(userId))?.byAge.first();
+    return old && !(old === this.#newest && old.length === 1) ? old : null;
   }
 
   #dropFirst(stream: Stream, why: Why): void {

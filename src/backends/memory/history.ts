@@ -16,7 +16,7 @@ import {
   type StreamSummary,
 } from '../../core/history/message.ts';
 import { trustJson, type JsonText } from '../../core/json.ts';
-import { LINK_BYTES, LINK_BYTES_GUARANTEE, LINK_MESSAGES } from '../../core/limits.ts';
+import { LINK_BYTES, LINK_MESSAGES } from '../../core/limits.ts';
 import {
   comparePositions,
   scanSorted,
@@ -29,6 +29,7 @@ import {
 import { silentLog, type Clock } from '../../core/ports.ts';
 import { SHARE_BOUNDS, createShares, type Shares } from '../../core/shares/shares.ts';
 import { lowerBound } from './collections.ts';
+import { createEvidence, type EvidenceKinds } from './evidence.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
 import type { CommandRows, Row, Stream } from './history-row.ts';
 import { HISTORY_LIMITS, Rows, rowsOfCommand, type RowDrops, type RowLimits, type Totals } from './history-rows.ts';
@@ -40,6 +41,8 @@ type MemoryHistoryOptions = {
   readonly dedup?: MemoryDedup;
   /** The holdings of users. If absent, the store counts them in a table of its own. */
   readonly shares?: Shares;
+  /** The evidence of the process; absent: it is only here. */
+  readonly evidence?: Pick<EvidenceKinds, 'messages' | 'links'>;
   /** Learns which rows were dropped for lack of room. */
   readonly drops?: RowDrops;
 };
@@ -83,10 +86,12 @@ export function createMemoryHistory({
   limits: given,
   dedup,
   shares,
+  evidence,
   drops,
 }: MemoryHistoryOptions): MemoryHistory {
   const limits: TableLimits = { ...TABLE_LIMITS, ...given };
-  const tables = createTables(limits, shares, drops);
+  const kinds = evidence ?? createEvidence(shares ?? sharesOf(limits.bytes), limits.linkBytes);
+  const tables = createTables(limits, kinds, drops);
   const { messages } = tables;
   const marks = dedup ?? createMemoryDedup({ clock, shares: shares ?? createShares(), log: silentLog });
   let lastAt = 0;
@@ -262,14 +267,17 @@ const TABLE_LIMITS: TableLimits = { ...HISTORY_LIMITS, linkMessages: LINK_MESSAG
 /**
  * Creates the two tables of retained rows: messages, and the link histories of all users. They have no limit in common,
  * so no message is dropped because many links open and end. A link history is read by its name. It is neither listed
- * nor counted among the streams of its user. `shares` counts the bytes that the messages of each user take. Link
- * histories have a table of shares of their own.
+ * nor counted among the streams of its user.
  */
-function createTables(limits: TableLimits, shares: Shares | undefined, drops: RowDrops | undefined) {
-  const { bytes, linkBytes, linkMessages, retentionMs } = limits;
-  const messages = new Rows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes), drops);
+function createTables(
+  limits: TableLimits,
+  evidence: Pick<EvidenceKinds, 'messages' | 'links'>,
+  drops: RowDrops | undefined,
+) {
+  const { linkBytes, linkMessages, retentionMs } = limits;
+  const messages = new Rows(limits, evidence.messages, drops);
   const linkLimits = { streamMessages: linkMessages, retentionMs, bytes: linkBytes, streamsPerUser: 1 };
-  const links = new Rows(linkLimits, sharesOf(LINK_BYTES_GUARANTEE, linkBytes), drops);
+  const links = new Rows(linkLimits, evidence.links, drops);
   const both = [messages, links];
   /** Returns the table that holds the stream with this suffix. */
   const of = (suffix: string): Rows => (suffix === LINK_STREAM ? links : messages);
@@ -283,8 +291,8 @@ function createTables(limits: TableLimits, shares: Shares | undefined, drops: Ro
   };
 }
 
-function sharesOf(guarantee: number, total: number): Shares {
-  return createShares({ history_bytes: { guarantee: Math.min(guarantee, total), total } });
+function sharesOf(total: number): Shares {
+  return createShares({ history_bytes: { guarantee: Math.min(SHARE_BOUNDS.history_bytes.guarantee, total), total } });
 }
 
 /** Takes the first rows, as many as fit within the bounds, for the raw view of the history. */

@@ -5,8 +5,8 @@
 import type { Clock } from '../../core/ports.ts';
 import type { Command } from '../../core/commands/command.ts';
 import { busiestOf, hasLabels, type Connection } from '../../core/connections/connection.ts';
+import { matchesRecord } from '../../core/commands/lookup.ts';
 import {
-  matchesRecord,
   type CapacityScope,
   type DeliveryFilter,
   type DeliveryInspector,
@@ -120,7 +120,7 @@ function byKey(ledger: Ledger, filter: DeliveryFilter, page: PageRequest, matche
  * of a position says in which of the two ways the page after it is read.
  */
 function newest(ledger: Ledger, filter: DeliveryFilter, page: PageRequest, matches: Matches): Scan<Command> {
-  if (filter.userId === null || page.after?.length === 1) return newestOfAll(ledger, page, matches);
+  if (filter.userId === null || page.after?.length === ALL_PARTS) return newestOfAll(ledger, page, matches);
   const most = page.after === null ? OWN_COMMANDS : SCAN_BUDGET;
   const own = ledger
     .inOrder(filter, null)
@@ -146,17 +146,19 @@ function byAdmission(one: Command, other: Command): number {
   return isLater(placeOf(one), placeOf(other)) ? 1 : -1;
 }
 
+/** The number of parts of a position among the commands of all users. */
+const ALL_PARTS = 4;
+
 /**
- * Reads the commands of all users, newest admission first. The position of a command is its number in the order of
- * admission.
+ * Reads the commands of all users, newest admission first. The position of a command is its time of admission, then its
+ * key, so it is the same in each process that has the command.
  */
 function newestOfAll(ledger: Ledger, page: PageRequest, matches: Matches): Scan<Command> {
-  const after = page.after === null ? null : parseInt(page.after[0] ?? '', 36);
-  const placed = ledger.newestFirst(after).map(({ item, place }) => ({ command: item.command, place }));
+  const timed = ledger.newestFirst(page.after).map(({ item, at }) => ({ command: item.command, at }));
   const scan = scanSorted(
-    placed,
+    timed,
     page,
-    ({ place }) => [sortable(place)],
+    ({ at, command: { userId, clientId, commandId } }) => [sortable(at), userId, clientId, commandId],
     ({ command }) => matches(command),
   );
   return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: row.command, position })) };

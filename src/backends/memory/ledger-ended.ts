@@ -7,20 +7,23 @@ import type { CommandKey } from '../../core/ids.ts';
 import { utf8Length } from '../../core/json.ts';
 import type { Log } from '../../core/ports.ts';
 import type { Metrics } from '../../core/metrics.ts';
-import type { Shares } from '../../core/shares/shares.ts';
+import type { ShareName, Shares } from '../../core/shares/shares.ts';
 import { CommandMarks } from './commands-marks.ts';
 import { type Entry, type UserLedger, hasNoRecord, hasNoResult, UserLedgers } from './ledger-entry.ts';
 import { SparseQueue } from './collections.ts';
+import { createEvidence, type EvidenceKinds, type EvidenceTable } from './evidence.ts';
 import { NO_DROPS } from './history-rows.ts';
 
 export type EndedOptions = {
   readonly shares: Shares;
+  /** The evidence of the process; absent: it is only here. */
+  readonly evidence?: Pick<EvidenceKinds, 'results' | 'records'> | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
   /** How long the id of an ended command is remembered, in milliseconds. */
   readonly windowMs: number;
-  /** The secret with which ids in marks are hashed; absent: a random one, so that marks end with the process. */
-  readonly markSecret?: string | undefined;
+  /** The secret with which ids in marks are hashed. */
+  readonly markSecret: string;
   /** How long a result is retained at most, in milliseconds. */
   readonly retentionMs: number;
   /** Called when the whole record of a command is dropped. */
@@ -36,6 +39,8 @@ export type EndedOptions = {
 export interface RecordDrops {
   /** True while a journal is read: nothing is dropped for lack of room, because the journal says what was dropped. */
   readonly replaying: boolean;
+  /** What is dropped next is no part of an act that is in progress. */
+  beginApart(): void;
   resultDropped(entry: Entry): void;
   /** Called before the record is reduced to its mark, or dropped without one. */
   recordDropped(entry: Entry): void;
@@ -55,12 +60,22 @@ export class EndedCommands {
   readonly #results = new SparseQueue<Entry>(hasNoResult);
   readonly marks: CommandMarks<UserLedger>;
   readonly #drops: RecordDrops;
+  readonly #evidence: Pick<EvidenceKinds, 'results' | 'records'>;
+  readonly #resultTable: EvidenceTable;
+  readonly #recordTable: EvidenceTable;
+  #resultBytes = 0;
   #shortUntil = -Infinity;
   #now = 0;
 
   constructor(options: EndedOptions) {
     this.#options = options;
     this.#drops = options.drops ?? NO_DROPS;
+    this.#evidence = options.evidence ?? createEvidence(options.shares);
+    this.#resultTable = this.#tableOf('results', {
+      held: () => this.#resultBytes,
+      drop: (old) => this.giveUp(old, 'share'),
+    });
+    this.#recordTable = this.#tableOf('records', { held: () => this.#records.size, drop: (old) => this.reduce(old) });
     this.users = new UserLedgers(options.shares);
     const { windowMs, markSecret } = options;
     this.marks = new CommandMarks({
@@ -99,6 +114,7 @@ export class EndedCommands {
     this.#results.push(entry);
     user.results.push(entry);
     user.holdings.take('result_bytes', entry.resultBytes);
+    this.#resultBytes += entry.resultBytes;
   }
 
   /** Drops the results, records and marks whose time is over. */
@@ -117,24 +133,57 @@ export class EndedCommands {
     this.marks.expire(now);
   }
 
-  /** Drops results and records until the totals of their shares are kept. */
-  keepWithin(now: number): void {
-    this.#now = now;
-    if (this.#drops.replaying) return;
-    const { shares } = this.#options;
-    const { result_bytes: results, ended_records: records } = shares.bounds;
-    while (shares.used('result_bytes') > (results.total ?? Infinity)) {
-      const holder = shares.mostOver('result_bytes');
-      const victim = (holder && this.users.find(holder.userId)?.results.first()) ?? this.#results.first();
-      if (!victim) break;
-      this.giveUp(victim, 'share');
-    }
-    while (shares.used('ended_records') > (records.total ?? Infinity)) {
-      const holder = shares.mostOver('ended_records');
-      const victim = (holder && this.users.find(holder.userId)?.records.first()) ?? this.#records.first();
-      if (!victim) break;
-      this.reduce(victim);
-    }
+  /**
+   * Drops results and records until the totals of their shares are kept. `isAct`: an act has added to them. Returns as
+   * `EvidenceKind.keepWithin` does.
+   */
+  keepWithin(now: number, isAct = true): boolean {
+    if (this.#drops.replaying) return true;
+    const { result_bytes: results, ended_records: records } = this.#options.shares.bounds;
+    const { results: ofResults, records: ofRecords } = this.#evidence;
+    return [
+      ofResults.keepWithin(results.total ?? Infinity, now, isAct ? this.#resultTable : null),
+      ofRecords.keepWithin(records.total ?? Infinity, now, isAct ? this.#recordTable : null),
+    ].every(Boolean);
+  }
+
+  /** Gives up the tables: no user holds anything of them. */
+  discard(): void {
+    this.#evidence.results.remove(this.#resultTable);
+    this.#evidence.records.remove(this.#recordTable);
+    for (const { holdings } of this.users.values())
+      for (const share of HELD) holdings.release(share, holdings.held(share));
+  }
+
+  #tableOf(
+    kind: 'results' | 'records',
+    { held, drop }: { readonly held: () => number; readonly drop: (old: Entry) => void },
+  ): EvidenceTable {
+    const oldest = (userId: string | null): Entry | undefined => {
+      if (this.#drops.replaying) return undefined;
+      const queues = userId === null ? { results: this.#results, records: this.#records } : this.users.find(userId);
+      return queues?.[kind].first();
+    };
+    const drops = this.#drops;
+    const table: EvidenceTable = {
+      get held() {
+        return drops.replaying ? 0 : held();
+      },
+      oldestAt() {
+        const old = oldest(null);
+        return old ? endOf(old) : Infinity;
+      },
+      dropOldest: (userId, now, isApart) => {
+        const old = oldest(userId);
+        if (!old) return false;
+        if (isApart) drops.beginApart();
+        this.#now = now;
+        drop(old);
+        return true;
+      },
+    };
+    this.#evidence[kind].add(table);
+    return table;
   }
 
   /** Drops the result of an ended command. */
@@ -152,6 +201,7 @@ export class EndedCommands {
     this.#results.noteDeleted();
     user.results.noteDeleted();
     user.holdings.release('result_bytes', entry.resultBytes);
+    this.#resultBytes -= entry.resultBytes;
   }
 
   #dropRecord(entry: Entry): void {
@@ -219,6 +269,9 @@ export class EndedCommands {
     this.users.dropIdle(user, this.#now);
   }
 }
+
+/** The shares of what commands hold, live and ended. */
+const HELD = ['queued_bytes', 'result_bytes', 'ended_records', 'marks'] as const satisfies readonly ShareName[];
 
 function endOf({ terminalAt }: Entry): number {
   return terminalAt ?? 0;

@@ -14,13 +14,15 @@ import type { Binding } from '../../core/commands/stores.ts';
 import type { HeldCommand, Progress } from '../../core/commands/transaction.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
-import { utf8Length, type JsonText } from '../../core/json.ts';
+import { trustJson, utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
 import { CommandRows, type StreamHead, type TraceIds } from './history-row.ts';
 import { DueItem, SparseQueue, packTime, smallInteger, unpackTime } from './collections.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
+/** What is kept of a command that was called without params. */
+const NO_PARAMS = trustJson('{}');
 
 /** The commands that hold a reservation in one admission scope, and how many of them each user has. */
 export type Scope = {
@@ -47,7 +49,10 @@ export class Entry extends DueItem implements HeldCommand {
   readonly rows: CommandRows;
   /** The node that the command was last queued on. */
   queuedOn: string | null;
-  /** The params, until dispatch. They are not needed later, because no command is written twice. */
+  /**
+   * The params, until dispatch; or until the first report, if the client says in each hello what it has received, or if
+   * the attempt to dispatch may be repeated. Then a command that never arrived can be written again.
+   */
   params: JsonText | null;
   /** The number of bytes that `params` counts for. */
   paramsBytes = 0;
@@ -57,6 +62,8 @@ export class Entry extends DueItem implements HeldCommand {
   resultBytes = 0;
   /** True if room for a mark is reserved. Always true if a caller chose the command's id. */
   marked = false;
+  /** The attempt that dispatched it, if attempts are kept (`Acts.keepsAttempts`). Null once the command has ended. */
+  markedBy: string | null = null;
   /** True once the whole record is dropped. If room was reserved for a mark, the mark is kept. */
   reduced = false;
   /**
@@ -76,11 +83,6 @@ export class Entry extends DueItem implements HeldCommand {
     this.queuedOn = command.nodeId;
     this.params = params;
     this.#record = command;
-  }
-
-  /** Always null: every act in memory is answered, so no dispatch is requested twice. */
-  get markedBy(): null {
-    return null;
   }
 
   get userId(): string {
@@ -135,6 +137,20 @@ export class Entry extends DueItem implements HeldCommand {
     this.client.holdings.take('queued_bytes', this.paramsBytes);
   }
 
+  /**
+   * Returns the params of a command that is dispatched now, and keeps and counts them, so that it can be written again.
+   * Gives them up if they could be in the way of new commands: little room is left. `always`: even then they are kept.
+   */
+  keepParams(how: 'always' | 'if_plenty' = 'if_plenty'): JsonText | null {
+    const { params, paramsBytes } = this;
+    const kept = params ?? NO_PARAMS;
+    const bytes = paramsBytes > 0 ? 0 : utf8Length(kept);
+    if (how !== 'always' && !this.client.holdings.hasPlenty('queued_bytes', bytes)) return this.giveUpParams();
+    this.params = kept;
+    if (bytes > 0) this.holdParams();
+    return params;
+  }
+
   /** Returns the params of a command that was dispatched or has ended, and stops counting them. */
   giveUpParams(): JsonText | null {
     const { params, paramsBytes } = this;
@@ -161,6 +177,8 @@ export class WaiterRow {
   /** The number of the registration. A later registration has a higher number. */
   readonly seq: number;
   readonly createdAt: number;
+  /** As `createdAt`, but never before that of an earlier registration. */
+  readonly listedAt: number;
   readonly request: NewWaiter;
   /** True once the waiter was resolved or removed. */
   gone = false;
@@ -168,12 +186,13 @@ export class WaiterRow {
   constructor(
     entry: Entry,
     request: NewWaiter,
-    { seq, createdAt }: { readonly seq: number; readonly createdAt: number },
+    { seq, createdAt, listedAt }: { readonly seq: number; readonly createdAt: number; readonly listedAt: number },
   ) {
     this.entry = entry;
     this.request = request;
     this.seq = seq;
     this.createdAt = createdAt;
+    this.listedAt = listedAt;
   }
 
   get waiter(): Waiter {
@@ -405,6 +424,8 @@ function isPlain(command: Command, { nodeId, instanceId }: Binding): boolean {
     command.cancelRequestedAt === null &&
     command.lateResults === 0 &&
     command.firstLate === null &&
+    command.owedBy === undefined &&
+    command.answeredAt === undefined &&
     command.lastProvenStage === (command.acknowledgedAt === null ? 'dispatched' : 'acknowledged') &&
     isSeenOnce(command, instanceId)
   );

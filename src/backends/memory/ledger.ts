@@ -7,7 +7,7 @@ import type { Clock } from '../../core/ports.ts';
 import { wasDispatched, type CommandMark } from '../../core/commands/command.ts';
 import { isRelayId, keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
-import type { Position } from '../../core/page.ts';
+import { comparePositions, sortable, type Position } from '../../core/page.ts';
 import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';
 import { DueIndex, SparseQueue, createSortedMap, type SortedMap } from './collections.ts';
 import { ClientQueue, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
@@ -77,7 +77,7 @@ export class Ledger {
   add(entry: Entry, dueAt: number): void {
     const { command } = entry;
     const { scopeId } = command;
-    this.#entries.add(entry, entry);
+    this.#entries.add(entry, entry.command.admittedAt);
     const scope = this.#scope(scopeId);
     entry.scope = scope;
     scope.holders.push(entry);
@@ -191,8 +191,8 @@ export class Ledger {
     return this.#entries.values(whose, after);
   }
 
-  /** Reads the commands that have a record and whose place is below `after`, latest admission first. */
-  newestFirst(after: number | null): IteratorObject<Placed<Entry>> {
+  /** Reads the commands that have a record and follow a position, latest admission first. */
+  newestFirst(after: Position | null): IteratorObject<Timed<Entry>> {
     this.#expire();
     return this.#entries.newest(after);
   }
@@ -251,7 +251,7 @@ export class Ledger {
    * `restoreEnds` after all of them.
    */
   restoreEnded(entry: Entry, bound: Binding | null): void {
-    this.#entries.add(entry, entry);
+    this.#entries.add(entry, entry.command.admittedAt);
     entry.pack(bound);
   }
 
@@ -293,8 +293,8 @@ type Commands<V> = SortedMap<V>;
 type Clients<V> = SortedMap<{ readonly clientId: string; readonly commands: Commands<V> }>;
 type Users<V> = SortedMap<{ readonly userId: string; readonly clients: Clients<V> }>;
 
-/** A value and the number of its position, called its place. A later value has a higher place, and keeps it. */
-type Placed<V> = { readonly item: V; readonly place: number };
+/** A value and its time of admission, in epoch milliseconds, which is never before that of an earlier value. */
+type Timed<V> = { readonly item: V; readonly at: number };
 
 /** Selects the values to read: those of one client, of one user (`clientId` null), or all (both null). */
 type Whose = { readonly userId: string | null; readonly clientId: string | null };
@@ -303,42 +303,43 @@ type Whose = { readonly userId: string | null; readonly clientId: string | null 
  * A map by command key, ordered by (user, client, command). The parts of a key are looked up one after another, so that
  * no combined text has to be built and hashed. Ids that sort by time are appended to the other ids of their client.
  */
-class CommandMap<V> {
+class CommandMap<V extends CommandKey> {
   readonly #users: Users<V> = createSortedMap();
-  readonly #byPlace: SparseQueue<V>;
-  /** The place of the first value. The queue has the differences to it, which are small. */
+  readonly #byAdmission: SparseQueue<V>;
+  /** The queue has the times as differences to this one, which are small. */
   readonly #origin: number;
-  #added = 0;
+  #lastAt = -Infinity;
 
   /**
    * `gone`: returns whether a value was deleted. It must already return true when `delete` is called. `now`: the time
-   * in epoch milliseconds. Places start at 1000 times this number, so they are higher than all of an earlier process.
+   * in epoch milliseconds.
    */
   constructor(gone: (value: V) => boolean, now: number) {
-    this.#byPlace = new SparseQueue(gone);
-    this.#origin = now * 1000;
+    this.#byAdmission = new SparseQueue(gone);
+    this.#origin = now;
   }
 
   get size(): number {
-    return this.#byPlace.size;
+    return this.#byAdmission.size;
   }
 
   get({ userId, clientId, commandId }: CommandKey): V | undefined {
     return this.#of(userId, clientId)?.get(commandId);
   }
 
-  /** Adds a value. Its key must not be in the map. */
-  add(key: CommandKey, value: V): void {
-    const commands = this.#of(key.userId, key.clientId) ?? this.#make(key);
-    commands.set(key.commandId, value);
-    this.#byPlace.push(value, this.#added++);
+  /** Adds a value, which was admitted at this time. Its key must not be in the map. */
+  add(value: V, admittedAt: number): void {
+    const commands = this.#of(value.userId, value.clientId) ?? this.#make(value);
+    commands.set(value.commandId, value);
+    this.#lastAt = Math.max(this.#lastAt, admittedAt);
+    this.#byAdmission.push(value, this.#lastAt - this.#origin);
   }
 
   delete({ userId, clientId, commandId }: CommandKey): void {
     const clients = this.#users.get(userId)?.clients;
     const commands = clients?.get(clientId)?.commands;
     if (!clients || !commands?.delete(commandId)) return;
-    this.#byPlace.noteDeleted();
+    this.#byAdmission.noteDeleted();
     if (commands.size > 0) return;
     clients.delete(clientId);
     if (clients.size === 0) this.#users.delete(userId);
@@ -362,20 +363,37 @@ class CommandMap<V> {
   }
 
   /**
-   * Reads the values whose place is below `after`, latest first. If `after` is null, reads all values. While they are
-   * being read, no key may be added or removed.
+   * Reads the values after a position of (time of admission, user, client, command), in falling order. If `after` is
+   * null, reads all values. While they are being read, no key may be added or removed.
    */
-  *newest(after: number | null): Generator<Placed<V>> {
-    const below = after === null ? Infinity : after - this.#origin;
-    for (const { item, number } of this.#byPlace.backwards(below)) yield { item, place: this.#origin + number };
+  *newest(after: Position | null): Generator<Timed<V>> {
+    const last = after === null ? Infinity : parseInt(after[0] ?? '', 36) - this.#origin;
+    let together: V[] = [];
+    let at = last;
+    for (const { item, number } of this.#byAdmission.backwards(last + 1)) {
+      if (number !== at) {
+        yield* this.#falling(together, at, after);
+        [together, at] = [[], number];
+      }
+      together.push(item);
+    }
+    yield* this.#falling(together, at, after);
+  }
+
+  /** Reads the values of one time, greatest key first, from after a position. */
+  *#falling(together: V[], number: number, after: Position | null): Generator<Timed<V>> {
+    const at = this.#origin + number;
+    const key = ({ userId, clientId, commandId }: V): Position => [sortable(at), userId, clientId, commandId];
+    if (together.length > 1) together.sort((a, b) => comparePositions(key(b), key(a)));
+    for (const item of together) if (after === null || comparePositions(key(item), after) < 0) yield { item, at };
   }
 
   rewind(): void {
-    this.#byPlace.rewind();
+    this.#byAdmission.rewind();
   }
 
   next(): V | undefined {
-    return this.#byPlace.next()?.item;
+    return this.#byAdmission.next()?.item;
   }
 
   #of(userId: string, clientId: string): Commands<V> | undefined {

@@ -176,6 +176,7 @@ function revokeGrant(table: SessionTable, sessionId: string, grantId: string): r
   if (!row?.session.grants.some((grant) => grant.grantId === grantId)) return null;
   const { grants } = row.session;
   const meant = grants.filter((grant) => grant.revokedAt === null && descendsFrom(grants, grant.grantId, grantId));
+  if (meant.length === 0) return [];
   row.session = {
     ...row.session,
     grants: grants.map((grant) => (meant.includes(grant) ? { ...grant, revokedAt: now } : grant)),

@@ -65,6 +65,7 @@ export function createRedisBus(parts: BusParts): RedisBus {
     connect: () => connect('bus'),
     fixed: partitions.map((partition) => store.key(partition, 'bus')),
     log,
+    loop: { atTurnEnd: (run) => void setImmediate(run) },
     onMessage: createReceiver({ ...parts, origin, listeners, own: (topic) => probe.received(topic) }),
     onSubscribed(channels) {
       const subscribed = commands.among(channels);

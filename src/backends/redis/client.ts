@@ -56,21 +56,54 @@ const retry = (attempt: number): number => Math.min(RETRY_MS, 50 * attempt);
  * reconnects by itself. No command is sent twice, SUBSCRIBE included: the owner subscribes again at each `ready`. Each
  * outage is logged once. In a cluster, a connection for the bus goes to one node, and after each break to the next one.
  */
-export function connectTo(target: RedisTarget, purpose: Purpose, log: Log): Client {
-  return watched(clientOf(target, purpose), purpose, log);
+export function connectTo(
+  target: ConnectTarget,
+  purpose: Purpose,
+  log: Log,
+  own: Pick<ClientOptions, 'enableReadyCheck'> = {},
+): Client {
+  return watched(followingLogin(clientOf(target, purpose, own), target.login), purpose, log);
 }
 
-function clientOf(target: RedisTarget, purpose: Purpose): Client {
-  if (target.form !== 'cluster') return redisOf(target, purpose);
+/** Uses the login of the target, which may have been replaced, for each attempt after the first. */
+function followingLogin<C extends Client>(client: C, login: Login): C {
+  const follow = (redis: Redis): void => {
+    // Both are replaced: a login without a user name must not keep that of the one before.
+    const use = (): void => void Object.assign(redis.options, { username: login.username, password: login.password });
+    use();
+    redis.on('close', use);
+  };
+  if (client instanceof Redis) follow(client);
+  else client.on('+node', follow);
+  return client;
+}
+
+/** The PEM texts of a TLS connection: the authorities that sign the servers, and the certificate of the relay. */
+export type RedisCertificates = {
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+};
+
+/** A target, and the certificates for it; absent: those that Node trusts, and none of the relay. */
+export type ConnectTarget = RedisTarget & { readonly certificates?: RedisCertificates | undefined };
+
+function tlsOf({ tls, certificates = {} }: ConnectTarget): RedisCertificates | null {
+  return tls ? { ...certificates } : null;
+}
+
+function clientOf(target: ConnectTarget, purpose: Purpose, own: ClientOptions): Client {
+  if (target.form !== 'cluster') return redisOf(target, purpose, own);
   if (purpose !== 'bus') return clusterOf(target, purpose);
-  return anyNodeOf(target.nodes, { tls: target.tls, options: reconnecting(common(target.login, target.tls, purpose)) });
+  return anyNodeOf(target.nodes, { tls: tlsOf(target), options: reconnecting(common(target.login, target, purpose)) });
 }
 
-function common(login: Login, tls: boolean, purpose: Purpose): ClientOptions {
+function common(login: Login, target: ConnectTarget, purpose: Purpose): ClientOptions {
+  const tls = tlsOf(target);
   return {
     ...(login.username !== null && { username: login.username }),
     ...(login.password !== null && { password: login.password }),
-    ...(tls && { tls: {} }),
+    ...(tls && { tls }),
     autoResendUnfulfilledCommands: false,
     // ioredis does not catch the failure of its own resubscription, which would end the process.
     autoResubscribe: false,
@@ -87,9 +120,10 @@ function reconnecting(options: ClientOptions): ClientOptions {
   return { ...options, lazyConnect: true, enableOfflineQueue: false, retryStrategy: retry };
 }
 
-function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Purpose): Redis {
+function redisOf(target: Exclude<ConnectTarget, { form: 'cluster' }>, purpose: Purpose, own: ClientOptions): Redis {
   const options: ClientOptions = {
-    ...reconnecting(common(target.login, target.tls, purpose)),
+    ...own,
+    ...reconnecting(common(target.login, target, purpose)),
     db: target.db,
     // After a failover the old master answers READONLY until the connection is made to the new one.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
@@ -102,7 +136,7 @@ function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Pur
     name: target.master,
     ...(username !== null && { sentinelUsername: username }),
     ...(password !== null && { sentinelPassword: password }),
-    ...(target.tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+    ...(target.tls && { enableTLSForSentinelMode: true, sentinelTLS: { ...target.certificates } }),
     sentinelRetryStrategy: retry,
     sentinelCommandTimeout: COMMAND_MS,
   });
@@ -110,9 +144,9 @@ function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Pur
 }
 
 /** Ends the connection whenever a sentinel announces another master. The client then connects to that one. */
-function leavingOldMaster(client: Redis, target: Extract<RedisTarget, { form: 'sentinel' }>): Redis {
+function leavingOldMaster(client: Redis, target: Extract<ConnectTarget, { form: 'sentinel' }>): Redis {
   const options: ClientOptions = {
-    ...reconnecting(common(target.sentinelLogin, target.tls, 'bus')),
+    ...reconnecting(common(target.sentinelLogin, target, 'bus')),
     connectionName: 'callboard-sentinel',
     enableReadyCheck: false,
     retryStrategy: (attempt) => Math.min(SENTINEL_RETRY_MS, 100 * 2 ** attempt),
@@ -206,17 +240,19 @@ function reviving(client: Redis): Redis {
   return client;
 }
 
-function clusterOf(target: Extract<RedisTarget, { form: 'cluster' }>, purpose: Purpose): Cluster {
+function clusterOf(target: Extract<ConnectTarget, { form: 'cluster' }>, purpose: Purpose): Cluster {
   const options: Omit<ClusterOptions, 'redisOptions'> = {
     lazyConnect: true,
     enableOfflineQueue: false,
     clusterRetryStrategy: retry,
     slotsRefreshInterval: SLOTS_MS,
     slotsRefreshTimeout: COMMAND_MS,
+    // Certificates hold names, which ioredis would replace by addresses.
+    ...(target.tls && { dnsLookup: (name, found) => found(null, name) }),
   };
   const cluster = new Cluster([...target.nodes], {
     ...options,
-    redisOptions: common(target.login, target.tls, purpose),
+    redisOptions: common(target.login, target, purpose),
   });
   cluster.on('+node', catchAsking);
   return cluster;
@@ -239,7 +275,10 @@ function catchAsking(node: Redis): void {
  * Creates a connection to one node of a cluster, which `connect` opens. Each connection and reconnection goes to the
  * next node of a list: first all of `nodes`, and then the nodes that the cluster named last.
  */
-function anyNodeOf(nodes: readonly Address[], { tls, options }: { tls: boolean; options: ClientOptions }): Redis {
+function anyNodeOf(
+  nodes: readonly Address[],
+  { tls, options }: { tls: RedisCertificates | null; options: ClientOptions },
+): Redis {
   let known = nodes;
   let turn = Math.floor(Math.random() * nodes.length);
   const next = (): Address | undefined => known[turn++ % known.length];
@@ -251,7 +290,7 @@ function anyNodeOf(nodes: readonly Address[], { tls, options }: { tls: boolean; 
     connect(): Promise<Socket> {
       this.connecting = true;
       const { host = '', port = 0 } = next() ?? {};
-      const stream = tls ? connectTls({ host, port }) : connect({ host, port });
+      const stream = tls ? connectTls({ ...tls, host, port }) : connect({ host, port });
       stream.once('error', (error) => (this.firstError = error));
       this.stream = stream;
       return Promise.resolve(stream);

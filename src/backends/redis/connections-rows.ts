@@ -10,6 +10,7 @@ import {
   type DisconnectCause,
   type Predecessor,
 } from '../../core/connections/connection.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import type { Reported } from '../../core/contexts/context.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
@@ -33,9 +34,7 @@ export function decodeConnection(fields: Fields): Connection | null {
   const row = fieldsOf(fields);
   if (!row.has('epoch')) return null;
   const text = (name: string): string => row.get(name) ?? '';
-  const actions = JSON.parse(text('actions')) as Actions;
-  const revision = row.get('rev');
-  if (revision !== undefined) knownRevisions.set(actions, { revision, chars: text('actions').length });
+  const actions = decodeActions(text('actions'), row.get('rev'));
   return {
     userId: text('userId'),
     clientId: text('clientId'),
@@ -44,6 +43,7 @@ export function decodeConnection(fields: Fields): Connection | null {
     clientType: text('clientType') as ClientType,
     host: text('host') === '1',
     places: text('places') === '1',
+    linkAttempt: numberOr(row.get('linkAttempt')) ?? undefined,
     metadata: jsonOr(row.get('metadata')),
     actions,
     connectedAt: Number(text('connectedAt')),
@@ -432,6 +432,22 @@ type Hasher = Pick<Store, 'hash'>;
 /** The revision and the length of a list of actions. The text is not kept, because it may be large. */
 type KnownRevision = { readonly revision: string; readonly chars: number };
 const knownRevisions = new WeakMap<Actions, KnownRevision>();
+
+/**
+ * The lists that were decoded, by revision, as long as a row holds them: clients of the same application advertise the
+ * same list, which is decoded and kept once.
+ */
+const decodedLists = new BoundedMap<string, WeakRef<Actions>>({ most: 1_000, order: 'used' });
+
+function decodeActions(text: string, revision: string | undefined): Actions {
+  if (revision === undefined) return JSON.parse(text) as Actions;
+  const known = decodedLists.get(revision)?.deref();
+  if (known && knownRevisions.get(known)?.chars === text.length) return known;
+  const actions = JSON.parse(text) as Actions;
+  knownRevisions.set(actions, { revision, chars: text.length });
+  decodedLists.set(revision, new WeakRef(actions));
+  return actions;
+}
 
 export function revisionOf(store: Hasher, actions: Actions): string {
   return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).revision;

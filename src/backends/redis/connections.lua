@@ -225,8 +225,8 @@ end
 -- Binds a client to an instance and a node under a new epoch, and replaces the link that it had before.
 -- a: 1 client hash, 2 user, 3 client, 4 instance, 5 node, 6 client type, 7 host ('1' or ''), 8 metadata or '', 9
 -- actions, 10 their revision, 11 where and how long rows of its link history are kept (see lib-links), 12 '1' if it
--- knows places
--- Returns {epoch, now, replaced instance, replaced at, previous row as a flat list, predecessors, then what
+-- knows places, 13 number of the instance's attempt to connect or ''
+-- Returns null, and changes nothing, if the row is of a later attempt of the instance; else {epoch, now, replaced instance, replaced at, previous row as a flat list, predecessors, then what
 -- `connections_queue` returns}; absent values are null. A repeated call binds again, under a higher epoch; the last
 -- epoch is valid.
 -- class: grow
@@ -235,9 +235,12 @@ acts['connections-connect'] = function(a)
   local ch = a[1]
   lib.connections_sweep(8)
   local previous = lib.connections_load(ch)
+  if previous and previous.instanceId == a[4] and given(a[13]) and tonumber(a[13]) < tonumber(previous.linkAttempt or 0) then
+    return false
+  end
   local row = {
     userId = a[2], clientId = a[3], instanceId = a[4], nodeId = a[5], clientType = a[6], host = a[7],
-    metadata = given(a[8]), actions = a[9], rev = a[10], links = a[11], places = given(a[12]),
+    metadata = given(a[8]), actions = a[9], rev = a[10], links = a[11], places = given(a[12]), linkAttempt = given(a[13]),
     connectedAt = text(now), lastSeenAt = text(now), renewedAt = text(now),
   }
   if previous and previous.instanceId == a[4] then

@@ -7,6 +7,7 @@ import {
   matchesConnection,
   type ConnectRequest,
   type ConnectResult,
+  type Leading,
   type Connection,
   type ConnectionFilter,
   type ConnectionStore,
@@ -14,6 +15,7 @@ import {
   type UserRow,
   compareQuiet,
   compareReconnects,
+  refuseOlderAttempt,
   type ReconnectStore,
 } from '../../core/connections/connection.ts';
 import { LINK_STREAM } from '../../core/history/message.ts';
@@ -64,7 +66,9 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     });
   return {
     async connect(request) {
-      const reply = listOf(await act('connections-connect', request, connectArgs(parts, request)));
+      const answer = await act('connections-connect', request, connectArgs(parts, request));
+      if (answer === null) refuseOlderAttempt();
+      const reply = listOf(answer);
       const result = connected(request, reply);
       const { epoch, actions } = known.note(result.connection);
       see(request, reply.slice(6), [String(epoch), revisionOf(store, actions)]);
@@ -103,9 +107,10 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
 }
 
 function connectArgs(parts: RedisParts, request: ConnectRequest): string[] {
-  const { userId, clientId, instanceId, nodeId, clientType, host, places, metadata, actions } = request;
+  const { userId, clientId, instanceId, nodeId, clientType, host, places, linkAttempt, metadata, actions } = request;
   const reported = [host ? '1' : '', metadata ?? '', ...advertisementOf(parts.store, actions)];
-  return [userId, clientId, instanceId, nodeId, clientType, ...reported, linksOf(parts, userId), places ? '1' : ''];
+  const last = [linksOf(parts, userId), places ? '1' : '', String(linkAttempt ?? '')];
+  return [userId, clientId, instanceId, nodeId, clientType, ...reported, ...last];
 }
 
 /** Returns the text that says where and how long a user's link history is kept (see lib-links in connections.lua). */
@@ -127,6 +132,7 @@ function connected(request: ConnectRequest, reply: readonly Reply[]): ConnectRes
     clientType: request.clientType,
     host: request.host,
     places: request.places === true,
+    linkAttempt: request.linkAttempt,
     metadata: request.metadata,
     actions: request.actions,
     epoch: Number(epoch),
@@ -224,17 +230,15 @@ async function users({ store, looker }: Context, page: PageRequest): Promise<Sca
 }
 
 /** Reads the connections that are forgotten next from the index of when rows are forgotten. */
-async function quietest({ store, looker, rowsOf }: Context, first: number): Promise<readonly Connection[]> {
+async function quietest({ store, looker, rowsOf }: Context, first: number): Promise<Leading<Connection>> {
   // A look forgets the rows that are due.
   const nothing = partOf('conns', { prefix: [], after: null }, 0);
   await Promise.all(partitionsOf(store).map((partition) => looker.look(partition, nothing)));
   const found = await store.readAll((partition) => [['ZRANGE', store.key(partition, 'conngone'), 0, first - 1]]);
   const names = found.flat().flatMap((members) => listOf(members).map(String));
   const rows = await rowsOf(names.map(clientOf));
-  return rows
-    .filter((row) => row !== null)
-    .sort(compareQuiet)
-    .slice(0, first);
+  const kept = rows.filter((row) => row !== null).sort(compareQuiet);
+  return { rows: kept.slice(0, first), complete: true };
 }
 
 // Reads the rows of clients by key. Changes nothing.

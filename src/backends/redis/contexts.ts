@@ -165,19 +165,22 @@ function rowsByKey<T>(
   );
 }
 
-type ClientFilter = Pick<ContextFilter, 'userId' | 'clientId' | 'clientType'>;
+type ClientFilter = Pick<ContextFilter, 'userId' | 'clientId' | 'clientIds'>;
 
 /**
  * Returns the `prefix`, `partitions` and `wanted` of a listing, which depend on the user and client of its filter. Rows
  * of other clients are recognized by their names and not read.
  */
-function ofClients(store: Store, { userId, clientId }: ClientFilter) {
+function ofClients(store: Store, { userId, clientId, clientIds }: ClientFilter) {
   const prefix = userId === null ? [] : clientId === null ? [userId] : [userId, clientId];
-  const others = clientId !== null && userId === null;
+  const only = clientIds ?? (clientId !== null && userId === null ? new Set([clientId]) : null);
   return {
     prefix,
     partitions: partitionsOf(store, userId),
-    wanted: others ? { key: `client ${clientId}`, test: ([, client]: Position): boolean => client === clientId } : null,
+    wanted: only && {
+      key: `clients ${[...only].join('\0')}`,
+      test: ([, client = '']: Position): boolean => only.has(client),
+    },
   };
 }
 
@@ -189,8 +192,8 @@ function contextBytes({ length }: StoredContext): number {
 }
 
 function contextListing({ store, loader }: Context, filter: ContextFilter): Listing<StoredContext> {
-  const { userId, clientId, clientType, ...of } = filter;
-  const plain = clientType === null && Object.values(of).every((member) => member === null);
+  const { userId, clientId, clientType, clientIds, ...of } = filter;
+  const plain = !clientIds && clientType === null && Object.values(of).every((member) => member === null);
   return {
     ...ofClients(store, filter),
     kind: 'ctxs',
@@ -203,8 +206,8 @@ function contextListing({ store, loader }: Context, filter: ContextFilter): List
 }
 
 function windowListing({ store, loader }: Context, filter: WindowFilter): Listing<CountedWindow> {
-  const { userId, clientId, clientType, status, ownership } = filter;
-  const plain = clientType === null && status === null && ownership === null;
+  const { userId, clientId, clientType, clientIds, status, ownership } = filter;
+  const plain = !clientIds && clientType === null && status === null && ownership === null;
   return {
     ...ofClients(store, filter),
     kind: 'wins',

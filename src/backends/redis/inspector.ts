@@ -1,7 +1,7 @@
 /** Core's DeliveryInspector over Redis: lists and counts commands and capacity scopes. Changes no command. */
 import type { Command } from '../../core/commands/command.ts';
+import { matchesRecord } from '../../core/commands/lookup.ts';
 import {
-  matchesRecord,
   type CapacityScope,
   type CommandPage,
   type DeliveryFilter,

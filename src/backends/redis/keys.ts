@@ -160,6 +160,11 @@ export function tagsOf(namespace: string, partitions: number): readonly string[]
   });
 }
 
+/** Returns the namespace of what owners keep. Its keys and channels have the prefix of those of the deployment. */
+export function ownedNamespace(namespace: string): string {
+  return `${namespace}:owned`;
+}
+
 /** Returns the key of the namespace's fixed settings. It has the same prefix as the keys of the partitions. */
 export function rootOf(namespace: string): string {
   return keyOf(`{cb:${namespace}:root}`, 'meta');

@@ -76,7 +76,7 @@ function decodeRow(fields: ReadonlyMap<string, string>, { result, offered }: Row
       return { kind, withinMs: Number(text('withinMs')) };
     case 'question': {
       const topic = text('topic');
-      if (topic !== 'series' && topic !== 'leaving' && topic !== 'waits') return null;
+      if (topic !== 'series' && topic !== 'leaving' && topic !== 'waits' && topic !== 'answers') return null;
       return { kind, questionId: text('questionId'), from: text('from'), topic, text: text('text') };
     }
     case 'answer':

@@ -186,10 +186,24 @@ class Member {
     return this.#options.nodeId;
   }
 
-  /** Registers this process under the id. Throws if another live process holds it. */
+  /**
+   * Registers this process under the id. If another process holds it, which may have been killed just before, waits
+   * until that one's lease ends. Throws if it still holds the id then.
+   */
   async attach(): Promise<void> {
-    await this.#take();
-    this.#read();
+    const { parts, nodeId } = this.#options;
+    for (let leftMs = parts.leaseMs + RETRY_MS; ; leftMs -= RETRY_MS) {
+      try {
+        await this.#take();
+        return this.#read();
+      } catch (error) {
+        const isHeld = error instanceof CallboardError && error.code === 'invalid_argument';
+        if (!isHeld || leftMs <= 0) throw error;
+        if (leftMs > parts.leaseMs)
+          parts.log.warn({ node: nodeId }, 'another process holds the id of this node: waiting until its lease ends');
+        await pause(parts.system, this, RETRY_MS);
+      }
+    }
   }
 
   async beat(report: NodeReport): Promise<void> {
@@ -286,7 +300,8 @@ class Member {
       const args = [nodeId, this.#boot, parts.leaseMs, this.#epochs[partition] ?? null];
       const reply = await parts.store.act(partition, 'nodes-attach', args);
       const [kind, epoch, lost] = listOf(reply);
-      if (kind === 'taken') throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
+      if (kind === 'taken')
+        throw new CallboardError('invalid_argument', `NODE_ID: another live process has the id "${nodeId}"`);
       if (lost === 1) this.#lost = 'store_lost';
       if (kind === 'attached') return Number(epoch);
       await this.#reaper.clear(partition, nodeId, this.#boot);

@@ -4,20 +4,27 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import type { TicketStore } from '../../core/auth/principal.ts';
 import type { Backend } from '../../core/backend.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
-import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import { silentLog, type Clock, type Log } from '../../core/ports.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { createRedisAudit } from './audit.ts';
 import { createRedisBus } from './bus.ts';
-import { connectTo, createStoreClock, unavailable, type Client } from './client.ts';
-import { describeTarget, readTarget, type RedisTarget } from './target.ts';
+import {
+  connectTo,
+  createStoreClock,
+  unavailable,
+  type Client,
+  type ConnectTarget,
+  type Purpose,
+  type RedisCertificates,
+} from './client.ts';
+import { connected, noteFaults, refusalOf, requireDatabase, withReason, within } from './open-connection.ts';
+import { describeTarget, readTarget, replaceLogin } from './target.ts';
 import { commandParts, type RedisParts } from './parts.ts';
 import { createRedisCommands } from './commands/store.ts';
 import { createRedisConnections, createRedisReconnects } from './connections.ts';
@@ -41,15 +48,11 @@ import { sharesInUse } from './shares.ts';
 import { createRedisSessions, createRedisSites } from './sites.ts';
 import { createRedisSpill } from './spill.ts';
 import { createStore, type Store } from './store.ts';
+import { surveyRedis, watchSurvey, type Durability } from './survey.ts';
 import { createRedisWaiters } from './waiters.ts';
 
 /** The time, in milliseconds, within which the store must answer to count as ready. */
 const READY_MS = 1_000;
-/**
- * How long the first connection may take, milliseconds. Without this limit, connecting through sentinels would be tried
- * for ever.
- */
-const OPEN_MS = 10_000;
 
 /** A script that reads the time that acts use, from the Redis that has the key. */
 const READ_TIME = `#!lua flags=no-writes
@@ -63,6 +66,8 @@ const MAY_GROW = '#!lua\nreturn 1';
 export type RedisBackendOptions = {
   /** The address of Redis, in a form that `readTarget` accepts. */
   readonly url: string;
+  /** The certificates for TLS; absent: those that Node trusts. */
+  readonly certificates?: RedisCertificates | undefined;
   readonly namespace: string;
   /** The number of partitions. It is fixed for a namespace. */
   readonly partitions: number;
@@ -78,6 +83,8 @@ export type RedisBackendOptions = {
   /** The counters of what each user holds in this process. */
   readonly shares: Shares;
   readonly legacy: LegacyKeys;
+  /** See `RightsOptions.store`. */
+  readonly store?: 'redis' | 'owned' | undefined;
   /** Whether to refuse the start if anything is left in the legacy keys. */
   readonly strictMigration: boolean;
   /** Timers of this machine. */
@@ -95,6 +102,13 @@ export type RedisBackend = {
   readonly cursorKey: string;
   /** Keeps large payloads in Redis itself, for deployments without a shared directory. */
   readonly spill: SpillStore;
+  /** Creates one more client of this Redis, which is not connected yet. */
+  connect(purpose: Purpose): Client;
+  /**
+   * Uses the login of this address for each connection that is made from now on. Returns false, and changes nothing, if
+   * the address differs in anything else.
+   */
+  replaceLogin(url: string): boolean;
 };
 
 /**
@@ -104,44 +118,31 @@ export type RedisBackend = {
  */
 export async function openRedisBackend(options: RedisBackendOptions): Promise<RedisBackend> {
   const { log } = options;
-  const target = readTarget(options.url);
+  const address = readTarget(options.url);
+  const target = { ...address, certificates: options.certificates };
   const start: { over: boolean; fault: Error | null } = { over: false, fault: null };
   // A failure before the store is open is reported once, by the error that is thrown.
   const warn: Log['warn'] = (...entry) => start.over && log.warn(...entry);
   const client = connectTo(target, 'commands', { ...silentLog, info: (...entry) => log.info(...entry), warn });
-  client.on('error', (error: Error) => (start.fault = error));
+  noteFaults(client, start);
   try {
-    await within(options.system, OPEN_MS, [client.connect()]);
-    const rights = { ...options, client, target };
+    await connected(client, options, target);
+    await requireDatabase(client, target);
+    const rights = { ...options, client, target, fault: () => start.fault };
     refuseMissing(await missingRights(rights));
     const survey = await surveyRedis(client, options.durability);
     const opened = await openOver(options, rights);
     log.info({ redis: describeTarget(target), ...survey, clockAheadMs: opened.aheadMs }, 'opened the shared store');
     start.over = true;
-    return opened.redis;
+    const connect = (purpose: Purpose): Client => connectTo(target, purpose, log);
+    return { ...opened.redis, connect, replaceLogin: (url) => replaceLogin(address, readTarget(url)) };
   } catch (error) {
     client.disconnect();
     const refusal = unavailable(error);
     if (target.form === 'cluster' && refusal.code === 'store_unavailable')
       refuseMissing(await missingOfFirstNode({ ...options, target }, target));
-    throw refusalOf(target, refusal, start.fault);
+    throw await refusalOf(target, refusal, start.fault);
   }
-}
-
-/**
- * Returns the error with the address of the store and the last error of its connection. That error says more than the
- * error of the failed call.
- */
-function refusalOf(target: RedisTarget, error: CallboardError, fault: Error | null): CallboardError {
-  if (error.code !== 'store_unavailable') return error;
-  const message = `Redis at ${describeTarget(target)} cannot be used.`;
-  return new CallboardError(error.code, message, { ...error.details, cause: reasonIn(fault) ?? error.cause });
-}
-
-/** Returns the reason of a connection error. In a cluster, only the last error of a node has the reason. */
-function reasonIn(fault: Error | null): Error | null {
-  const last = fault && 'lastNodeError' in fault ? fault.lastNodeError : null;
-  return last instanceof Error ? last : fault;
 }
 
 function refuseMissing(rights: readonly string[]): void {
@@ -151,10 +152,10 @@ function refuseMissing(rights: readonly string[]): void {
 
 async function openOver(
   options: RedisBackendOptions,
-  access: RightsOptions,
-): Promise<{ readonly redis: RedisBackend; readonly aheadMs: number }> {
+  access: RightsOptions & { readonly fault: () => Error | null },
+): Promise<{ readonly redis: Omit<RedisBackend, 'replaceLogin' | 'connect'>; readonly aheadMs: number }> {
   const { log, system, legacy } = options;
-  const { client } = access;
+  const { client, target } = access;
   const rights = watchRights({ ...access, system, log });
   const store = createStore({ ...options, client, programs: loadPrograms(), failed: rights.noticed });
   const { cursorKey } = await enterNamespace(store);
@@ -164,8 +165,10 @@ async function openOver(
   if (fault !== null) throw new CallboardError('invalid_argument', fault);
   const read = async (): Promise<number> => Number(await client.eval(READ_TIME, 1, store.key(0, 'meta')));
   const clock = await createStoreClock({ read, system, log });
-  const rooms = openRooms(options, store, clock);
+  const rooms = openRooms({ ...options, target }, store, clock);
+  const stopSurvey = watchSurvey({ client, declared: options.durability, system, log });
   const close = async (): Promise<void> => {
+    stopSurvey();
     clock.stop();
     await rooms.close?.();
     client.disconnect();
@@ -174,8 +177,12 @@ async function openOver(
     ...rooms,
     async ready() {
       // The rights are checked first, because the checks below may fail for lack of a right without saying which.
-      await within(system, READY_MS, [rights.check()]);
-      await within(system, READY_MS, [answers(store), hasRoom(client, store), rooms.ready?.()]);
+      try {
+        await within(system, READY_MS, [rights.check()]);
+        await within(system, READY_MS, [answers(store), hasRoom(client, store), rooms.ready?.()]);
+      } catch (error) {
+        throw withReason(error, access.fault());
+      }
     },
     close,
   };
@@ -190,10 +197,13 @@ async function openOver(
   return { redis, aheadMs: clock.ahead() };
 }
 
-function openRooms(options: RedisBackendOptions, store: Store, clock: Clock): Partial<Backend> {
-  const { url, log } = options;
+function openRooms(
+  options: RedisBackendOptions & { readonly target: ConnectTarget },
+  store: Store,
+  clock: Clock,
+): Partial<Backend> {
+  const { log, target } = options;
   // A mailbox has a new connection for each attempt; its reader logs failures.
-  const target = readTarget(url);
   const connect = (purpose: 'mailbox' | 'bus'): Client =>
     connectTo(target, purpose, purpose === 'mailbox' ? silentLog : log);
   return createRedisRooms({
@@ -215,22 +225,6 @@ async function answers(store: Store): Promise<void> {
 async function hasRoom(client: Client, store: Store): Promise<void> {
   const partitions = Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'meta'));
   await Promise.all(partitions.map((key) => client.eval(MAY_GROW, 1, key)));
-}
-
-/**
- * Waits for all of `work`. Throws `store_unavailable` if that takes longer than `ms`, or the first failure as
- * `unavailable` converts it.
- */
-async function within(system: Clock, ms: number, work: readonly MaybePromise<void>[]): Promise<void> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const cancel = system.after(ms, () => reject(unavailable(new Error(`no answer in ${ms} ms`))));
-  try {
-    await Promise.race([Promise.all(work), late]);
-  } catch (error) {
-    throw unavailable(error);
-  } finally {
-    cancel();
-  }
 }
 
 const PORTS = [
@@ -258,7 +252,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
   return {
     nodes,
     waiters: createRedisWaiters({ ...parts, held, waits, transactions }),
-    capabilities: { shared: true, exactDedupCounters: true, cheapStreamSummaries: true },
+    capabilities: { shared: true, allWaits: false, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
     reconnects: createRedisReconnects(parts),
     contexts: createRedisContexts(parts),
@@ -289,137 +283,6 @@ function createRedisTickets({ store }: { readonly store: Store }): TicketStore {
     take: async (ticketHash, ttlMs) =>
       (await store.act(partitionOf(ticketHash, store.partitions), 'auth-take-ticket', [ticketHash, ttlMs])) === 1,
   };
-}
-
-// The checks at the start: that every Redis master is fit for a deployment (version, eviction, durability), that all
-// nodes use the same directory for large payloads, and that the namespace has the schema and the partitions of this
-// node.
-
-/**
- * What happens to acknowledged writes if the machine of Redis fails. `memory`: all may be lost. `aof_everysec`: at most
- * those of the last second. `aof_always`: none.
- */
-export type Durability = 'memory' | 'aof_everysec' | 'aof_always';
-
-type Survey = {
-  readonly version: string;
-  readonly durability: Durability;
-  /** False if a Redis does not say how it writes to disk. */
-  readonly proven: boolean;
-};
-
-/** The settings that one Redis reports about itself; null for each that it does not report. */
-type Reported = {
-  readonly at: string;
-  readonly version: string;
-  readonly policy: string | null;
-  readonly appendonly: boolean | null;
-  readonly appendfsync: string | null;
-};
-
-const MAJOR = 7;
-const RANK: Readonly<Record<Durability, number>> = { memory: 0, aof_everysec: 1, aof_always: 2 };
-
-/**
- * Checks that every master of Redis is fit for a deployment: its version, that it never evicts keys, and that it is as
- * durable as declared. Throws one `invalid_argument` that names every fault, or `store_unavailable` if Redis cannot be
- * asked. Reads only.
- */
-export async function surveyRedis(client: Client, declared: Durability | null): Promise<Survey> {
-  const all = await Promise.all(mastersOf(client).map(ask)).catch((error: unknown) => {
-    throw unavailable(error);
-  });
-  const [first] = all;
-  if (!first) throw unavailable(new Error('no master of the cluster is known'));
-  const faults = [...new Set(all.flatMap((reported) => faultsOf(reported, declared)))];
-  if (faults.length > 0) throw new CallboardError('invalid_argument', faults.join('\n'));
-  const found = all.map(durabilityOf);
-  const proven = found.every((one) => one !== null);
-  const least = found.flatMap((one) => one ?? []).reduce((a, b) => (RANK[a] < RANK[b] ? a : b), 'aof_always');
-  // The deployment promises what was declared, even if Redis is more durable.
-  return { version: first.version, durability: declared ?? least, proven };
-}
-
-function mastersOf(client: Client): readonly Redis[] {
-  return 'nodes' in client ? client.nodes('master') : [client];
-}
-
-async function ask(redis: Redis): Promise<Reported> {
-  const info = fieldsOf(await redis.info());
-  const config = await configOf(redis);
-  const appendonly = config?.get('appendonly') ?? null;
-  return {
-    at: `${redis.options.host}:${redis.options.port}`,
-    version: info.get('redis_version') ?? '0',
-    policy: config?.get('maxmemory-policy') ?? info.get('maxmemory_policy') ?? null,
-    appendonly: appendonly === null ? flagOf(info.get('aof_enabled')) : appendonly === 'yes',
-    appendfsync: config?.get('appendfsync') ?? null,
-  };
-}
-
-/** Reads the settings of a Redis; null if it denies CONFIG, as hosted Redis services do. */
-async function configOf(redis: Redis): Promise<ReadonlyMap<string, string> | null> {
-  const found = new Map<string, string>();
-  for (const name of ['maxmemory-policy', 'appendonly', 'appendfsync']) {
-    try {
-      const reply = await redis.call('CONFIG', 'GET', name);
-      if (Array.isArray(reply) && typeof reply[1] === 'string') found.set(name, reply[1]);
-    } catch (error) {
-      // An error that Redis answered is a denial; an error of the connection is an outage.
-      if (error instanceof Error && error.name === 'ReplyError') return null;
-      throw error;
-    }
-  }
-  return found;
-}
-
-function faultsOf(reported: Reported, declared: Durability | null): string[] {
-  const faults: string[] = [];
-  const { at, version, policy } = reported;
-  if (Number.parseInt(version, 10) < MAJOR)
-    faults.push(`REDIS_URL: Redis ${MAJOR}.0 or newer is needed; ${at} is ${version}`);
-  if (policy === null)
-    faults.push(`REDIS_URL: ${at} does not say its maxmemory-policy: let its user read INFO memory or CONFIG GET`);
-  else if (policy !== 'noeviction')
-    faults.push(
-      `REDIS_URL: ${at} has maxmemory-policy ${policy}: it may drop commands and reservations; set it to noeviction`,
-    );
-  const fault = durabilityFault(reported, declared);
-  return fault === null ? faults : [...faults, `DURABILITY: ${fault}`];
-}
-
-function durabilityFault(reported: Reported, declared: Durability | null): string | null {
-  if (declared === 'memory') return null;
-  const { at } = reported;
-  const found = durabilityOf(reported);
-  if (found === null) {
-    if (declared !== null) return null;
-    return `${at} does not say how it writes to disk: declare aof_everysec, aof_always or memory`;
-  }
-  if (found === 'memory')
-    return `${at} keeps no append-only file that is synced: set appendonly yes and appendfsync everysec, or declare memory`;
-  if (declared !== null && RANK[found] < RANK[declared]) return `${declared} was declared, but ${at} has ${found}`;
-  return null;
-}
-
-/**
- * Returns the durability that the settings give; null if Redis does not report enough. A Redis with snapshots alone can
- * lose minutes of writes. One with `appendfsync no` can lose all that the operating system has not written. Both count
- * as `memory`.
- */
-function durabilityOf({ appendonly, appendfsync }: Reported): Durability | null {
-  if (appendonly === false || appendfsync === 'no') return 'memory';
-  if (appendonly === null || appendfsync === null) return null;
-  return appendfsync === 'always' ? 'aof_always' : 'aof_everysec';
-}
-
-function flagOf(text: string | undefined): boolean | null {
-  return text === undefined ? null : text === '1';
-}
-
-function fieldsOf(info: string): ReadonlyMap<string, string> {
-  const lines = info.split('\r\n').filter((line) => line.includes(':'));
-  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 }
 
 // Checks that all nodes of a deployment use the same directory for large payloads.

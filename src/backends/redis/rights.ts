@@ -8,7 +8,7 @@ import { CallboardError } from '../../core/errors.ts';
 import { silentLog, type Clock, type Log } from '../../core/ports.ts';
 import { connectTo, unavailable, type Client, type ReadCommand, type Reply } from './client.ts';
 import type { RedisTarget } from './target.ts';
-import { KINDS, keyOf, rootOf, tagsOf, type KeyKind } from './keys.ts';
+import { KINDS, keyOf, ownedNamespace, rootOf, tagsOf, type KeyKind } from './keys.ts';
 
 export type RightsOptions = {
   readonly client: Client;
@@ -16,6 +16,8 @@ export type RightsOptions = {
   readonly namespace: string;
   readonly partitions: number;
   readonly legacy: LegacyKeys;
+  /** `owned`: partitions that relays own are in the same Redis. */
+  readonly store?: 'redis' | 'owned' | undefined;
 };
 
 /** A kind of thing (keys, channels, commands) that one Redis denies its user, and the ACL rules that would allow it. */
@@ -87,10 +89,10 @@ export function isRefusal(message: string): boolean {
 }
 
 async function deniedBy(redis: Redis, options: RightsOptions): Promise<readonly Denied[]> {
-  const { namespace, partitions, target, legacy } = options;
-  const names = namesOf(namespace, partitions);
+  const { namespace, legacy } = options;
+  const names = namesOf(options);
   const sample = { key: rootOf(namespace), channel: names.channels[0] ?? '' };
-  const commands = await refusedOf(redis, commandsFor(target, legacy, sample));
+  const commands = await refusedOf(redis, commandsFor(options, sample));
   // Without EVAL nothing else can be asked.
   if (commands === null) return [deniedCommands([['EVAL']])];
   const [keys, channels] = await Promise.all([
@@ -187,9 +189,13 @@ function prefixOf(namespace: string): string {
 
 /**
  * Returns the keys and channels to check: one of every kind in the first partition, and one key and one channel in each
- * other partition, because there may be many partitions.
+ * other partition, because there may be many partitions; and one key and one channel of owners.
  */
-function namesOf(namespace: string, partitions: number): { readonly keys: string[]; readonly channels: string[] } {
+function namesOf({ namespace, partitions, store }: Pick<RightsOptions, 'namespace' | 'partitions' | 'store'>): {
+  readonly keys: string[];
+  readonly channels: string[];
+} {
+  const owned = store === 'owned' ? tagsOf(ownedNamespace(namespace), 1) : [];
   const [first = '', ...others] = tagsOf(namespace, partitions);
   const kinds = Object.entries(KINDS) as readonly (readonly [KeyKind, (typeof KINDS)[KeyKind]])[];
   const named = (channel: boolean): string[] =>
@@ -197,8 +203,13 @@ function namesOf(namespace: string, partitions: number): { readonly keys: string
       .filter(([, { holds }]) => holds.startsWith('channel') === channel)
       .map(([kind]) => keyOf(first, kind, kind === 'meta' || kind === 'bus' ? undefined : 'x'));
   return {
-    keys: [rootOf(namespace), ...named(false), ...others.map((tag) => keyOf(tag, 'meta'))],
-    channels: [...named(true), ...others.map((tag) => keyOf(tag, 'bus'))],
+    keys: [
+      rootOf(namespace),
+      ...named(false),
+      ...others.map((tag) => keyOf(tag, 'meta')),
+      ...owned.map((tag) => `${tag}:map`),
+    ],
+    channels: [...named(true), ...others.map((tag) => keyOf(tag, 'bus')), ...owned.map((tag) => `${tag}:mail`)],
   };
 }
 
@@ -269,6 +280,14 @@ export const COMMANDS = {
   ZSCORE: 'KEY m',
 } as const satisfies Readonly<Record<string, string>>;
 
+/** The commands that owners send or run in a script besides these. */
+export const OWNED_COMMANDS = {
+  MGET: 'KEY',
+  PERSIST: 'KEY',
+  SMEMBERS: 'KEY',
+  WAIT: '0 1',
+} as const satisfies Readonly<Record<string, string>>;
+
 /** The commands that ioredis, or a connection for the bus, sends to a cluster. */
 const OF_CLUSTER = ['CLUSTER SLOTS', 'CLUSTER INFO'];
 const OF_DATABASE = 'SELECT 0';
@@ -285,8 +304,9 @@ type Names = { readonly key: string; readonly channel: string };
 type Words = readonly string[];
 
 /** Lists every command that the relay sends to this target, with names of keys and channels filled in. */
-function commandsFor(target: RedisTarget, legacy: LegacyKeys, names: Names): readonly Words[] {
-  const own = Object.entries(COMMANDS).map(([name, words]) => `${name} ${words}`);
+function commandsFor({ target, legacy, store }: Omit<RightsOptions, 'client'>, names: Names): readonly Words[] {
+  const used = store === 'owned' ? { ...COMMANDS, ...OWNED_COMMANDS } : COMMANDS;
+  const own = Object.entries(used).map(([name, words]) => `${name} ${words}`);
   const database = target.form !== 'cluster' && target.db !== 0 ? [OF_DATABASE] : [];
   const cluster = target.form === 'cluster' ? OF_CLUSTER : [];
   return [

@@ -2,7 +2,7 @@
  * The connection that subscribes to channels of Redis, and the probe that notices when it receives nothing. It renews
  * the subscriptions after interruptions, and does not read messages.
  */
-import type { Log } from '../../core/ports.ts';
+import type { EventLoop, Log } from '../../core/ports.ts';
 import { unavailable, type Client } from './client.ts';
 
 /** The most channels in one SUBSCRIBE command. */
@@ -24,6 +24,7 @@ type SubscriberOptions = {
    */
   readonly onRestored: () => void;
   readonly log: Log;
+  readonly loop: Pick<EventLoop, 'atTurnEnd'>;
 };
 
 /**
@@ -146,7 +147,7 @@ export class Subscriber {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(() => {
+    this.#options.loop.atTurnEnd(() => {
       this.#scheduled = false;
       if (this.#connected && !this.#closed) this.#reconcile();
     });

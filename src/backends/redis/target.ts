@@ -1,15 +1,24 @@
 /** Reads the address of Redis from its URL, and describes it without secrets. Connects to nothing. */
 import { CallboardError } from '../../core/errors.ts';
 
+/** A host and a port, or the path of a socket of this machine. */
 export type Address = { readonly host: string; readonly port: number };
-export type Login = { readonly username: string | null; readonly password: string | null };
+export type SocketPath = { readonly path: string };
+/** The login of a target. `replaceLogin` changes it, and connections read it at each attempt. */
+export type Login = { username: string | null; password: string | null };
 
 /**
  * The address of the store: one Redis, the master that sentinels name, or a Redis Cluster, which is found through any
  * of `nodes`.
  */
 export type RedisTarget =
-  | { readonly form: 'single'; readonly at: Address; readonly login: Login; readonly tls: boolean; readonly db: number }
+  | {
+      readonly form: 'single';
+      readonly at: Address | SocketPath;
+      readonly login: Login;
+      readonly tls: boolean;
+      readonly db: number;
+    }
   | {
       readonly form: 'sentinel';
       readonly sentinels: readonly Address[];
@@ -40,12 +49,13 @@ type Split = {
 };
 
 /**
- * Reads `redis://[user:password@]host[:port][/db]`,
+ * Reads `redis://[user:password@]host[:port][/db]`, `unix://[user:password@]/path[?db=]`,
  * `redis+sentinel://…host:port,host:port/master[?db=&sentinel_username=&sentinel_password=]` or
  * `redis+cluster://…host:port,host:port`; each with `rediss` instead of `redis` for TLS. Throws `invalid_argument` with
  * a message that never repeats any of the text, because it may contain a password.
  */
 export function readTarget(text: string): RedisTarget {
+  if (text.startsWith('unix:')) return socketTarget(text);
   const { form, tls, login, hosts, path, parameters } = split(text);
   const [at] = hosts;
   if (form === 'cluster') {
@@ -74,6 +84,16 @@ export function readTarget(text: string): RedisTarget {
   };
 }
 
+/** Reads the address of a socket of this machine. */
+function socketTarget(text: string): RedisTarget {
+  const [, login, path = '', query = ''] = /^unix:(?:\/\/(?:([^/?#]*)@)?)?(\/[^?#]*)(?:\?([^#]*))?$/.exec(text) ?? [];
+  if (path === '') wrong('a socket has an absolute path, as unix:///run/redis/redis.sock');
+  const parameters = new URLSearchParams(query);
+  if ([...parameters.keys()].some((name) => name !== 'db')) wrong('the parameter of a socket is db');
+  const db = database(parameters.get('db') ?? '');
+  return { form: 'single', at: { path: decode(path) }, login: readLogin(login), tls: false, db };
+}
+
 /** Says what is wrong with the text of an address, without repeating any of it; null if nothing is wrong. */
 export function targetFault(text: string): string | null {
   try {
@@ -83,6 +103,17 @@ export function targetFault(text: string): string | null {
     if (error instanceof CallboardError) return error.message;
     throw error;
   }
+}
+
+/**
+ * Gives the target the login of another address, if the two addresses differ in nothing else. Connections use it from
+ * their next attempt on. Returns whether it did so.
+ */
+export function replaceLogin(target: RedisTarget, address: RedisTarget): boolean {
+  const rest = ({ login: _, ...others }: RedisTarget): string => JSON.stringify(others);
+  if (rest(target) !== rest(address)) return false;
+  Object.assign(target.login, address.login);
+  return true;
 }
 
 /** Returns the passwords of a target, which must never be written anywhere. */
@@ -98,6 +129,7 @@ export function describeTarget(target: RedisTarget): string {
   const scheme = target.tls ? 'rediss' : 'redis';
   switch (target.form) {
     case 'single':
+      if ('path' in target.at) return `unix://${target.at.path}${target.db === 0 ? '' : `?db=${target.db}`}`;
       return `${scheme}://${list([target.at])}/${target.db}`;
     case 'sentinel':
       return `${scheme}+sentinel://${list(target.sentinels)}/${target.master}`;
@@ -110,7 +142,7 @@ function split(text: string): Split {
   const [, scheme = '', login, hosts = '', path = '', query = ''] =
     /^([a-z+]+):\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(text) ?? [];
   if (!SCHEMES.some((known) => known === scheme))
-    wrong('expected redis://, rediss://, redis+sentinel:// or redis+cluster:// (rediss+… for TLS)');
+    wrong('expected redis://, rediss://, unix://, redis+sentinel:// or redis+cluster:// (rediss+… for TLS)');
   const form = scheme.endsWith('+sentinel') ? 'sentinel' : scheme.endsWith('+cluster') ? 'cluster' : 'single';
   const parameters = new URLSearchParams(query);
   const known = PARAMETERS[form];

@@ -1,4 +1,5 @@
 /** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
+import { matchesAny } from '../../core/auth/principal.ts';
 import type { CountedScan, PendingWait, WaiterFilter, WaiterStore, AttachResult } from '../../core/commands/stores.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
@@ -83,7 +84,7 @@ async function listWaits(
   const { store, waits } = listing;
   const candidates = matching(waits, { filter, after, bornBefore: bornBefore(listing, filter), most: SCAN_BUDGET });
   const rows: ListedWait[] = [];
-  const isOfAny = filter.nodeId === null && filter.contextId === null;
+  const isOfAny = filter.nodeId === null && filter.contextId === null && !filter.seen;
   const stretch = isOfAny ? Math.min(STRETCH, first + 1) : STRETCH;
   for (let at = 0; at < candidates.length; at += stretch) {
     const found = await readPending(store, candidates.slice(at, at + stretch));
@@ -161,8 +162,12 @@ function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search
 }
 
 /** Whether the command of a wait matches the filter. */
-function isOfCommand({ nodeId, contextId }: WaiterFilter, { command }: PendingWait): boolean {
-  return (nodeId === null || command.nodeId === nodeId) && (contextId === null || command.contextId === contextId);
+function isOfCommand({ nodeId, contextId, seen }: WaiterFilter, { command }: PendingWait): boolean {
+  return (
+    (nodeId === null || command.nodeId === nodeId) &&
+    (contextId === null || command.contextId === contextId) &&
+    (seen === undefined || matchesAny(seen, command.action))
+  );
 }
 
 /** The most commands that one pipeline reads. */

@@ -3,7 +3,7 @@
  * share. The claims use one link, as long as the client keeps it.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { IN_FLIGHT, MAX_FRAME_BYTES } from '../../core/limits.ts';
+import { IN_FLIGHT, JSON_DEPTH, MAX_FRAME_BYTES } from '../../core/limits.ts';
 import { NAME } from '../../protocol/fields.ts';
 import { FRAMES_PER_MESSAGE, joinFrame, type UpFrame } from '../../protocol/frames.ts';
 import { isRecord } from '../../protocol/json.ts';
@@ -277,6 +277,28 @@ export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
     },
   },
   {
+    name: 'deep_params',
+    section: 2,
+    says: 'params and results may be nested as deep as `max_depth` says',
+    async check(trial) {
+      const params = `${'{"value":'.repeat(JSON_DEPTH)}1${'}'.repeat(JSON_DEPTH)}`;
+      const value: object = JSON.parse(params);
+      expectEcho(await trial.endOf(trial.command(params), 'a `result` with the params'), value);
+    },
+  },
+  {
+    name: 'large_result',
+    section: 5,
+    says: 'a result that does not fit into `max_frame_bytes` is reported as `error` with `result_unavailable`',
+    async check(trial) {
+      // The params fit, and the same as a result do not.
+      const params = `{"value":"${'x'.repeat(MAX_FRAME_BYTES - 20)}"}`;
+      const expected = '`error` with the code `result_unavailable`';
+      const end = await trial.endOf(trial.command(params), expected);
+      if (end.type !== 'error' || end.code !== 'result_unavailable') throw new ClaimFailure(expected, shown(end));
+    },
+  },
+  {
     name: 'frames_per_message',
     section: 2,
     says: 'a message holds at most `frames_per_message` frames, and `in_flight` commands may run at once',
@@ -336,7 +358,7 @@ async function expectRefusal(trial: Trial, sent: SentCommand, code: string): Pro
     throw new ClaimFailure(expected, frames.map(shown).join(', then '));
 }
 
-function expectEcho(end: CommandEnd, params: object): void {
+function expectEcho(end: CommandEnd, params: unknown): void {
   if (end.type !== 'result' || !isDeepStrictEqual(parsed(end.payload), params))
     throw new ClaimFailure(`a \`result\` with ${JSON.stringify(params)}`, shown(end));
 }

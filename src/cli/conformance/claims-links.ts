@@ -4,6 +4,7 @@
  */
 import { CLOSE, type CloseReason } from '../../protocol/codes.ts';
 import { SUBPROTOCOL, type UpFrame } from '../../protocol/frames.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { expectMany, faultInActions, sameValue, type ConformanceClaim } from './claims-commands.ts';
 import { isEnd, ClaimFailure, NoVerdict, shown, type PeerLink, type SentCommand, type Trial } from './trial.ts';
 
@@ -68,6 +69,12 @@ export const OPENING_CLAIMS: readonly ConformanceClaim[] = [
 /** What the claim `reconnect` leaves to the later ones: its link, two commands that ended and one that runs on. */
 type Across = { readonly ended: readonly SentCommand[]; readonly running: SentCommand; readonly first: PeerLink };
 
+/** Returns the ids in the `received` of a hello; none if it has no such list. */
+function receivedIn(payload: string | null): readonly unknown[] {
+  const value: unknown = payload === null ? null : JSON.parse(payload);
+  return isRecord(value) && Array.isArray(value['received']) ? value['received'] : [];
+}
+
 /** Returns the claims about a client that loses its link and comes back. Each builds on those before it. */
 export function returnClaims(): readonly ConformanceClaim[] {
   let across: Across | null = null;
@@ -106,6 +113,23 @@ export function returnClaims(): readonly ConformanceClaim[] {
           [client_id, instance_id, client_type].join(' ');
         const before = identity(known().first);
         if (identity(trial.link) !== before) throw new ClaimFailure(`a hello of ${before}`, identity(trial.link));
+      },
+    },
+    {
+      name: 'received',
+      section: 3,
+      says: 'each `hello` has a greater `link_attempt`, and names in `received` what arrived and has no `result_ack`',
+      async check(trial) {
+        const { first, ended, running } = known();
+        const { link } = trial;
+        const attempts = [first, link].map(({ hello }) => hello.link_attempt ?? 0);
+        const [before = 0, now = 0] = attempts;
+        if (before < 1 || now <= before)
+          throw new ClaimFailure('a `link_attempt` from 1 that grows', attempts.map((it) => it || 'none').join(', '));
+        const received = receivedIn(link.hello.payload);
+        const missing = [running, ...ended].map(({ id }) => id).find((id) => !received.includes(id));
+        if (missing !== undefined)
+          throw new ClaimFailure(`${missing} in \`received\``, received.join(', ') || 'no such member, or none in it');
       },
     },
     {
@@ -151,7 +175,7 @@ export function returnClaims(): readonly ConformanceClaim[] {
     {
       name: 'draining',
       section: 9,
-      says: 'after `bye` with `reconnect`, the client comes back, and not before `after_ms`',
+      says: 'after `bye` with `reconnect`, whatever its code, the client comes back, and not before `after_ms`',
       async check(trial) {
         // The second kept end is refused with `store_unavailable`, so the client keeps it. All others are acknowledged.
         const [first, second] = known().ended;
@@ -165,7 +189,7 @@ export function returnClaims(): readonly ConformanceClaim[] {
         await trial.settled();
         trial.peer.admission = { welcome: { dead_ms: DEAD_MS } };
         const soonest = options.clock.now() + AFTER_MS;
-        link.bye('draining', AFTER_MS);
+        link.bye('protocol_error', AFTER_MS);
         const next = await back(trial, `another link ${AFTER_MS} ms after \`bye\``, AFTER_MS);
         next.acknowledges = others;
         // The clocks of timers and of the system may differ by some milliseconds.
@@ -250,7 +274,7 @@ export const ENDING_CLAIMS: readonly ConformanceClaim[] = [
     says:
       reason === 'unauthenticated'
         ? 'a refused token is not shown again (`bye` 4401)'
-        : `a client whose hello is refused with ${CLOSE[reason].code} stays away`,
+        : `a client whose hello is refused with ${CLOSE[reason]}, and \`reconnect\` false, stays away`,
     async check(trial) {
       await trial.restart({ refuse: reason });
       if (!(await trial.nextLink(trial.options.withinMs))) throw new ClaimFailure('a `hello`', 'none');
@@ -306,7 +330,7 @@ async function freshLink(trial: Trial): Promise<PeerLink> {
 }
 
 async function expectAbsence(trial: Trial, reason: CloseReason): Promise<void> {
-  const { code } = CLOSE[reason];
+  const code = CLOSE[reason];
   if (!(await trial.staysAway()))
     throw new ClaimFailure(`no further connection after ${code} (\`${reason}\`)`, 'another one');
 }

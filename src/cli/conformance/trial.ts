@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Clock } from '../../clients/link/platform.ts';
-import { IN_FLIGHT, MAX_FRAME_BYTES } from '../../core/limits.ts';
-import { CLOSE, type CloseReason } from '../../protocol/codes.ts';
+import { IN_FLIGHT, JSON_DEPTH, MAX_FRAME_BYTES } from '../../core/limits.ts';
+import { CLOSE, type CloseReason, reconnectAfter } from '../../protocol/codes.ts';
 import {
   FRAME_SEPARATOR,
   FRAMES_PER_MESSAGE,
@@ -80,10 +80,10 @@ export class PeerLink {
   }
 
   /** Ends the link as the relay does: `bye`, then the close code. */
-  bye(reason: CloseReason, afterMs?: number): void {
-    const { code, reconnect } = CLOSE[reason];
+  bye(reason: CloseReason, afterMs?: number, reconnect = reconnectAfter(reason) === 'yes'): void {
+    const code = CLOSE[reason];
     const after = afterMs === undefined ? {} : { after_ms: afterMs };
-    this.send({ type: 'bye', code, reason, reconnect: reconnect === 'yes', ...after });
+    this.send({ type: 'bye', code, reason, reconnect, ...after });
     this.#socket.close(code, reason);
   }
 
@@ -236,7 +236,7 @@ export class Peer implements AsyncDisposable {
       link.early = link.frames.length;
       link.answered = true;
       this.wake();
-      if (refuse) return link.bye(refuse);
+      if (refuse) return link.bye(refuse, undefined, false);
       link.send({ type: 'welcome', ...this.#welcome(link), ...welcome });
     };
     if (holdMs > 0) this.#clock.after(holdMs, answer);
@@ -249,6 +249,7 @@ export class Peer implements AsyncDisposable {
       ...{ node_id: 'conformance', user_id: 'author', client_id: hello.client_id, epoch: this.links.length },
       resumed: before?.hello.instance_id === hello.instance_id,
       ...{ ping_ms: PING_MS, dead_ms: DEAD_MS, max_frame_bytes: MAX_FRAME_BYTES, in_flight: IN_FLIGHT },
+      max_depth: JSON_DEPTH,
       ...{ frames_per_message: FRAMES_PER_MESSAGE, idempotency_window_ms: 3_600_000 },
     };
   }

@@ -406,13 +406,17 @@ export function caseFileText(call: CaseFile): string {
 }
 
 /** Returns sentences about how the call ended, or that it has not. */
-function endOf({ outcome, error, delivery }: CaseFile): readonly string[] {
+function endOf({ client_id, outcome, error, delivery }: CaseFile): readonly string[] {
   const after = delivery?.duration_ms == null ? '' : ` after ${durationText(delivery.duration_ms)}`;
-  if (outcome === null)
-    return delivery ? [`Not ended: ${delivery.stage}, with the deadline ${delivery.deadline}.`] : ['Not ended.'];
+  if (outcome === null) return [delivery ? notEnded(client_id, delivery) : 'Not ended.'];
   const how = outcome === 'outcome_unknown' ? 'Ended with an unknown outcome' : capital(outcome);
   const why = delivery?.reason == null ? '' : `: ${reasonText(delivery.reason)}`;
   return [`${how}${after}${why}.`, ...(error ? [`${error.code}: ${error.message}`] : [])];
+}
+
+function notEnded(clientId: string, { stage, queued_at, connect_deadline, deadline }: Delivery): string {
+  if (queued_at === null) return `Not ended: ${stage}. It expires at ${connect_deadline} unless ${clientId} connects.`;
+  return `Not ended: ${stage}, with the deadline ${deadline}.`;
 }
 
 type Entry = { readonly at: string | null; readonly what: string; readonly text: string };

@@ -1,13 +1,18 @@
 /**
  * Runs the verb `mcp`: an MCP server on standard input and output, for hosts that start one as a program. It passes
- * each message to the relay's endpoint and prints the answers. The relay does everything else.
+ * each message to the relay's endpoint and prints the answers. The relay does everything else. While the relay is away
+ * messages wait for it, and a host that begins is answered here: hosts give up a server that does not answer at once.
  */
 import { createInterface } from 'node:readline';
 import { createSseParser } from '../../clients/site/sse.ts';
+import { backoffMs, elapsed, sleep, type Clock } from '../../clients/link/platform.ts';
 import { trimUrl } from '../../clients/link/relay-request.ts';
+import { readToolChoice } from '../../core/auth/principal.ts';
 import { inOneLine, isRecord } from '../../protocol/json.ts';
-import { EXIT, OperatorFailure, messageOf } from '../io.ts';
+import { VERSION } from '../../version.ts';
+import { EXIT, OperatorFailure, messageOf, usageFailure } from '../io.ts';
 import type { RunVerb } from '../output.ts';
+import { withinTime } from '../relay.ts';
 
 /** The largest message of an answer, in characters. */
 const MESSAGE_CHARS = 4 * 1024 * 1024;
@@ -16,14 +21,35 @@ const NOT_ANSWERED = -32_000;
 /** The error code of JSON-RPC for a line that is no message. */
 const NO_MESSAGE = -32_700;
 const VERSION_META = 'io.modelcontextprotocol/protocolVersion';
+const INFO_META = 'io.modelcontextprotocol/serverInfo';
+
+/** How long a message waits for a relay that cannot be reached, unless its call says how long it may take. */
+const AWAY_MS = 30_000;
+/** The longest such wait, which ends before common hosts give up. */
+const AWAY_MAX_MS = 45_000;
+/** How long the first message of a host waits before it is answered here. */
+const BEGIN_MS = 3_000;
+const PAUSE = { baseMs: 200, capMs: 2_000, random: () => 1 };
+/** The errors of a connection over which nothing was sent. */
+const UNREACHED: ReadonlySet<unknown> = new Set([
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
+]);
+/** The versions of the protocol with a handshake that the relay knows, newest first, and the one without. */
+const HANDSHAKES = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'];
+const MODERN = '2026-07-28';
 
 type Message = Readonly<Record<string, unknown>>;
 
-export const mcp: RunVerb = async ({ io, relay, stopped }) => {
+export const mcp: RunVerb = async ({ io, clock, relay, flags, stopped }) => {
+  const { tools, prefix } = flags;
+  const choice = readToolChoice(tools, prefix);
+  if (typeof choice === 'string') throw usageFailure(`--${choice}`);
   const { url, token } = await relay.settings();
   // A host shows what a program prints on standard error, so a missing token is complained about before it begins.
   await token();
-  const pump = createPump({ url: `${trimUrl(url)}/mcp`, token, print: io.print, stopped });
+  const query = new URLSearchParams({ ...(tools !== undefined && { tools }), ...(prefix !== undefined && { prefix }) });
+  const at = `${trimUrl(url)}/mcp${query.size > 0 ? `?${query}` : ''}`;
+  const pump = createPump({ url: at, token, clock, print: io.print, stopped });
   const lines = createInterface({ input: process.stdin });
   stopped.addEventListener('abort', () => lines.close(), { once: true });
   for await (const line of lines) pump.take(line);
@@ -33,16 +59,21 @@ export const mcp: RunVerb = async ({ io, relay, stopped }) => {
 type PumpOptions = {
   readonly url: string;
   readonly token: () => Promise<string>;
+  readonly clock: Clock;
   readonly print: (text: string) => void;
   readonly stopped: AbortSignal;
 };
 
 /** Passes messages on, each as it arrives. A host that cancels a request closes the request to the relay. */
-function createPump({ url, token, print, stopped }: PumpOptions) {
+export function createPump({ url, token, clock, print, stopped }: PumpOptions) {
+  const send = withinTime(clock);
   const running = new Map<unknown, AbortController>();
   const pending = new Set<Promise<void>>();
   let version: string | null = null;
   let session: string | null = null;
+  /** The handshake that was answered here. The relay has to get it before any other message, for the session. */
+  let owed: string | null = null;
+  let paying: Promise<void> | null = null;
 
   /** Prints a message as it arrived, so that numbers keep their digits. */
   const answered = (text: string): void => {
@@ -54,8 +85,8 @@ function createPump({ url, token, print, stopped }: PumpOptions) {
     print(`${inOneLine(text)}\n`);
   };
 
-  const post = async (message: Message, body: string, signal: AbortSignal): Promise<void> => {
-    const response = await fetch(url, {
+  const post = async (message: Message, body: string, { signal, answered }: Posting): Promise<void> => {
+    const response = await send(url, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -77,12 +108,47 @@ function createPump({ url, token, print, stopped }: PumpOptions) {
     answered(text);
   };
 
+  /** Does `reach` again as long as the relay cannot be reached, for `withinMs` at most. */
+  const reaching = async (withinMs: number, signal: AbortSignal, reach: () => Promise<void>): Promise<void> => {
+    const end = elapsed(clock) + withinMs;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await reach();
+      } catch (error) {
+        const left = end - elapsed(clock);
+        if (left <= 0 || !isUnreached(error)) throw error;
+        await sleep(clock, Math.min(left, backoffMs(attempt, PAUSE)), AbortSignal.any([signal, stopped]));
+      }
+    }
+  };
+
+  /** Gives the relay the handshake that it has not seen. Messages that wait for it share one request. */
+  const pay = (line: string): Promise<void> => {
+    const message = parsed(line);
+    paying ??= post(isRecord(message) ? message : {}, line, { signal: stopped, answered: () => {} })
+      .then(() => void (owed = null))
+      .finally(() => void (paying = null));
+    return paying;
+  };
+
+  const reachRelay = (message: Message, line: string, signal: AbortSignal): Promise<void> => {
+    const begins = beginning(message);
+    return reaching(begins === null ? patienceOf(message) : BEGIN_MS, signal, async () => {
+      if (owed !== null && begins === null) await pay(owed);
+      await post(message, line, { signal, answered });
+    }).catch((error: unknown) => {
+      if (begins === null || !isUnreached(error)) throw error;
+      if (message['method'] === 'initialize') owed = line;
+      answered(JSON.stringify({ jsonrpc: '2.0', id: message['id'], result: begins }));
+    });
+  };
+
   const pass = async (message: Message, line: string): Promise<void> => {
     const { id } = message;
     const cancel = new AbortController();
     if (id !== undefined) running.set(id, cancel);
     try {
-      await post(message, line, cancel.signal);
+      await reachRelay(message, line, cancel.signal);
     } catch (error) {
       if (cancel.signal.aborted || id === undefined || !('method' in message)) return;
       answered(failed(id, NOT_ANSWERED, faultOf(error)));
@@ -99,12 +165,43 @@ function createPump({ url, token, print, stopped }: PumpOptions) {
         return;
       }
       const { method, params } = message;
-      if (method === 'notifications/cancelled' && isRecord(params)) running.get(params['requestId'])?.abort();
-      const passed = pass(message, line).finally(() => pending.delete(passed));
+      const cancelled = method === 'notifications/cancelled' && isRecord(params) ? params['requestId'] : undefined;
+      // The relay learns of it first: a request that is only closed may have been cut by the network.
+      const passed = pass(message, line)
+        .then(() => running.get(cancelled)?.abort())
+        .finally(() => pending.delete(passed));
       pending.add(passed);
     },
     done: async (): Promise<void> => void (await Promise.all(pending)),
   };
+}
+
+type Posting = { readonly signal: AbortSignal; readonly answered: (text: string) => void };
+
+/** Returns what a host that begins is answered while the relay is away; null for every other message. */
+function beginning({ method, params }: Message): object | null {
+  const capabilities = { tools: { listChanged: true } };
+  const serverInfo = { name: 'callboard', version: VERSION };
+  if (method === 'server/discover') {
+    const kept = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
+    return { supportedVersions: [MODERN], capabilities, ...kept, _meta: { [INFO_META]: serverInfo } };
+  }
+  if (method !== 'initialize') return null;
+  const asked = isRecord(params) ? params['protocolVersion'] : undefined;
+  return { protocolVersion: HANDSHAKES.find((one) => one === asked) ?? HANDSHAKES[0], capabilities, serverInfo };
+}
+
+/** Returns how long a message waits for the relay: a call for no longer than its client may take. */
+function patienceOf({ params }: Message): number {
+  const args = isRecord(params) ? params['arguments'] : undefined;
+  const given = isRecord(args) ? (args['callboard_respond_within_ms'] ?? args['respond_within_ms']) : undefined;
+  return typeof given === 'number' && given > 0 ? Math.min(given, AWAY_MAX_MS) : AWAY_MS;
+}
+
+/** Whether a request failed before anything of it was sent, so that the relay did nothing. */
+function isUnreached(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : null;
+  return isRecord(cause) && UNREACHED.has(cause['code']);
 }
 
 /** Returns the headers that repeat parts of a message, for proxies. Old messages name no version. */
@@ -147,5 +244,6 @@ function problemOf(status: number, { code, detail }: Message): OperatorFailure {
 function faultOf(error: unknown): string {
   if (error instanceof OperatorFailure) return error.message;
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (isUnreached(error)) return `The relay was not reached, and nothing ran. It was waited for: ${messageOf(cause)}`;
   return `The relay was not reached, or its answer broke off: ${messageOf(cause)}`;
 }

@@ -285,7 +285,11 @@ export const doctor: RunVerb = async (run) => {
 async function* checksOf({ relay, io, clock }: OperatorRun): AsyncGenerator<Check> {
   const warnIf = (bad: boolean): Check['verdict'] => (bad ? 'warning' : 'ok');
   const { contexts } = await readContexts(io.env);
-  yield { check: 'contexts', verdict: 'ok', detail: `${Object.keys(contexts).length} in ${contextsPath(io.env)}` };
+  yield {
+    check: 'contexts',
+    verdict: 'ok',
+    detail: `${Object.keys(contexts).length} in ${contextsPath(io.env) ?? 'no folder'}`,
+  };
   const { url, urlFrom, token, tokenFrom } = await relay.settings();
   yield { check: 'address', verdict: warnIf(isExposed(url)), detail: `${url} (${urlFrom})` };
   await token();

@@ -4,12 +4,14 @@
  */
 import type * as generated from '../../../generated/admin.ts';
 import * as documents from '../../../generated/admin.ts';
+import { checkMembers, checkNames } from '../link/options.ts';
 import {
   LibraryError,
-  checkRequestOptions,
+  REQUEST_MEMBERS,
   createOperationRunner,
   type LibraryErrorDetails,
   type RelayRequestOptions,
+  type RunOperation,
 } from '../link/relay-request.ts';
 
 export type { TokenSource } from '../link/platform.ts';
@@ -23,10 +25,10 @@ const LEGACY_USER = 'default';
  * method is called.
  */
 export function createAdmin(options: AdminOptions): Admin {
-  checkRequestOptions(options);
-  const query = createOperationRunner(options, adminError);
+  checkMembers('', options, REQUEST_MEMBERS);
+  const query = withKnownVariables(createOperationRunner(options, adminError));
   // A repeated disconnect could close the new link of a client that has already reconnected.
-  const sendOnce = createOperationRunner({ ...options, retries: 0 }, adminError);
+  const sendOnce = withKnownVariables(createOperationRunner({ ...options, retries: 0 }, adminError));
   const delivery: DeliveryReader = {
     summary: async () => (await query(documents.DeliverySummaryDocument, {})).delivery.summary,
     nodes: async (page = {}) => (await query(documents.DeliveryNodesDocument, page)).delivery.nodes,
@@ -65,6 +67,15 @@ export function createAdmin(options: AdminOptions): Admin {
     disconnect: async (client) => receiptOf((await sendOnce(documents.DisconnectDocument, client)).disconnectClient),
     drain: async (node) => receiptOf((await query(documents.DrainDocument, node)).drainNode),
     delivery: () => delivery,
+  };
+}
+
+/** Makes an operation reject with TypeError for variables that it does not have: GraphQL would ignore them. */
+function withKnownVariables(run: RunOperation): RunOperation {
+  return async (operation, variables, signal) => {
+    const known = Array.from(operation.toString().matchAll(/\$(\w+)/g), ([, name = '']) => name);
+    checkNames('', variables, known);
+    return run(operation, variables, signal);
   };
 }
 

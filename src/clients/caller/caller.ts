@@ -1,4 +1,5 @@
 /** The public interface of `callboard/caller`, what both kinds of caller share, and the caller over HTTP. */
+import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../protocol/bounds.ts';
 import {
   CANCEL_STATES,
   EXECUTIONS,
@@ -9,23 +10,45 @@ import {
   type WireStage,
 } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
-import { isRecord } from '../../protocol/json.ts';
+import { isRecord, type JsonText } from '../../protocol/json.ts';
 import { CLIENT, type TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs, ParamsIn, ResultOf } from '../link/actions.ts';
 import {
-  checkCallbacks,
+  AWAIT_MS,
+  CONNECT_MS,
+  FUNCTION,
+  ID,
+  NAME,
+  OBJECT,
+  REASON,
+  RESPOND_MS,
+  SIGNAL,
+  TRACE_ID,
+  USER,
+  WAIT_STAGE,
+  checkMembers,
+  checkValue,
+  wrong,
+  type MembersOf,
+} from '../link/options.ts';
+import {
+  BOUNDS,
   systemClock,
   timeOrderedId,
   type Clock,
   type ErrorSink,
+  type LinkBounds,
   type RawJson,
 } from '../link/platform.ts';
 import {
+  AT_ONCE_MS,
   LibraryError,
+  REQUEST_MEMBERS,
   SCOPE,
   badAnswer,
-  checkRequestOptions,
+  bodyWith,
   endSpan,
+  payloadText,
   progressSink,
   refusalIn,
   requestRelay,
@@ -105,6 +128,11 @@ export type Evidence = {
   readonly handle: Handle;
   readonly rpcId: string | null;
   readonly stage: WireStage;
+  /**
+   * The last stage that the command is proven to have reached before it ended: how far it certainly came. Null if the
+   * relay does not say so: an older one, or one that keeps no more of the command than how it ended.
+   */
+  readonly lastProvenStage: WireStage | null;
   /** What is proven about execution in the client. */
   readonly execution: WireExecution;
 };
@@ -171,8 +199,8 @@ export interface ActionCaller<A extends ActionSpecs> extends Omit<Caller, 'invok
 
 export type CallerErrorDetails = LibraryErrorDetails & {
   readonly handle?: Handle | null;
-  readonly by?: string | null;
-  readonly share?: string | null;
+  readonly by?: string | null | undefined;
+  readonly share?: string | null | undefined;
 };
 
 /**
@@ -180,8 +208,8 @@ export type CallerErrorDetails = LibraryErrorDetails & {
  * codes (`not_connected`, `policy_denied`, ...) when the relay refused the request. A refused invocation leaves no
  * record. Otherwise `code` is one of the caller's own codes:
  *
- * - `unreachable`: the relay could not be reached, or its answer did not arrive. The command may have been admitted:
- *   await `handle`.
+ * - `unreachable`: the relay could not be reached, or its answer did not arrive within the budget. `mayHaveRun` says
+ *   which. If the command may have run, await `handle`, or invoke it again under its id.
  * - `bad_answer`: the response does not come from a relay.
  * - `overloaded`: too many waits are queued in this caller already; nothing was sent.
  * - `closed`: the caller was closed.
@@ -206,24 +234,25 @@ export class CallerError extends LibraryError {
 
 // Reads the answers of the relay, and checks their form.
 
-/** An outcome as received, over HTTP or over a link. `outcome` is null while the command has not ended. */
-type RawOutcome<T> = {
-  readonly rpcId: string | null;
-  readonly stage: unknown;
-  readonly execution: unknown;
-  readonly outcome: string | null;
+/** An outcome as the relay writes it, in a response or in a frame. */
+type WireOutcome = Readonly<Record<string, unknown>>;
+/** What an outcome has at different places over HTTP and over a link. */
+type OutcomeParts<T> = {
   readonly result: T;
   readonly error: { readonly code: string; readonly message: string } | null;
 };
 
 export type Ended<T> = Omit<Evidence, 'handle'> & Outcome<T>;
 
-/** Reads an outcome; null if it has an unknown word. */
-export function readOutcome<T>({ outcome, result, error, ...given }: RawOutcome<T>): Ended<T> | null {
-  const stage = wordOf(STAGES, given.stage);
-  const execution = wordOf(EXECUTIONS, given.execution);
+/** Reads an outcome; null if it has an unknown word. Without `outcome`, the command has not ended. */
+export function readOutcome<T>(wire: WireOutcome, { result, error }: OutcomeParts<T>): Ended<T> | null {
+  const stage = wordOf(STAGES, wire['stage']);
+  const execution = wordOf(EXECUTIONS, wire['execution']);
   if (stage === undefined || execution === undefined) return null;
-  const evidence = { rpcId: given.rpcId, stage, execution };
+  const outcome = textOf(wire['outcome']);
+  // A command that has not ended has reached its stage.
+  const lastProvenStage = wordOf(STAGES, wire['last_proven_stage']) ?? (outcome === null ? stage : null);
+  const evidence = { rpcId: textOf(wire['rpc_id']), stage, lastProvenStage, execution };
   // A newer relay may send a code that this version does not name.
   const code = (error?.code ?? outcome ?? 'internal') as Code;
   const failure = { code, message: error?.message ?? 'The relay gave no reason.' };
@@ -250,12 +279,9 @@ export function readOutcome<T>({ outcome, result, error, ...given }: RawOutcome<
  */
 export function readHttpOutcome<T>(answer: HttpAnswer, errorOf: (refusal: AnswerRefusal) => Error): Ended<T> {
   const { status, body } = answer;
-  const outcome = textOf(body['outcome']);
-  if (status >= 300 && outcome === null) throw errorOf(refusalIn(answer));
+  if (status >= 300 && textOf(body['outcome']) === null) throw errorOf(refusalIn(answer));
   // The type is the caller's assumption. Nothing checks it.
-  const result = (body['result'] ?? null) as T;
-  const evidence = { rpcId: textOf(body['rpc_id']), stage: body['stage'], execution: body['execution'] };
-  const read = readOutcome({ ...evidence, outcome, result, error: failureOf(body) });
+  const read = readOutcome(body, { result: (body['result'] ?? null) as T, error: failureOf(body) });
   if (read === null) throw errorOf(badAnswer(status));
   return read;
 }
@@ -275,22 +301,54 @@ function failureOf(body: HttpAnswer['body']): { readonly code: string; readonly 
 export function toReceipt(handle: Handle, state: unknown): Receipt {
   const word = wordOf(CANCEL_STATES, state);
   if (word !== undefined) return { handle, state: word };
-  throw new CallerError('bad_answer', 'The relay gave no receipt.', { handle });
+  throw answerWithout(handle, 'receipt');
+}
+
+/** Creates the error for an answer that is not what was asked for. */
+export function answerWithout(handle: Handle, expected: string, cause?: unknown): CallerError {
+  return new CallerError('bad_answer', `The relay gave no ${expected}.`, { handle, cause });
 }
 
 // What both kinds of caller do alike.
 
 /** Returns the total time of an invocation, in milliseconds: its connect budget plus its response budget. */
-export function budgetOf({ connectWithinMs = 0, respondWithinMs = 30_000 }: InvokeOptions): number {
+export function budgetOf({
+  connectWithinMs = CONNECT_WITHIN_MS.default,
+  respondWithinMs = RESPOND_WITHIN_MS.default,
+}: InvokeOptions): number {
   return connectWithinMs + respondWithinMs;
 }
 
-export const AWAIT_WITHIN_MS = 30_000;
+const TARGET: MembersOf<Target> = [{ userId: USER, clientId: ID, action: NAME }, { instanceId: ID }];
+const HANDLE: MembersOf<Handle> = [{ userId: USER, clientId: ID, commandId: ID }, {}];
+const WAIT = { waitFor: WAIT_STAGE, onStage: FUNCTION, onProgress: FUNCTION, signal: SIGNAL };
+const AWAIT: MembersOf<AwaitOptions> = [{}, { ...WAIT, withinMs: AWAIT_MS }];
+const INVOKE: MembersOf<InvokeOptions> = [
+  {},
+  {
+    ...WAIT,
+    ...{ commandId: ID, contextId: ID, respondWithinMs: RESPOND_MS, connectWithinMs: CONNECT_MS },
+    ...{ traceId: TRACE_ID, parentSpanId: TRACE_ID },
+  },
+];
+
+/** Throws TypeError for a handle that names no command. A handle may be a part of a larger object, such as a row. */
+function checkHandle(handle: Handle): void {
+  checkValue('handle', handle, OBJECT);
+  const { userId, clientId, commandId } = handle;
+  checkMembers('handle.', { userId, clientId, commandId }, HANDLE);
+}
+
+/** Returns the total time of an await, in milliseconds. One that waits for less than a second only reads the record. */
+export function awaitBudget({ withinMs = AWAIT_WITHIN_MS.default }: AwaitOptions): number {
+  return withinMs < 1_000 ? AT_ONCE_MS : withinMs;
+}
 
 export type InvokeCall = {
   readonly handle: Handle;
   readonly target: Target;
-  readonly params: object;
+  /** A JSON object. */
+  readonly params: JsonText;
   readonly options: InvokeOptions;
 };
 
@@ -305,29 +363,56 @@ export abstract class TracingCaller implements Caller {
   }
 
   async invoke<T>(target: Target, params: object = {}, options: InvokeOptions = {}): Promise<Invocation<T>> {
+    checkMembers('target.', target, TARGET);
+    checkMembers('options.', options, INVOKE);
+    checkValue('params', params, OBJECT);
     const { userId, clientId, action } = target;
     const { traceId, parentSpanId, commandId = timeOrderedId('c-', this.clock.now()) } = options;
     const handle = { userId, clientId, commandId };
-    const run = (trace: WireTrace): Promise<Invocation<T>> =>
-      this.sendInvoke({ handle, target, params, options }, trace);
+    const call = { handle, target, params: paramsText(params, handle, this.bounds), options };
+    const run = (trace: WireTrace): Promise<Invocation<T>> => this.sendInvoke(call, trace);
     const tracing = (traceId ?? parentSpanId) ? undefined : this.#tracing;
     return tracing ? traced(tracing, { handle, action, run }) : run({});
   }
 
   async await<T>(handle: Handle, options: AwaitOptions = {}): Promise<Invocation<T>> {
+    checkHandle(handle);
+    checkMembers('options.', options, AWAIT);
     const run = (trace: WireTrace): Promise<Invocation<T>> => this.sendAwait(handle, options, trace);
     return this.#tracing ? traced(this.#tracing, { handle, action: null, run }) : run({});
+  }
+
+  async cancel(handle: Handle, reason?: string): Promise<Receipt> {
+    checkHandle(handle);
+    if (reason !== undefined) checkValue('reason', reason, REASON);
+    return this.sendCancel(handle, reason);
+  }
+
+  /** The bounds of what is sent. */
+  protected get bounds(): LinkBounds {
+    return BOUNDS;
   }
 
   /** Sends an invocation as part of the trace, and waits for it. */
   protected abstract sendInvoke<T>(call: InvokeCall, trace: WireTrace): Promise<Invocation<T>>;
   protected abstract sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>>;
-  abstract cancel(handle: Handle, reason?: string): Promise<Receipt>;
+  protected abstract sendCancel(handle: Handle, reason: string | undefined): Promise<Receipt>;
   abstract close(): Promise<void>;
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/**
+ * Returns params as JSON text. Throws TypeError for what is no object, and CallerError for what is too large or nested
+ * too deeply.
+ */
+function paramsText(params: object, handle: Handle, bounds: LinkBounds): JsonText {
+  const errorOf = (code: Code, message: string): CallerError => new CallerError(code, message, { handle });
+  const json = payloadText('params', params, errorOf, bounds);
+  if (!/^\s*{/.test(json)) throw wrong('params', json, 'an object');
+  return json;
 }
 
 type TracedCall<T> = {
@@ -377,8 +462,8 @@ type CommandRequest = Omit<RelayRequest, 'signal' | 'onProgress' | 'fault'> & { 
 export function createHttpCaller(options: HttpCallerOptions): Caller;
 export function createHttpCaller<A extends ActionSpecs>(options: HttpCallerOptions): ActionCaller<A>;
 export function createHttpCaller(options: HttpCallerOptions): Caller {
-  checkRequestOptions(options);
-  checkCallbacks(options, ['onError']);
+  const [required, optional] = REQUEST_MEMBERS;
+  checkMembers('', options, [required, { ...optional, tracing: OBJECT, onError: FUNCTION }]);
   return new HttpCaller(options);
 }
 
@@ -395,34 +480,23 @@ class HttpCaller extends TracingCaller {
     { handle, target, params, options }: InvokeCall,
     trace: WireTrace,
   ): Promise<Invocation<T>> {
-    const body = {
-      params,
-      command_id: handle.commandId,
-      instance_id: target.instanceId,
-      context_id: options.contextId,
-      wait_for: options.waitFor,
-      connect_within_ms: options.connectWithinMs,
-      respond_within_ms: options.respondWithinMs,
-      trace_id: options.traceId,
-      parent_span_id: options.parentSpanId,
-    };
+    const body = bodyWith('params', params, { command_id: handle.commandId, ...fieldsOf(target, options) });
     const path = `/connections/${pathOf(handle.userId, handle.clientId)}/actions/${pathOf(target.action)}`;
     const request = { method: 'POST', path, body, handle, budgetMs: budgetOf(options), trace } as const;
     return invocationOf(handle, await this.#request(request, options, 0));
   }
 
   protected async sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>> {
-    const { waitFor, withinMs = AWAIT_WITHIN_MS } = options;
-    const query = new URLSearchParams({ within_ms: String(withinMs), ...(waitFor ? { wait_for: waitFor } : {}) });
-    const path = `${commandPath(handle)}?${query}`;
-    const request = { method: 'GET', path, handle, budgetMs: withinMs, trace } as const;
+    const { waitFor, withinMs = AWAIT_WITHIN_MS.default } = options;
+    const path = `${commandPath(handle)}?within_ms=${withinMs}${waitFor ? `&wait_for=${waitFor}` : ''}`;
+    const request = { method: 'GET', path, handle, budgetMs: awaitBudget(options), trace } as const;
     return invocationOf(handle, await this.#request(request, options));
   }
 
-  async cancel(handle: Handle, reason?: string): Promise<Receipt> {
-    const body = reason === undefined ? {} : { reason };
+  protected async sendCancel(handle: Handle, reason: string | undefined): Promise<Receipt> {
+    const body = JSON.stringify({ reason });
     const path = `${commandPath(handle)}/cancel`;
-    const answer = await this.#request({ method: 'POST', path, body, handle, budgetMs: 0 });
+    const answer = await this.#request({ method: 'POST', path, body, handle, budgetMs: AT_ONCE_MS });
     if (answer.status >= 300) throw refusalOf(handle, refusalIn(answer));
     return toReceipt(handle, answer.body['state']);
   }
@@ -442,9 +516,22 @@ class HttpCaller extends TracingCaller {
       ...request,
       onProgress: progressSink(onProgress, last, this.#options.onError),
       signal: signal ? AbortSignal.any([closing, signal]) : closing,
-      fault: (code, message, cause) => new CallerError(code, message, { handle, cause }),
+      fault: (code, message, details) => new CallerError(code, message, { handle, ...details }),
     });
   }
+}
+
+/** Returns what the relay reads of a call, besides its ids and its params, over HTTP as over a link. */
+export function fieldsOf({ instanceId }: Target, options: InvokeOptions) {
+  return {
+    instance_id: instanceId,
+    context_id: options.contextId,
+    wait_for: options.waitFor,
+    connect_within_ms: options.connectWithinMs,
+    respond_within_ms: options.respondWithinMs,
+    trace_id: options.traceId,
+    parent_span_id: options.parentSpanId,
+  };
 }
 
 function pathOf(...parts: readonly string[]): string {

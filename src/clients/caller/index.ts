@@ -2,24 +2,30 @@
  * Exports `callboard/caller`, which invokes, awaits and cancels commands, over HTTP or over one link, and implements
  * the caller over one link: a WebSocket that is shared by all requests and replaced when it breaks.
  */
+import { AWAIT_WITHIN_MS, HEADER_CHARS, longerThan } from '../../protocol/bounds.ts';
 import { STAGES } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
+import { parseForCaller } from '../../protocol/frames.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
-import { checkCallbacks, guarded, jsonOf, type LinkStatus } from '../link/platform.ts';
-import { RelayLink, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
-import { GRACE_MS, progressSink, type ProgressSink, type WireTrace } from '../link/relay-request.ts';
+import { OBJECT, checkMembers } from '../link/options.ts';
+import { deferred, elapsed, guarded, see, type LinkBounds, type LinkStatus } from '../link/platform.ts';
+import { LINK_MEMBERS, RelayLink, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
+import { AT_ONCE_MS, GRACE_MS, progressSink, type ProgressSink, type WireTrace } from '../link/relay-request.ts';
 import {
-  AWAIT_WITHIN_MS,
   CallerError,
   TracingCaller,
+  awaitBudget,
+  answerWithout,
   budgetOf,
+  fieldsOf,
   readOutcome,
   toReceipt,
   wordOf,
   type ActionCaller,
   type AwaitOptions,
   type Caller,
+  type Ended,
   type Handle,
   type Invocation,
   type InvokeCall,
@@ -70,6 +76,8 @@ const EARLY_MS = 1_000;
 export function createLinkCaller(options: LinkCallerOptions): Caller;
 export function createLinkCaller<A extends ActionSpecs>(options: LinkCallerOptions): ActionCaller<A>;
 export function createLinkCaller(options: LinkCallerOptions): Caller {
+  const [required, optional] = LINK_MEMBERS;
+  checkMembers('', options, [required, { ...optional, tracing: OBJECT }]);
   return new LinkCaller(options);
 }
 
@@ -83,11 +91,11 @@ class LinkCaller extends TracingCaller {
 
   constructor(options: LinkCallerOptions) {
     super(options);
-    checkCallbacks(options, ['onStatus', 'onError']);
     this.#options = options;
     this.#link = new RelayLink({
       ...options,
       who: 'caller',
+      parse: parseForCaller,
       isHeard: ({ state }) => options.onStatus !== undefined || (state === 'closed' && this.#sent.size > 0),
       hello: (token) => upFrame({ type: 'hello', token }),
       onFrame: (frame) => this.#frame(frame),
@@ -95,21 +103,30 @@ class LinkCaller extends TracingCaller {
     });
   }
 
+  protected override get bounds(): LinkBounds {
+    return this.#link.bounds;
+  }
+
   protected async sendInvoke<T>(call: InvokeCall, trace: WireTrace): Promise<Invocation<T>> {
-    const { handle, options } = call;
+    const { handle, options, params } = call;
+    const { maxFrameBytes } = this.bounds;
+    const textOf = invokeText(call, trace);
+    // Only the frame of params that are nearly too large is measured.
+    if (longerThan(params, maxFrameBytes - HEADER_CHARS) && longerThan(textOf(LONGEST_REF), maxFrameBytes))
+      throw new CallerError('payload_too_large', `params: larger than ${maxFrameBytes} bytes`, { handle });
     const wait = { ...options, budgetMs: budgetOf(options), last: 0 };
-    const answer = await this.#request(handle, invokeFrames(call, trace), wait);
+    const answer = await this.#request(handle, textOf, wait);
     return invocationOf(handle, answer);
   }
 
   protected async sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>> {
-    const budgetMs = options.withinMs ?? AWAIT_WITHIN_MS;
-    const answer = await this.#request(handle, awaitFrames(handle, options, trace), { ...options, budgetMs });
+    const wait = { ...options, budgetMs: awaitBudget(options) };
+    const answer = await this.#request(handle, awaitText(handle, options, trace), wait);
     return invocationOf(handle, answer);
   }
 
-  async cancel(handle: Handle, reason?: string): Promise<Receipt> {
-    const answer = await this.#request(handle, cancelFrames(handle, reason), { budgetMs: 0 });
+  protected async sendCancel(handle: Handle, reason: string | undefined): Promise<Receipt> {
+    const answer = await this.#request(handle, cancelText(handle, reason), { budgetMs: AT_ONCE_MS });
     return toReceipt(handle, answer.type === 'receipt' ? answer.state : null);
   }
 
@@ -120,46 +137,56 @@ class LinkCaller extends TracingCaller {
   /**
    * Sends a request and resolves with its answer. Rejects when the relay refuses the request, when the signal is
    * aborted, when the caller or its link is closed, when QUEUED requests wait already, and when no answer arrives
-   * within `budgetMs` + GRACE_MS.
+   * within `budgetMs`, or GRACE_MS later if the request was written.
    */
-  #request(handle: Handle, frames: Frames, wait: WaitOptions): Promise<AnswerFrame> {
-    const { signal, onStage, onProgress, budgetMs, last, waitFor = 'completed' } = wait;
+  #request(handle: Handle, textOf: RequestText, wait: WaitOptions): Promise<AnswerFrame> {
+    const { signal, onStage, onProgress, budgetMs, last, waitFor = 'completed', withinMs = budgetMs } = wait;
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#link.status.state === 'closed') return Promise.reject(closedError(this.#link.status, handle));
     if (this.#queue.size >= QUEUED) {
       return Promise.reject(new CallerError('overloaded', 'Too many waits are queued.', { handle }));
     }
     const ref = `r${++this.#refs}`;
-    const { promise, resolve, reject } = Promise.withResolvers<AnswerFrame>();
-    const endsAt = this.clock.now() + budgetMs;
-    const state = { admitted: false, resumed: false, early: null, endsAt };
+    const { promise, resolve, reject } = deferred<AnswerFrame>();
+    const endsAt = elapsed(this.clock) + withinMs;
+    const state = { written: false, admitted: false, early: null, endsAt };
     const progress = progressSink(onProgress, last, this.#options.onError);
     const stopWatching = this.#watch(ref, wait);
-    this.#queue.set(ref, { handle, ...frames, ...state, waitFor, onStage, progress, stopWatching, resolve, reject });
+    this.#queue.set(ref, { handle, textOf, ...state, waitFor, onStage, progress, stopWatching, resolve, reject });
     this.#link.connect();
     this.#pump();
     return promise;
   }
 
   #watch(ref: string, { signal, budgetMs }: WaitOptions): () => void {
-    const cancelTimer = this.clock.after(budgetMs + GRACE_MS, () => this.#leave(ref, null));
-    if (!signal) return cancelTimer;
+    const leave = (): void => this.#leave(ref);
+    let cancelTimer = this.clock.after(budgetMs, () => {
+      // Without a link the request was never written, or is not written again in time.
+      const isWaiting = this.#sent.get(ref)?.written && this.#link.status.state === 'connected';
+      if (isWaiting) cancelTimer = this.clock.after(GRACE_MS, leave);
+      else leave();
+    });
     const aborted = (): void => this.#leave(ref, signal);
-    signal.addEventListener('abort', aborted, { once: true });
+    signal?.addEventListener('abort', aborted, { once: true });
     return () => {
       cancelTimer();
-      signal.removeEventListener('abort', aborted);
+      signal?.removeEventListener('abort', aborted);
     };
   }
 
-  /** Ends a wait. `signal`: the signal that was aborted; null if no answer arrived in time. */
-  #leave(ref: string, signal: AbortSignal | null): void {
+  /** Ends a wait. `signal`: the signal that was aborted; absent if no answer arrived in time. */
+  #leave(ref: string, signal?: AbortSignal): void {
     const request = this.#sent.get(ref) ?? this.#queue.get(ref);
     if (!request) return;
-    const { handle } = request;
     if (this.#sent.has(ref)) this.#link.send({ type: 'leave', ref });
     this.#drop(ref, request);
-    request.reject(signal ? signal.reason : new CallerError('unreachable', 'The relay did not answer.', { handle }));
+    request.reject(signal ? signal.reason : this.#unanswered(request));
+  }
+
+  #unanswered({ handle, written: mayHaveRun }: PendingRequest): CallerError {
+    const { status } = this.#link;
+    const why = 'message' in status ? status.message : `No answer came from ${this.#link.url} in time.`;
+    return unansweredError('unreachable', why, handle, mayHaveRun);
   }
 
   #drop(ref: string, request: PendingRequest): void {
@@ -174,7 +201,7 @@ class LinkCaller extends TracingCaller {
       if (this.#sent.size >= UNANSWERED) return;
       this.#queue.delete(ref);
       this.#sent.set(ref, request);
-      this.#link.sendText(request.frame(ref));
+      request.written = this.#link.sendText(request.textOf(ref));
     }
   }
 
@@ -186,20 +213,18 @@ class LinkCaller extends TracingCaller {
 
   #resume(): void {
     for (const [ref, request] of this.#sent) {
-      request.resumed = request.admitted;
       request.early = null;
-      const leftMs = request.endsAt - this.clock.now();
-      this.#link.sendText(request.admitted ? request.again(ref, leftMs) : request.frame(ref));
+      const leftMs = request.endsAt - elapsed(this.clock);
+      this.#link.sendText(request.textOf(ref, request.admitted ? leftMs : undefined));
+      request.written = true;
     }
   }
 
   #closed(status: Closed): void {
-    const left = [...this.#sent.values(), ...this.#queue.values()];
-    this.#sent.clear();
-    this.#queue.clear();
-    for (const { handle, reject, stopWatching } of left) {
-      stopWatching();
-      reject(closedError(status, handle));
+    for (const [ref, request] of [...this.#sent, ...this.#queue]) {
+      const { handle, written } = request;
+      this.#drop(ref, request);
+      request.reject(closedError(status, handle, written));
     }
   }
 
@@ -213,7 +238,7 @@ class LinkCaller extends TracingCaller {
       return guarded(() => stage && request.onStage?.(stage), this.#options.onError);
     }
     if (frame.type === 'progress') return request.progress?.(frame.payload, frame.number);
-    if (frame.type === 'outcome' && isEarly(request, frame, this.clock.now())) return this.#hold(request, frame);
+    if (frame.type === 'outcome' && isEarly(request, frame, elapsed(this.clock))) return this.#hold(request, frame);
     this.#drop(frame.ref, request);
     if (frame.type === 'refused') this.#refused(request, frame);
     else request.resolve(frame);
@@ -230,12 +255,13 @@ class LinkCaller extends TracingCaller {
   }
 
   #refused(request: PendingRequest, frame: RefusedFrame): void {
-    if (request.resumed && frame.code === 'not_found') request.resolve(forgotten(request));
+    if (request.admitted && frame.code === 'not_found') request.resolve(FORGOTTEN);
     else request.reject(refusalOf(request.handle, frame));
   }
 }
 
-type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'onProgress' | 'waitFor'> & {
+type WaitOptions = AwaitOptions & {
+  /** How long everything together may take, in milliseconds. */
   readonly budgetMs: number;
   /** The number before that of the first report of progress; undefined: unknown. */
   readonly last?: number;
@@ -243,9 +269,15 @@ type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'onProgress' | 'wai
 
 type Closed = Extract<LinkStatus, { state: 'closed' }>;
 
-function closedError({ reason, message }: Closed, handle: Handle): CallerError {
-  return new CallerError(reason, reason === 'closed' ? 'The caller was closed.' : message, { handle });
+function closedError({ reason, message }: Closed, handle: Handle, mayHaveRun = false): CallerError {
+  return unansweredError(reason, reason === 'closed' ? 'The caller was closed.' : message, handle, mayHaveRun);
 }
+
+function unansweredError(code: string, why: string, handle: Handle, mayHaveRun: boolean): CallerError {
+  return new CallerError(code, mayHaveRun ? why + MAY_HAVE_RUN : why, { handle, mayHaveRun });
+}
+
+const MAY_HAVE_RUN = ` The request was written: it may have run.${see('may-have-run')}`;
 
 // Builds the requests that a caller sends over its link, and reads the answers. Does no I/O.
 
@@ -257,15 +289,11 @@ type PendingRequest = {
   readonly handle: Handle;
   readonly endsAt: number;
   readonly waitFor: WireWaitStage;
-  frame(ref: string): string;
-  /**
-   * Returns the frame that is sent on a new link instead of `frame`, if the relay has confirmed that the command is
-   * admitted.
-   */
-  again(ref: string, leftMs: number): string;
+  readonly textOf: RequestText;
+  /** Whether the request was written to a link, so that the command may have run. */
+  written: boolean;
   /** Whether the relay confirmed that the command is admitted. */
   admitted: boolean;
-  resumed: boolean;
   /**
    * The `outcome` frame with which the relay ended this wait too early: before the stage of `waitFor` and before
    * `endsAt`. Null without one. The relay does so when it shuts down, so the wait continues over the next link. If the
@@ -280,10 +308,14 @@ type PendingRequest = {
   readonly reject: (error: unknown) => void;
 };
 
-type Frames = Pick<PendingRequest, 'frame' | 'again'>;
+/**
+ * Returns the frame of a request. `leftMs`: the time that is left of a wait for a command that is known to be admitted;
+ * the frame awaits the command then.
+ */
+type RequestText = (ref: string, leftMs?: number) => string;
 
-/** The longest time for which the relay accepts an await, in milliseconds. */
-const LONGEST_WAIT_MS = 600_000;
+/** A ref that is as long as any. */
+const LONGEST_REF = `r${Number.MAX_SAFE_INTEGER}`;
 
 /** Whether the relay ended a wait that has reached neither its stage nor its time limit. */
 function isEarly({ waitFor, endsAt }: PendingRequest, frame: AnswerFrame, now: number): frame is OutcomeFrame {
@@ -291,70 +323,64 @@ function isEarly({ waitFor, endsAt }: PendingRequest, frame: AnswerFrame, now: n
   return waitFor === 'completed' || (waitFor === 'acknowledged' && frame.stage !== 'acknowledged');
 }
 
-function invokeFrames({ handle, target, params, options }: InvokeCall, trace: WireTrace): Frames {
-  const traced = { trace_id: options.traceId, parent_span_id: options.parentSpanId, ...trace };
-  const fields = {
-    ...idsOf(handle),
-    action: target.action,
-    instance_id: target.instanceId,
-    context_id: options.contextId,
-    wait_for: options.waitFor,
-    ...updatesOf(options),
-    connect_within_ms: options.connectWithinMs,
-    respond_within_ms: options.respondWithinMs,
-    ...traced,
-  };
-  const payload = jsonOf(params) ?? null;
-  return {
-    frame: (ref) => upFrame({ type: 'invoke', ref, ...fields }, payload),
-    again: (ref, leftMs) => awaitFrames(handle, options, traced).again(ref, leftMs),
-  };
+function invokeText({ handle, target, params, options }: InvokeCall, trace: WireTrace): RequestText {
+  const { trace_id, parent_span_id, ...fields } = fieldsOf(target, options);
+  const traced = { trace_id, parent_span_id, ...trace };
+  const named = { ...idsOf(handle), action: target.action, ...fields, ...updatesOf(options), ...traced };
+  return (ref, leftMs) =>
+    leftMs === undefined
+      ? upFrame({ type: 'invoke', ref, ...named }, params)
+      : awaitText(handle, options, traced)(ref, leftMs);
 }
 
-function awaitFrames(handle: Handle, wait: AwaitOptions, trace: WireTrace): Frames {
+function awaitText(handle: Handle, wait: AwaitOptions, trace: WireTrace): RequestText {
   const fields = { ...idsOf(handle), wait_for: wait.waitFor, ...updatesOf(wait), ...trace };
-  return {
-    frame: (ref) => upFrame({ type: 'await', ref, ...fields, within_ms: wait.withinMs }),
-    again: (ref, leftMs) => upFrame({ type: 'await', ref, ...fields, within_ms: clamp(leftMs) }),
-  };
+  return (ref, leftMs) =>
+    upFrame({ type: 'await', ref, ...fields, within_ms: leftMs === undefined ? wait.withinMs : clamp(leftMs) });
 }
 
-function cancelFrames(handle: Handle, reason: string | undefined): Frames {
-  const frame = (ref: string): string => upFrame({ type: 'cancel', ref, ...idsOf(handle), reason });
-  return { frame, again: frame };
+function cancelText(handle: Handle, reason: string | undefined): RequestText {
+  return (ref) => upFrame({ type: 'cancel', ref, ...idsOf(handle), reason });
 }
 
 function invocationOf<T>(handle: Handle, frame: AnswerFrame): Invocation<T> {
-  if (frame.type !== 'outcome') throw new CallerError('bad_answer', 'The relay gave no outcome.', { handle });
-  const { outcome, rpc_id, stage, execution, error_code, error_message, payload } = frame;
-  const error = error_code === undefined ? null : { code: error_code, message: error_message ?? error_code };
-  const result = parse<T>(handle, payload);
-  const end = readOutcome({ rpcId: rpc_id ?? null, outcome: outcome ?? null, stage, execution, result, error });
+  const end = frame.type === 'outcome' && endOf<T>(handle, frame);
   if (end) return { handle, ...end };
-  throw new CallerError('bad_answer', `Unknown outcome: ${outcome}.`, { handle });
+  throw answerWithout(handle, 'known outcome');
+}
+
+/** Returns the end in an outcome frame; null if it is none that is known. The result may be of any type. */
+function endOf<T>(handle: Handle, frame: OutcomeFrame): Ended<T> | null {
+  const { error_code: code, error_message: message, payload } = frame;
+  const error = code === undefined ? null : { code, message: message ?? code };
+  try {
+    return readOutcome(frame, { result: JSON.parse(payload ?? 'null'), error });
+  } catch (cause) {
+    throw answerWithout(handle, 'result in JSON', cause);
+  }
 }
 
 /**
- * Returns an outcome frame for a command that the relay admitted before a link broke and no longer knows. The relay has
- * lost its data, so the command may have run.
+ * The answer for a command that the relay admitted before a link broke and no longer knows. The relay has lost its data,
+ * so the command may have run.
  */
-function forgotten({ handle }: PendingRequest): OutcomeFrame {
-  return {
-    type: 'outcome',
-    payload: null,
-    ref: 'forgotten',
-    command_id: handle.commandId,
-    outcome: 'outcome_unknown',
-    stage: 'terminal',
-    execution: 'may_have_run',
-    error_code: 'store_lost',
-    error_message: 'The relay no longer knows the command.',
-  };
-}
+const FORGOTTEN: OutcomeFrame = {
+  type: 'outcome',
+  payload: null,
+  ref: '',
+  command_id: '',
+  outcome: 'outcome_unknown',
+  stage: 'terminal',
+  execution: 'may_have_run',
+  error_code: 'store_lost',
+  error_message: 'The relay no longer knows the command.',
+};
 
-function refusalOf(handle: Handle, { code, message, by, retry_after_ms, share }: RefusedFrame): CallerError {
-  const retryAfterMs = retry_after_ms ?? null;
-  return new CallerError(code, message, { handle, by: by ?? null, retryAfterMs, share: share ?? null });
+function refusalOf(
+  handle: Handle,
+  { code, message, by, retry_after_ms: retryAfterMs, share }: RefusedFrame,
+): CallerError {
+  return new CallerError(code, message, { handle, by, retryAfterMs, share });
 }
 
 /**
@@ -371,14 +397,5 @@ function idsOf({ userId, clientId, commandId }: Handle) {
 }
 
 function clamp(ms: number): number {
-  return Math.max(0, Math.min(LONGEST_WAIT_MS, Math.floor(ms)));
-}
-
-/** Parses the result. Nothing checks that it has the type that the caller assumes. */
-function parse<T>(handle: Handle, payload: string | null): T {
-  try {
-    return JSON.parse(payload ?? 'null');
-  } catch (cause) {
-    throw new CallerError('bad_answer', 'The result is not JSON.', { handle, cause });
-  }
+  return Math.max(0, Math.min(AWAIT_WITHIN_MS.max, Math.floor(ms)));
 }

@@ -5,12 +5,23 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
 import { ID, type Check } from '../../protocol/fields.ts';
-import { RawJson, isRecord, readMembers } from '../../protocol/json.ts';
-import { guarded, wrong, LinkClosedError, systemClock, type ErrorSink } from '../link/platform.ts';
+import { isRecord, readMembers } from '../../protocol/json.ts';
+import {
+  ANY as ANY_VALUE,
+  BASE_URL,
+  COUNT,
+  FUNCTION,
+  STRING,
+  checkMembers,
+  wrong,
+  type MembersOf,
+} from '../link/options.ts';
+import { REQUEST_MEMBERS } from '../link/relay-request.ts';
+import { guarded, LinkClosedError, RawJson, systemClock, type ErrorSink } from '../link/platform.ts';
 import { SiteRefusedError } from '../runtime/ends.ts';
 import { siteMembers } from '../runtime/runtime.ts';
 import type { Runtime, SiteDefinition } from '../runtime/types.ts';
-import { HostError, createSiteEventPublisher, type NewSiteEvent, type PublisherOptions } from './publisher.ts';
+import { HostError, checkRuntime, publisherOf, type NewSiteEvent, type PublisherOptions } from './publisher.ts';
 
 type ControlSitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & {
   /** The runtime that hosts the sites. Its token needs the scope `host`. */
@@ -27,6 +38,12 @@ export type ControlServerOptions = ControlSitesOptions & {
   /** Receives unexpected errors; their requests are answered with `internal`. What it throws is ignored. */
   readonly onError?: ErrorSink;
 };
+
+const [, SENDING] = REQUEST_MEMBERS;
+const CONTROL_MEMBERS: MembersOf<ControlServerOptions> = [
+  { runtime: ANY_VALUE, token: ANY_VALUE, port: COUNT },
+  { ...SENDING, url: BASE_URL, host: STRING, onError: FUNCTION },
+];
 
 export interface ControlServer extends AsyncDisposable {
   /** The server's base address. */
@@ -51,11 +68,11 @@ const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout
  * an invalid runtime.
  */
 export async function startCooperativeSiteControlServer(options: ControlServerOptions): Promise<ControlServer> {
+  checkMembers('', options, CONTROL_MEMBERS);
   const { token, host = '127.0.0.1' } = options;
   if (!LOOPBACK.has(host)) throw new TypeError('host: 127.0.0.1 or ::1 expected');
   if (typeof token !== 'string' || !/^\S+$/.test(token)) throw wrong('token', token, 'a string without white space');
-  if (typeof options.runtime?.onStatus !== 'function')
-    throw wrong('runtime', options.runtime, 'what createRuntime returns');
+  checkRuntime(options.runtime);
   const closing = new AbortController();
   const server = createServer(TIMES);
   const port = await listen(server, options.port, host);
@@ -240,7 +257,7 @@ function siteRoutes(options: ControlSitesOptions, siteId: string): ReadonlyMap<s
 }
 
 function eventRoutes(options: ControlSitesOptions, siteId: string): ReadonlyMap<string, HostRoute> {
-  const publisher = createSiteEventPublisher({ ...options, siteId });
+  const publisher = publisherOf({ ...options, siteId });
   const post: HostRoute = {
     takesBody: true,
     async answer(body, signal) {

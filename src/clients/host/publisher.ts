@@ -1,9 +1,12 @@
 /** Publishes events of one cooperative site over HTTP, with the runtime's token. */
-import { isRecord } from '../../protocol/json.ts';
-import { jsonOf, randomId } from '../link/platform.ts';
+import { RawJson, isRecord, writeJson } from '../../protocol/json.ts';
+import { ANY, BASE_URL, ID, SIGNAL, STRING, checkMembers, wrong, type MembersOf } from '../link/options.ts';
+import { randomId } from '../link/platform.ts';
 import {
   LibraryError,
+  REQUEST_MEMBERS,
   badAnswer,
+  payloadText,
   refusalIn,
   requestRelay,
   textOf,
@@ -11,7 +14,6 @@ import {
   type HttpAnswer,
   type RelayRequestOptions,
 } from '../link/relay-request.ts';
-import { checkId } from '../runtime/runtime.ts';
 import type { Runtime } from '../runtime/types.ts';
 
 /** The part of the runtime that the publisher needs. The publisher reads it again for each event. */
@@ -58,35 +60,58 @@ export interface SiteEventPublisher {
   publish(event: NewSiteEvent, options?: { readonly signal?: AbortSignal | undefined }): Promise<PublishReceipt>;
 }
 
-/** How long the relay may take to answer, in milliseconds. An attempt is given up only GRACE_MS later. */
+/** How long an event may take to be retained, in milliseconds. */
 const BUDGET_MS = 5_000;
 
-/** Creates a publisher of one site's events. Throws TypeError for an invalid site id. */
-export function createSiteEventPublisher({ runtime, siteId, url, ...options }: PublisherOptions): SiteEventPublisher {
-  checkId('siteId', siteId);
+const [, SENDING] = REQUEST_MEMBERS;
+const PUBLISHER_MEMBERS: MembersOf<PublisherOptions> = [
+  { runtime: ANY, siteId: ID },
+  { ...SENDING, url: BASE_URL },
+];
+
+/** Throws TypeError unless it is a runtime, or what publishes with one needs of it. */
+export function checkRuntime(runtime: HostRuntime): void {
+  const isRuntime = typeof runtime === 'object' && runtime !== null && typeof runtime.token === 'function';
+  if (!isRuntime) throw wrong('runtime', runtime, 'what createRuntime returns');
+}
+
+/** Creates a publisher of one site's events. Throws TypeError for invalid options. */
+export function createSiteEventPublisher(given: PublisherOptions): SiteEventPublisher {
+  checkMembers('', given, PUBLISHER_MEMBERS);
+  checkRuntime(given.runtime);
+  return publisherOf(given);
+}
+
+/** Creates a publisher of one site's events with options that were checked. */
+export function publisherOf({ runtime, siteId, url, ...options }: PublisherOptions): SiteEventPublisher {
   const base = url ?? baseOf(runtime.url);
   return {
-    async publish({ name, data = null, messageId = randomId('m-') }, { signal } = {}) {
-      if (jsonOf(data) === undefined) throw new TypeError('data: JSON expected');
+    async publish(event, given = {}) {
+      checkMembers('event.', event, [{ name: STRING }, { data: ANY, messageId: ID }]);
+      checkMembers('options.', given, [{}, { signal: SIGNAL }]);
+      const { name, data = null, messageId = randomId('m-') } = event;
+      const { signal } = given;
+      const refused = (code: string, text: string): HostError => new HostError(code, text, { messageId });
+      const json = payloadText('data', data, refused);
       requireLink(runtime, messageId);
       const { clientId, instanceId } = runtime;
-      const body = {
+      const body = writeJson({
         message_id: messageId,
         kind: 'event',
         stream_suffix: `sites/${siteId}/events`,
         client_id: clientId,
         instance_id: instanceId,
-        payload: { name, data },
-      };
+        payload: { name, data: new RawJson(json) },
+      });
       const answer = await requestRelay(
         { ...options, url: base, token: () => runtime.token() },
         {
           method: 'POST',
           path: '/ingest',
-          body,
+          body: body ?? '',
           budgetMs: BUDGET_MS,
           signal,
-          fault: (code, message, cause) => new HostError(code, message, { messageId, cause }),
+          fault: (code, message, details) => new HostError(code, message, { messageId, ...details }),
         },
       );
       return receiptOf(messageId, answer);

@@ -1,41 +1,68 @@
 /**
- * What all client libraries share: clock, ids, JSON text, WebSocket class, states of a link, backoff, tokens, checks of
- * their options, advice on connections that fail, and the callbacks of programs.
+ * What all client libraries share: clock, ids, JSON text, WebSocket class, states of a link, backoff, tokens,
+ * advice on connections that fail, and the callbacks of programs.
  */
+import { JSON_DEPTH, MAX_FRAME_BYTES } from '../../protocol/bounds.ts';
 import type { DownFrame } from '../../protocol/frames.ts';
-import { RawJson, trustJson } from '../../protocol/json.ts';
+import { trustJson, type JsonText } from '../../protocol/json.ts';
 
 /**
- * A source of time and timers. `now` returns epoch milliseconds. `after` runs a function once, `ms` milliseconds later.
- * It returns a function that cancels the timer and may be called twice.
+ * A source of time and timers. `now` returns epoch milliseconds. `monotonic` returns elapsed milliseconds since any fixed
+ * moment: a step of the wall clock does not change it. Where it is absent, `now` stands for it. `after` runs a function
+ * once, `ms` milliseconds later. It returns a function that cancels the timer and may be called twice.
  */
 export interface Clock {
   now(): number;
+  monotonic?(): number;
   after(ms: number, run: () => void): () => void;
 }
 
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   after(ms, run) {
-    const timer = setTimeout(run, ms);
+    // A timer that is set to a longer time fires at once.
+    const timer = setTimeout(run, Math.min(ms, LONGEST_TIMER_MS));
     return () => clearTimeout(timer);
   },
 };
 
+/** Returns elapsed milliseconds, from which durations are computed. */
+export function elapsed(clock: Clock): number {
+  return clock.monotonic?.() ?? clock.now();
+}
+
 /** Resolves after `ms` milliseconds. Rejects with the signal's reason as soon as the signal is aborted. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const stop = () => {
-      cancel();
-      reject(signal?.reason);
-    };
-    const cancel = clock.after(ms, () => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    });
-    signal?.addEventListener('abort', stop, { once: true });
-  });
+  const { promise, resolve } = deferred();
+  const cancel = clock.after(ms, resolve);
+  return unlessAborted(signal, promise).finally(cancel);
+}
+
+type Deferred<T> = {
+  readonly promise: Promise<T>;
+  resolve(value: T | PromiseLike<T>): void;
+  reject(reason?: unknown): void;
+};
+
+/** Returns a promise and the functions that settle it, as the newer `Promise.withResolvers` does. */
+export function deferred<T = void>(): Deferred<T> {
+  let resolve: (value: T | PromiseLike<T>) => void = () => {};
+  let reject: (reason?: unknown) => void = () => {};
+  const promise = new Promise<T>((...settle) => ([resolve, reject] = settle));
+  return { promise, resolve, reject };
+}
+
+/** Settles as `work` does, or rejects with the signal's reason as soon as the signal is aborted. */
+export function unlessAborted<T>(signal: AbortSignal | undefined, work: T | Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = deferred<T>();
+  const stop = (): void => reject(signal?.reason);
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop);
+  void Promise.resolve(work).then(resolve, reject);
+  return promise.finally(() => signal?.removeEventListener('abort', stop));
 }
 
 // Makes the ids that the client libraries need. It also works in pages without a secure context.
@@ -58,7 +85,19 @@ function randomDigits(count: number): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-export type { RawJson };
+/** JSON text in the place of a value. */
+export class RawJson {
+  readonly text: JsonText;
+
+  constructor(text: JsonText) {
+    this.text = text;
+  }
+
+  /** Inside another value, the text is parsed. */
+  toJSON(): unknown {
+    return JSON.parse(this.text);
+  }
+}
 
 /**
  * Wraps JSON text so that it is sent unchanged in place of a value. Numbers beyond double precision and the order of
@@ -104,6 +143,16 @@ export function socketConstructor(given: SocketConstructor | undefined): SocketC
 }
 
 export type Welcome = Extract<DownFrame, { type: 'welcome' }>;
+
+/** The bounds that the relay sets for frames and payloads. */
+export type LinkBounds = { readonly maxFrameBytes: number; readonly maxDepth: number };
+
+/** The bounds of the protocol. They apply before the first `welcome`, and over HTTP. */
+export const BOUNDS: LinkBounds = { maxFrameBytes: MAX_FRAME_BYTES, maxDepth: JSON_DEPTH };
+
+export function boundsOf({ max_frame_bytes, max_depth = JSON_DEPTH }: Welcome): LinkBounds {
+  return { maxFrameBytes: max_frame_bytes, maxDepth: max_depth };
+}
 
 /**
  * The state of a link:
@@ -181,8 +230,6 @@ export function reconnectMs(attempt: number, afterMs: number, random = Math.rand
  */
 export type TokenSource = string | (() => string | Promise<string>);
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 /**
  * Returns how long to wait before renewing a token, in milliseconds. The renewal precedes the expiry by a tenth of the
  * remaining time, at least 5 s and at most 60 s. The result is at least 5 s, so that a wrong clock or a token function
@@ -197,63 +244,30 @@ export function renewInMs(expiresAt: number, now: number): number {
 /** Returns a token from the source. Rejects with what the token function throws, or with TypeError without a token. */
 export async function takeToken(source: TokenSource | undefined): Promise<string> {
   const token = typeof source === 'function' ? await source() : source;
-  if (typeof token !== 'string' || token === '') throw new TypeError('The token function gave no token.');
+  if (!isToken(token)) throw new TypeError('The token function gave no token.');
   return token;
 }
 
-/** Throws TypeError, with the address that was probably meant, unless `url` can be the address of a link. */
-export function checkLinkUrl(url: unknown): void {
-  const given = String(url);
-  // Another path is accepted, because a proxy may map it to the relay's /connect.
-  if (/^wss?:\/\/[^/]+\/./i.test(given)) return;
-  const meant = /^(ws|http)s?:\/\/[^/]/i.test(given) ? given.replace(/^http/i, 'ws') : 'ws://127.0.0.1:4400';
-  throw wrong('url', url, `an address such as ${meant.replace(/(\/connect)?\/*$/, '/connect')}`);
+/** How long a token function may take before a connection or a renewal is tried again without it, in milliseconds. */
+const TOKEN_MS = 15_000;
+
+/** Like `takeToken`, but rejects when the token function takes too long: it may never settle its promise. */
+export async function takeTokenInTime(source: TokenSource | undefined, clock: Clock): Promise<string> {
+  const { promise: late, reject } = deferred<never>();
+  const tooLong = new Error(`The token function did not return within ${TOKEN_MS} ms.`);
+  const cancel = clock.after(TOKEN_MS, () => reject(tooLong));
+  return Promise.race([takeToken(source), late]).finally(cancel);
 }
 
-/** Throws TypeError, with the address that was probably meant, unless `url` is the base address of a relay. */
-export function checkBaseUrl(url: unknown): void {
-  const { protocol = '', host, pathname = '' } = partsOf(url);
-  const path = pathname.replace(/\/(connect|graphql)?\/*$/, '');
-  if (/^https?:$/.test(protocol) && path === pathname.replace(/\/+$/, '')) return;
-  const meant = host ? `${protocol.replace('ws', 'http')}//${host}${path}` : 'http://127.0.0.1:4400';
-  throw wrong('url', url, `an address such as ${meant}`);
-}
-
-/** Returns the parts of an absolute URL of HTTP or of a WebSocket; none for any other value. */
-function partsOf(url: unknown): Partial<URL> {
-  return /^(ws|http)s?:\/\/[^/]/i.test(String(url)) ? new URL(String(url)) : {};
-}
-
-/** Throws TypeError unless `token` is a token or a function. */
-export function checkToken(token: unknown): void {
-  if (typeof token === 'function' || (typeof token === 'string' && /^\S+$/.test(token))) return;
-  const hint = token ? 'without "Bearer"' : 'is its environment variable set?';
-  // A token is a secret, so it is not shown.
-  throw wrong('token', typeof token, 'a token or a function that returns one', `: ${hint}`);
-}
-
-/** Throws TypeError if one of the named options is present and is not a function. */
-export function checkCallbacks<T extends object>(options: T, names: readonly (keyof T & string)[]): void {
-  for (const name of names)
-    if (options[name] !== undefined && typeof options[name] !== 'function')
-      throw wrong(name, options[name], 'a function');
-}
-
-/** Returns the error for an option with a wrong value. */
-export function wrong(option: string, given: unknown, expected: string, hint = ''): TypeError {
-  return new TypeError(
-    `${option}: ${given instanceof Object ? typeof given : given} given, ${expected} expected${hint}`,
-  );
+/** Whether it is a token that a header can hold, of a length that a relay reads. */
+export function isToken(token: unknown): token is string {
+  return typeof token === 'string' && /^[!-~]{1,8192}$/.test(token);
 }
 
 // What helps when a connection fails.
 
 /** What a person does about the end of a link, by its reason. */
-const HELP: Readonly<Record<string, string | undefined>> = {
-  unauthenticated: 'The relay refused the token. Use a new one: tokens expire, and belong to one relay.',
-  forbidden: 'A client needs a token of a user with the scope "connect".',
-  replaced: 'Another program connected with this clientId. Give each its own.',
-};
+export type LinkHelp = Readonly<Record<string, string | undefined>>;
 
 /** The end of a link. `said`: what the relay, or the token function, said about it; null if nothing. */
 type LinkDown = {
@@ -262,23 +276,42 @@ type LinkDown = {
   readonly said: string | null;
   /** Whether the relay had accepted the link. */
   readonly accepted: boolean;
+  readonly help: LinkHelp | undefined;
 };
 
+const TOKEN_REFUSED = 'The relay refused the token. Use a new one: tokens expire, and belong to one relay.';
+
 /** Returns why a link is down, and what helps. */
-export function linkAdvice({ url, reason, said, accepted }: LinkDown): string {
+export function linkAdvice({ url, reason, said, accepted, help }: LinkDown): string {
   const path = url.endsWith('/connect') ? '' : ' Its path ends in /connect.';
   const other = accepted || said !== null ? `The link to ${url} ended: ${reason}.` : unreachable(url) + path;
-  return `${HELP[reason] ?? other}${said === null ? '' : ` (${said})`}`;
+  const advice = reason === 'unauthenticated' ? TOKEN_REFUSED : help?.[reason];
+  return `${advice ?? other}${said === null ? '' : ` (${said})`}${see(reason)}`;
 }
 
 /** Returns the advice for a relay that does not answer. */
 export function unreachable(url: string): string {
-  return `No relay answers at ${url}. Does it run, and are host, port and path right?`;
+  return `No relay answers at ${url}. Does it run, and are host, port and path right?${pageHint(url)}`;
+}
+
+/**
+ * Returns what else may be wrong in a page of another origin. Browsers do not tell a page why a connection failed, so a
+ * relay that refuses the page looks like one that is not there.
+ */
+export function pageHint(url: string): string {
+  const { origin } = typeof location === 'undefined' ? {} : location;
+  if (!origin || new URL(url.replace(/^ws/i, 'http')).origin === origin) return '';
+  return ` If it runs: this page is of the origin ${origin}, which ALLOWED_ORIGINS of the relay must list.`;
+}
+
+/** Returns where a message is explained. */
+export function see(anchor: string): string {
+  return ` (docs/troubleshooting.md#${anchor})`;
 }
 
 /** Prints on the console what no callback of the program receives. */
-export function warn(who: string, message: string): void {
-  console.warn(`callboard: ${who}: ${message}`);
+export function warn(who: string, message: string, ...more: readonly unknown[]): void {
+  console.warn(`callboard: ${who}: ${message}`, ...more);
 }
 
 // Calls the callbacks of the program.
@@ -295,11 +328,7 @@ export function guarded(run: () => unknown, onError: ErrorSink | undefined): voi
   }
 }
 
-function reportTo(onError: ErrorSink | undefined, error: unknown): void {
-  try {
-    const answer: unknown = onError?.(error);
-    if (answer instanceof Promise) answer.catch(() => {});
-  } catch {
-    // The sink itself failed, so the error cannot be reported.
-  }
+/** Passes an error to the sink, and ignores what that throws. */
+export function reportTo(onError: ErrorSink | undefined, error: unknown): void {
+  if (onError) guarded(() => onError(error), undefined);
 }

@@ -2,19 +2,24 @@
  * Sends one HTTP request or one GraphQL operation to the relay, with token, timeout and retries, and reads its refusal.
  * Also has what the errors and spans of all client libraries share.
  */
+import { deeperThan, longerThan } from '../../protocol/bounds.ts';
 import type { CloseReason, Code } from '../../protocol/codes.ts';
-import { parseObject, writeJson } from '../../protocol/json.ts';
+import { parseObject, trustJson, type JsonText } from '../../protocol/json.ts';
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
+import { BASE_URL, COUNT, FUNCTION, OBJECT, TOKEN, wrong, type MembersOf } from './options.ts';
 import {
-  checkBaseUrl,
-  checkToken,
+  BOUNDS,
   unreachable,
-  BACKOFF_CAP_MS,
   backoffMs,
   guarded,
+  jsonOf,
+  pageHint,
+  see,
   sleep,
   systemClock,
   takeToken,
+  unlessAborted,
+  type LinkBounds,
   type Clock,
   type ErrorSink,
   type TokenSource,
@@ -22,8 +27,11 @@ import {
 
 /** The options of every library that sends HTTP requests. */
 export type RelayRequestOptions = {
-  /** The relay's base address, such as `http://127.0.0.1:4400`. */
-  readonly url: string;
+  /**
+   * The relay's base address, such as `http://127.0.0.1:4400`. Of several addresses of one deployment, the next one is
+   * tried when a request fails.
+   */
+  readonly url: string | readonly string[];
   /**
    * A token, or a function that returns one. The function is called before each request, and once more when the relay
    * answers 401. If it throws, the call rejects with the code `unauthenticated`. Undefined, such as an environment
@@ -40,24 +48,24 @@ export type RelayRequestOptions = {
   readonly random?: () => number;
 };
 
-/** Throws TypeError for an address or a token with which no request can succeed. */
-export function checkRequestOptions({ url, token }: RelayRequestOptions): void {
-  checkBaseUrl(url);
-  checkToken(token);
-}
+export const REQUEST_MEMBERS: MembersOf<RelayRequestOptions> = [
+  { url: BASE_URL, token: TOKEN },
+  { retries: COUNT, fetch: FUNCTION, clock: OBJECT, random: FUNCTION },
+];
 
 export type RelayRequest = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  readonly body?: object;
-  /** How long the relay may take to answer, in milliseconds. An attempt is given up only GRACE_MS later. */
+  /** The JSON text of the body. */
+  readonly body?: string;
+  /** How long everything together may take, in milliseconds. A request that was written is given GRACE_MS more. */
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly trace?: WireTrace;
   /** Asks for an event stream, and receives the reports of progress that arrive before the answer. */
   readonly onProgress?: ProgressSink | undefined;
   /** Creates the error to throw when there is no answer. */
-  readonly fault: (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
+  readonly fault: (code: 'unreachable' | 'unauthenticated', message: string, details: LibraryErrorDetails) => Error;
 };
 
 /** A response. `body` is the JSON object that it contains; `{}` if it contains none. */
@@ -68,46 +76,90 @@ export type HttpAnswer = {
 };
 
 const EVENT_STREAM = 'text/event-stream';
-const RETRIES = 3;
-/** The basis of the exponential pauses before retries, in milliseconds. */
-const RETRY_BASE_MS = 200;
-/** How long a request without an answer may exceed its budget before it is given up, in milliseconds. */
-export const GRACE_MS = 15_000;
+/** The bounds of the pauses before retries, in milliseconds: of the first one, and of all. */
+const RETRY_MS = { baseMs: 200, capMs: 5_000 };
+/** The least pause before a retry, in milliseconds. */
+const LEAST_PAUSE_MS = 100;
+/** How much longer than its budget a call waits for the answer to a request that was written, in milliseconds. */
+export const GRACE_MS = 2_000;
+/** The budget of a request that the relay answers at once, in milliseconds. */
+export const AT_ONCE_MS = 10_000;
 
 /**
- * Sends a request until a relay answers. It sends the request again after a broken connection, and after a server error
- * without a JSON object, which may come from a proxy. So the request must be safe to repeat. Rejects with the
- * `unreachable` fault after the last retry, with the `unauthenticated` fault when the token function fails, and with
- * the signal's reason as soon as the signal is aborted.
+ * Sends a request until a relay answers. Token function, connections, answers and pauses share one budget. The request
+ * is sent again after a broken connection, and after a server error without a JSON object, which may come from a proxy;
+ * of several addresses, the next one is then tried. So the request must be safe to repeat. Rejects with the
+ * `unreachable` fault when the budget or the retries are used up, with the `unauthenticated` fault when the token
+ * function fails or takes longer than the budget, and with the signal's reason as soon as the signal is aborted.
  */
 export async function requestRelay(options: RelayRequestOptions, request: RelayRequest): Promise<HttpAnswer> {
-  const clock = options.clock ?? systemClock;
-  const random = options.random ?? Math.random;
+  const { clock = systemClock, random = Math.random, retries = Infinity } = options;
+  const { budgetMs, signal: leave } = request;
+  const urls = [options.url].flat();
+  const late = new AbortController();
+  const stop = (): void => late.abort(new Error(`There was no answer within ${budgetMs} ms.`));
+  const signal = leave ? AbortSignal.any([leave, late.signal]) : late.signal;
+  // A promise of the program, such as the token function's, may never be settled.
+  const bounded = <T>(work: T | Promise<T>): Promise<T> => unlessAborted(signal, work);
+  let sending = false;
+  let mayHaveRun = false;
+  let cancelTimer = clock.after(budgetMs, () => {
+    if (sending) cancelTimer = clock.after(GRACE_MS, stop);
+    else stop();
+  });
   let refused = false;
-  for (let attempt = 0; ; attempt++) {
-    request.signal?.throwIfAborted();
-    const token = await takeToken(options.token).catch((cause: unknown) => {
-      throw request.fault('unauthenticated', 'The token source gave no token.', cause);
-    });
-    const answer = await sendOnce(options, request, token).catch((error: unknown) => {
-      request.signal?.throwIfAborted();
-      return new Error('The connection broke.', { cause: error });
-    });
-    if (!(answer instanceof Error)) {
-      if (answer.status !== 401 || typeof options.token === 'string' || refused) return answer;
-      refused = true;
-      continue;
+  try {
+    for (let attempt = 0; ; attempt++) {
+      const url = urls[attempt % urls.length] ?? '';
+      const token = await bounded(takeToken(options.token)).catch((cause: unknown) => {
+        leave?.throwIfAborted();
+        throw request.fault('unauthenticated', `The token function gave no token: ${String(cause)}`, { cause });
+      });
+      sending = true;
+      const answer = await bounded(sendOnce(options, { ...request, url, token, signal })).catch(brokenBy);
+      sending = false;
+      leave?.throwIfAborted();
+      const broken = answer instanceof Error || (urls.length > 1 && answer.body['code'] === 'draining');
+      if (!broken) {
+        if (answer.status !== 401 || typeof options.token === 'string' || refused) return answer;
+        refused = true;
+        continue;
+      }
+      mayHaveRun ||= answer instanceof Error && !isUnsent(answer);
+      const ms = LEAST_PAUSE_MS + backoffMs(Math.floor(attempt / urls.length), { ...RETRY_MS, random });
+      if (attempt < retries) await sleep(clock, ms, signal).catch(() => {});
+      leave?.throwIfAborted();
+      if (attempt < retries && !signal.aborted) continue;
+      if (!(answer instanceof Error)) return answer;
+      throw request.fault('unreachable', unanswered(url, mayHaveRun, answer), { cause: answer, mayHaveRun });
     }
-    if (attempt >= (options.retries ?? RETRIES)) {
-      throw request.fault('unreachable', unreachable(options.url), answer);
-    }
-    const ms = backoffMs(attempt, { baseMs: RETRY_BASE_MS, capMs: BACKOFF_CAP_MS, random });
-    await sleep(clock, ms, request.signal);
+  } finally {
+    cancelTimer();
   }
 }
 
+function brokenBy(cause: unknown): Error {
+  return cause instanceof Error ? cause : new Error('The connection broke.', { cause });
+}
+
+/** The codes of errors of Node that come before a request is written. Browsers do not say when a connection failed. */
+const UNSENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
+
+function isUnsent({ cause }: Error): boolean {
+  return cause instanceof Error && 'code' in cause && UNSENT.test(String(cause.code));
+}
+
+function unanswered(url: string, mayHaveRun: boolean, { message }: Error): string {
+  if (!mayHaveRun) return unreachable(url) + see('unreachable');
+  return `No answer came from ${url} (${message}) The request may have been written: it may have run.${pageHint(url)}${see('may-have-run')}`;
+}
+
 /** What every error of the libraries may say besides its code and message. */
-export type LibraryErrorDetails = { readonly retryAfterMs?: number | null; readonly cause?: unknown };
+export type LibraryErrorDetails = {
+  readonly retryAfterMs?: number | null | undefined;
+  readonly mayHaveRun?: boolean;
+  readonly cause?: unknown;
+};
 
 /**
  * The code of a library's error: one of callboard's codes, the name of a close code, or one of the libraries' own. A
@@ -120,13 +172,19 @@ export class LibraryError extends Error {
   readonly code: ErrorCode;
   /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
+  /**
+   * Whether a request may have been written whose answer did not arrive. What it asked for may have run: send it again
+   * under its id, which runs nothing twice.
+   */
+  readonly mayHaveRun: boolean;
 
-  constructor(name: string, code: string, message: string, { retryAfterMs, cause }: LibraryErrorDetails) {
+  constructor(name: string, code: string, message: string, { retryAfterMs, mayHaveRun, cause }: LibraryErrorDetails) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = name;
     // Most codes come from the relay, as texts.
     this.code = code as ErrorCode;
     this.retryAfterMs = retryAfterMs ?? null;
+    this.mayHaveRun = mayHaveRun ?? false;
   }
 }
 
@@ -160,6 +218,36 @@ export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
+/**
+ * Returns a value as JSON text. Throws TypeError for a value that is no JSON, and what `errorOf` makes of one that the
+ * relay would refuse because it is too large or nested too deeply. `name`: what the value is called.
+ */
+export function payloadText(
+  name: string,
+  value: unknown,
+  errorOf: (code: Code, message: string) => Error,
+  { maxFrameBytes, maxDepth }: LinkBounds = BOUNDS,
+): JsonText {
+  let json: string | undefined;
+  try {
+    json = jsonOf(value);
+  } catch (cause) {
+    // It is cyclic, nested deeper than the stack allows, or holds a bigint.
+    throw new TypeError(`${name}: JSON expected: ${String(cause)}${see('arguments')}`, { cause });
+  }
+  if (json === undefined) throw wrong(name, value, 'JSON');
+  if (longerThan(json, maxFrameBytes))
+    throw errorOf('payload_too_large', `${name}: larger than ${maxFrameBytes} bytes`);
+  if (deeperThan(json, maxDepth)) throw errorOf('invalid_argument', `${name}: nested deeper than ${maxDepth} levels`);
+  return trustJson(json);
+}
+
+/** Returns the JSON text of an object, with one more member before the others, whose value is given as JSON text. */
+export function bodyWith(name: string, json: JsonText, members: object): string {
+  const others = JSON.stringify(members).slice(1);
+  return `{"${name}":${json}${others === '}' ? '' : ','}${others}`;
+}
+
 /** Returns `url` without trailing slashes. */
 export function trimUrl(url: string): string {
   return url.replace(/\/+$/, '');
@@ -171,34 +259,36 @@ export function retryAfterOf(headers: Headers): number | null {
   return /^\d{1,9}$/.test(text) ? Number(text) * 1000 : null;
 }
 
-async function sendOnce(options: RelayRequestOptions, request: RelayRequest, token: string): Promise<HttpAnswer> {
-  const { method, path, body, signal, budgetMs, trace, onProgress } = request;
-  const timeout = new AbortController();
-  const timeoutError = new Error('The relay did not answer in time.');
-  const cancelTimer = (options.clock ?? systemClock).after(budgetMs + GRACE_MS, () => timeout.abort(timeoutError));
-  try {
-    const response = await (options.fetch ?? globalThis.fetch)(trimUrl(options.url) + path, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        accept: onProgress ? EVENT_STREAM : 'application/json',
-        ...(body && { 'content-type': 'application/json' }),
-        ...(trace && traceHeaders(trace)),
-      },
-      signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
-      ...(body ? { body: writeJson(body) ?? '{}' } : {}),
-    });
-    const { status, headers } = response;
-    // A refusal is no stream, and neither is the answer of a command that has ended already.
-    if (onProgress && response.body && headers.get('content-type')?.startsWith(EVENT_STREAM))
-      return await readEvents(response.body, onProgress);
-    const answer = parseObject(await response.text());
-    // A server error without a JSON object may come from a proxy: the request is sent again.
-    if (answer === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
-    return { status, body: answer ?? {}, retryAfterMs: retryAfterOf(headers) };
-  } finally {
-    cancelTimer();
-  }
+type Sent = Omit<RelayRequest, 'budgetMs' | 'fault'> & {
+  readonly url: string;
+  readonly token: string;
+  readonly signal: AbortSignal;
+};
+
+async function sendOnce(
+  { fetch = globalThis.fetch }: Pick<RelayRequestOptions, 'fetch'>,
+  sent: Sent,
+): Promise<HttpAnswer> {
+  const { url, token, method, path, body, signal, trace, onProgress } = sent;
+  const response = await fetch(trimUrl(url) + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: onProgress ? EVENT_STREAM : 'application/json',
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(trace && traceHeaders(trace)),
+    },
+    signal,
+    ...(body !== undefined && { body }),
+  });
+  const { status, headers } = response;
+  // A refusal is no stream, and neither is the answer of a command that has ended already.
+  if (onProgress && response.body && headers.get('content-type')?.startsWith(EVENT_STREAM))
+    return readEvents(response.body, onProgress);
+  const answer = parseObject(await response.text());
+  // A server error without a JSON object may come from a proxy: the request is sent again.
+  if (answer === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer.`);
+  return { status, body: answer ?? {}, retryAfterMs: retryAfterOf(headers) };
 }
 
 // Reads the progress of a call.
@@ -297,7 +387,7 @@ export function createOperationRunner(
     const { status, body, retryAfterMs } = await requestRelay(options, {
       method: 'POST',
       path: '/graphql',
-      body: { query: operation.toString(), variables },
+      body: JSON.stringify({ query: operation.toString(), variables }),
       budgetMs: OPERATION_MS,
       signal,
       fault: (code, message, cause) => errorOf(code, message, { cause }),

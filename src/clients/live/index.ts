@@ -13,11 +13,25 @@ import { STAGES, type WireStage } from '../../protocol/codes.ts';
 import { parseObject } from '../../protocol/json.ts';
 import type { Handle } from '../caller/caller.ts';
 import {
+  COUNT,
+  FUNCTION,
+  ID,
+  OBJECT,
+  SIGNAL,
+  STRING,
+  USER,
+  checkMembers,
+  checkValue,
+  wrong,
+  type MembersOf,
+} from '../link/options.ts';
+import { sleepUnlessWoken, watchStream } from '../link/page.ts';
+import {
   STABLE_MS,
   reconnectMs,
-  sleep,
+  elapsed,
   systemClock,
-  takeToken,
+  takeTokenInTime,
   unreachable,
   warn,
   type Clock,
@@ -25,7 +39,7 @@ import {
 import {
   LibraryError,
   badAnswer,
-  checkRequestOptions,
+  REQUEST_MEMBERS,
   createOperationRunner,
   isData,
   operationRefusal,
@@ -136,18 +150,37 @@ export class LiveError extends LibraryError {
 /** How long a command that is followed may not exist yet, in milliseconds: the most that the relay allows. */
 const ADMITTED_WITHIN_MS = 60_000;
 
+const FOLLOWING = { signal: SIGNAL, onStatus: FUNCTION };
+const HANDLE: MembersOf<Handle> = [{ userId: USER, clientId: ID, commandId: ID }, {}];
+const CONNECTIONS: MembersOf<ConnectionsOptions> = [
+  { onChange: FUNCTION },
+  { ...FOLLOWING, userId: USER, status: STRING, limit: COUNT },
+];
+
 /** Creates an access to one relay. Throws TypeError for an invalid URL or token. Sends nothing by itself. */
 export function createLive(options: LiveOptions): Live {
-  checkRequestOptions(options);
+  checkMembers('', options, REQUEST_MEMBERS);
   const query = createOperationRunner(options, (code, message, details) => new LiveError(code, message, details));
   const live: Live = {
-    subscribe: (operation, variables, handlers) =>
-      new Subscription(options, { query: operation.toString(), variables }, handlers).run(),
-    connections: (given) => followConnections(live, query, given),
-    command: (command, { onUpdate, ...following }) =>
-      live.subscribe(
+    async subscribe(operation, variables, handlers) {
+      checkValue('variables', variables, OBJECT);
+      checkMembers('handlers.', handlers, [{ onData: FUNCTION }, { ...FOLLOWING, onGap: FUNCTION }]);
+      return new Subscription(options, { query: queryOf(operation), variables }, handlers).run();
+    },
+    async connections(given) {
+      checkMembers('options.', given, CONNECTIONS);
+      return followConnections(live, query, given);
+    },
+    async command(command, given) {
+      checkValue('command', command, OBJECT);
+      const { userId, clientId, commandId } = command;
+      const handle = { userId, clientId, commandId };
+      checkMembers('command.', handle, HANDLE);
+      checkMembers('options.', given, [{ onUpdate: FUNCTION }, FOLLOWING]);
+      const { onUpdate, ...following } = given;
+      return live.subscribe(
         LiveCommandUpdatesDocument,
-        { ...command, admittedWithinMs: ADMITTED_WITHIN_MS },
+        { ...handle, admittedWithinMs: ADMITTED_WITHIN_MS },
         {
           ...following,
           onData: ({ commandUpdates: { stage, outcome, progress, progressNumber, missed } }) =>
@@ -159,9 +192,17 @@ export function createLive(options: LiveOptions): Live {
               missed,
             }),
         },
-      ),
+      );
+    },
   };
   return live;
+}
+
+/** Returns the text of an operation. Throws TypeError for a value that is none. */
+function queryOf(operation: { toString(): string }): string {
+  const isText = typeof operation === 'string' || operation instanceof String;
+  if (!isText) throw wrong('operation', operation, 'the text of a GraphQL subscription');
+  return operation.toString();
 }
 
 // Keeps a list of connections up to date.
@@ -243,6 +284,8 @@ class Subscription<Data> {
   /** When the present or the last stream was opened, and when it last received an event; null before the first one. */
   #open: { readonly since: number; heardAt: number } | null = null;
   #attempt = 0;
+  /** How many addresses were given up. */
+  #moves = 0;
   #token = '';
   /** The last token that the relay refused. It is not tried again. */
   #refused: string | null = null;
@@ -260,6 +303,11 @@ class Subscription<Data> {
     this.#clock = options.clock ?? systemClock;
   }
 
+  get #url(): string {
+    const urls = [this.#options.url].flat();
+    return urls[this.#moves % urls.length] ?? '';
+  }
+
   async run(): Promise<void> {
     const { onStatus } = this.#handlers;
     try {
@@ -269,7 +317,9 @@ class Subscription<Data> {
         const afterMs = await this.#runOnce();
         if (afterMs === null) return;
         onStatus?.('waiting');
-        await sleep(this.#clock, reconnectMs(this.#attempt++, afterMs, this.#options.random), this.#signal);
+        this.#moves++;
+        const ms = reconnectMs(this.#attempt++, afterMs, this.#options.random);
+        await sleepUnlessWoken(this.#clock, ms, this.#signal);
       }
     } catch (error) {
       if (!this.#signal.aborted) throw error;
@@ -281,13 +331,22 @@ class Subscription<Data> {
    * subscription. Throws if another stream is of no use.
    */
   async #runOnce(): Promise<number | null> {
-    const { url, fetch } = this.#options;
+    const { fetch } = this.#options;
+    const url = this.#url;
     let opened = false;
+    const own = new AbortController();
+    const watch = watchStream(this.#clock, (reason) => own.abort(new StreamFailure(reason, null)));
     try {
       this.#token = await this.#freshToken();
       await runStream({
         ...this.#operation,
-        ...{ url: `${trimUrl(url)}/graphql/stream`, token: this.#token, signal: this.#signal, fetch },
+        ...{
+          url: `${trimUrl(url)}/graphql/stream`,
+          token: this.#token,
+          signal: AbortSignal.any([this.#signal, own.signal]),
+          fetch,
+        },
+        onBytes: watch.heard,
         onOpen: () => {
           opened = true;
           this.#opened();
@@ -300,15 +359,17 @@ class Subscription<Data> {
       return null;
     } catch (error) {
       this.#signal.throwIfAborted();
-      if (opened && this.#open && this.#clock.now() - this.#open.since >= STABLE_MS) this.#attempt = 0;
+      if (opened && this.#open && elapsed(this.#clock) - this.#open.since >= STABLE_MS) this.#attempt = 0;
       return this.#pauseAfter(error instanceof StreamFailure ? refusalOf(error) : error);
+    } finally {
+      watch.stop();
     }
   }
 
   #opened(): void {
     const { onStatus, onGap } = this.#handlers;
     const earlier = this.#open;
-    this.#open = { since: this.#clock.now(), heardAt: this.#clock.now() };
+    this.#open = { since: elapsed(this.#clock), heardAt: this.#clock.now() };
     this.#refused = null;
     this.#warned = false;
     onStatus?.('live');
@@ -320,7 +381,7 @@ class Subscription<Data> {
     if (error instanceof StreamFailure || (error instanceof LiveError && PASSING.includes(error.code))) {
       if (!this.#open && !this.#warned && !this.#handlers.onStatus) {
         this.#warned = true;
-        warn('subscription', `${unreachable(this.#options.url)} It tries again.`);
+        warn('subscription', `${unreachable(this.#url)} It tries again.`);
       }
       return error instanceof LiveError ? (error.retryAfterMs ?? 0) : 0;
     }
@@ -332,7 +393,7 @@ class Subscription<Data> {
   }
 
   async #freshToken(): Promise<string> {
-    const token = await takeToken(this.#options.token).catch((cause: unknown) => {
+    const token = await takeTokenInTime(this.#options.token, this.#clock).catch((cause: unknown) => {
       throw new StreamFailure('The token function gave no token.', null, cause);
     });
     if (token === this.#refused) throw new LiveError('unauthenticated', 'The relay refused the token.');

@@ -3,6 +3,7 @@
  * decide whether and when to open it again, because only they know what the missing events mean.
  */
 import { createClient } from 'graphql-sse';
+import { deferred } from '../link/platform.ts';
 
 /** The most bytes that may arrive without completing an event. An event of a relay is smaller. */
 const EVENT_BYTES = 4 * 1024 * 1024;
@@ -18,6 +19,8 @@ export type StreamRequest = {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Called when the relay has accepted the request. */
   readonly onOpen: () => void;
+  /** Called for each part of the stream that arrives, pings included. */
+  readonly onBytes?: (() => void) | undefined;
   /** Receives each result. What it throws ends the stream, and `runStream` rejects with it. */
   readonly onResult: (result: StreamResult) => void;
 };
@@ -49,14 +52,14 @@ export class StreamFailure extends Error {
 export async function runStream(request: StreamRequest): Promise<void> {
   const { url, query, variables, token, signal, onOpen, onResult } = request;
   signal.throwIfAborted();
-  const incoming = createIncoming(request.fetch ?? globalThis.fetch);
+  const incoming = createIncoming(request.fetch ?? globalThis.fetch, request.onBytes);
   const client = createClient({
     url,
     headers: { authorization: `Bearer ${token}` },
     retryAttempts: 0,
     fetchFn: incoming.fetch,
   });
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const { promise, resolve, reject } = deferred<void>();
   let failed = false;
   const stop = client.subscribe(
     { query, variables: { ...variables } },
@@ -90,7 +93,7 @@ export async function runStream(request: StreamRequest): Promise<void> {
 const LINE_FEED = 10;
 
 /** Sends the request for graphql-sse, and sees to what it does not: whole lines, the end of the answer and its size. */
-function createIncoming(send: typeof globalThis.fetch) {
+function createIncoming(send: typeof globalThis.fetch, onBytes?: () => void) {
   let unfinished = 0;
   let refused: StreamAnswer | null = null;
 
@@ -105,6 +108,7 @@ function createIncoming(send: typeof globalThis.fetch) {
         // graphql-sse does not notice a stream that ends at the moment in which its last event arrives, but it always
         // reports an error. It no longer listens after the subscription was completed.
         if (done) throw new Error('The stream ended before its subscription.');
+        onBytes?.();
         unfinished += value.length;
         if (unfinished > EVENT_BYTES) throw new Error(`An event has more than ${EVENT_BYTES} bytes.`);
         // graphql-sse holds an event back while a chunk ends within a line, and loses it if the stream then breaks.

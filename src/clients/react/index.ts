@@ -20,6 +20,7 @@ import {
 import type { Caller, CallerError, Handle, Invocation, InvokeOptions, Receipt, Target } from '../caller/index.ts';
 import type { WireStage } from '../../protocol/codes.ts';
 import type { ActionSpecs, Params, ParamsIn, ResultOf } from '../link/actions.ts';
+import { checkNames } from '../link/options.ts';
 import { timeOrderedId } from '../link/platform.ts';
 import type { ConnectionsOptions, ConnectionsView, Live, LiveError, LiveStatus } from '../live/index.ts';
 
@@ -106,6 +107,7 @@ export function useAction<P extends object = Params, R = unknown>(
   options: CallOptions = {},
 ): ActionCall<P, R> {
   const { caller } = useCallboard();
+  checkNames('target.', target, ['userId', 'clientId', 'action', 'instanceId']);
   const call = useCall<R>(options);
   const { userId, clientId, action, instanceId } = target;
   const { follow } = call;
@@ -168,7 +170,9 @@ const IDLE = {
 type Waiting = Required<Pick<InvokeOptions, 'signal' | 'onStage'>> & Pick<InvokeOptions, 'onProgress'>;
 
 /** Holds the state of the latest call of a component. */
-function useCall<R>({ progress: showsProgress = false }: CallOptions) {
+function useCall<R>(options: CallOptions) {
+  checkNames('options.', options, ['progress']);
+  const { progress: showsProgress = false } = options;
   const { caller } = useCallboard();
   const [state, setState] = useState<CallState<R>>(IDLE);
   const latest = useRef<{ readonly stop: AbortController; readonly handle: Handle } | null>(null);
@@ -244,11 +248,11 @@ const NO_CONNECTIONS: ShownConnections = { connections: [], complete: false, sta
  * Shows the connections of clients, and keeps them up to date. Until they have been read, the list is empty and
  * `complete` is false. Needs `live` in the provider, otherwise it throws.
  */
-export function useConnections({
-  userId,
-  status,
-  limit,
-}: Pick<ConnectionsOptions, 'userId' | 'status' | 'limit'> = {}): ShownConnections {
+export function useConnections(
+  options: Pick<ConnectionsOptions, 'userId' | 'status' | 'limit'> = {},
+): ShownConnections {
+  checkNames('options.', options, ['userId', 'status', 'limit']);
+  const { userId, status, limit } = options;
   const { live } = useCallboard();
   if (!live) throw new Error('useConnections needs the property `live` of CallboardProvider.');
   const [connections, setConnections] = useState(NO_CONNECTIONS);

@@ -1,6 +1,7 @@
 /** Runs commands: local checks, authorization, approval, the handler, its deadline, its end and its span. */
 import type { DownFrame } from '../../protocol/frames.ts';
-import { RawJson, parseObject } from '../../protocol/json.ts';
+import { deeperThan } from '../../protocol/bounds.ts';
+import { parseObject } from '../../protocol/json.ts';
 import {
   NO_PARENT,
   SERVER,
@@ -11,26 +12,38 @@ import {
 } from '../../protocol/trace.ts';
 import type { Params } from '../link/actions.ts';
 import { upFrame } from '../link/link.ts';
-import { guarded, systemClock, type Clock } from '../link/platform.ts';
+import { RawJson, elapsed, systemClock, unlessAborted, type Clock } from '../link/platform.ts';
 import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/relay-request.ts';
-import { boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
+import { ActionError, boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
 import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';
 import type { ActionRequest, Call, Judge, RuntimeOptions, SiteCall } from './types.ts';
 
 /** The most commands in progress. It is above the relay's window: handlers may run on after their deadline. */
 const MAX_RUNNING = 256;
 
+/**
+ * The part of the time of a command after which its handler does not begin any more. So the refusal reaches the relay
+ * before the deadline, and proves that the handler did not begin.
+ */
+const START_PART = 0.9;
+/** How many rounds of microtasks a handler has to stop in when the client closes. */
+const STOP_ROUNDS = 30;
+
 export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
 
-type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' | 'clock' | 'tracing'> & {
+type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'clock' | 'tracing'> & {
   readonly registry: ActionRegistry;
   /** Whether the client still reports this context. */
   hasContext(contextId: string): boolean;
+  /** The most levels of JSON that the relay accepts. */
+  maxDepth(): number;
   ack(commandId: string): void;
   /** Sends the waiting reports at once. */
   flush(): void;
   /** Returns false when the frame of progress was not sent. `isLast`: it is sent whatever the rate: the end follows. */
   progress(frame: string, isLast: boolean): boolean;
+  /** Receives what a callback or a handler threw by mistake. */
+  report(error: unknown): void;
   /** Called exactly once for each command that was passed to `start`. */
   end(commandId: string, end: EndReport): void;
 };
@@ -42,7 +55,14 @@ type Running = {
   /** The frame of the last report of progress, if it was not sent. */
   unsent?: string | undefined;
 };
-type Job = { readonly action: Registered; readonly request: ActionRequest; readonly running: Running };
+/** Until when a command may run, by elapsed time. `isSure`: its frame has an age, so the client may call it too late. */
+type Limit = { readonly at: number; readonly isSure: boolean };
+type Job = {
+  readonly action: Registered;
+  readonly request: ActionRequest;
+  readonly running: Running;
+  readonly limit: Limit;
+};
 
 export class Commands {
   readonly #options: CommandsOptions;
@@ -65,21 +85,30 @@ export class Commands {
     return this.#all.get(commandId)?.started ?? false;
   }
 
-  /** Starts a new command: checks, authorization, approval, then the handler. */
-  start(frame: CommandFrame): void {
-    const admitted = this.#admit(frame);
+  /**
+   * Starts a new command: checks, authorization, approval, then the handler. `ageMs`: how long ago its frame was sent;
+   * null if the relay does not say.
+   */
+  start(frame: CommandFrame, ageMs: number | null = null): void {
+    const leftMs = Math.max(0, frame.remaining_ms - (ageMs ?? 0));
+    const limit = { at: elapsed(this.#clock) + leftMs, isSure: ageMs !== null };
+    const admitted = this.#tooLate(limit) ?? this.#admit(frame);
     if ('type' in admitted) return this.#refuse(frame, admitted);
     const running: Running = { abort: new AbortController(), stop: null, started: false };
     this.#all.set(frame.command_id, running);
     const arrival = { signal: running.abort.signal, now: this.#clock.now() };
-    const request = requestOf(frame, admitted.parsed, arrival);
+    const request = requestOf(frame, admitted.parsed, { ...arrival, leftMs });
     const atDeadline = () => stop(running, 'deadline', 'The deadline has passed.');
-    const cancelTimer = this.#clock.after(Math.max(0, frame.remaining_ms), atDeadline);
+    const atLatestStart = () => running.started || atDeadline();
+    const cancels = [
+      this.#clock.after(leftMs, atDeadline),
+      this.#clock.after(Math.floor(leftMs * START_PART), atLatestStart),
+    ];
     const { tracing } = this.#options;
-    const run = (): Promise<EndReport> => this.#run({ action: admitted.action, request, running });
+    const run = (): Promise<EndReport> => this.#run({ action: admitted.action, request, running, limit });
     void (tracing ? traced(tracing, frame, { isKnown: true, run }) : run()).then((end) => {
-      cancelTimer();
-      this.#all.delete(frame.command_id);
+      for (const cancel of cancels) cancel();
+      if (!this.#all.delete(frame.command_id)) return;
       // So that a caller sees the last report, and how many before it were not sent.
       if (running.unsent) this.#options.progress(running.unsent, true);
       this.#options.end(frame.command_id, end);
@@ -104,6 +133,23 @@ export class Commands {
     for (const running of this.#all.values()) stop(running, 'closed', 'The client closed.');
   }
 
+  /**
+   * Aborts all commands, and reports those that do not stop at once too, so that no caller waits until the deadline.
+   * What their handlers return later is ignored.
+   */
+  async giveUp(): Promise<void> {
+    this.abort();
+    // A handler that stops when its signal is aborted ends within these rounds of microtasks.
+    for (let round = 0; round < STOP_ROUNDS && this.size > 0; round++) await null;
+    for (const [commandId, { started }] of this.#all) {
+      this.#all.delete(commandId);
+      const end = started
+        ? failure('handler_failed', 'The client closed while the handler ran; it may have finished.')
+        : failure('client_denied', 'The client is closing.');
+      this.#options.end(commandId, end);
+    }
+  }
+
   /** Refuses all later commands. */
   shut(): void {
     this.#shut = true;
@@ -118,6 +164,11 @@ export class Commands {
     const parsed = parseParams(frame.payload);
     if (!parsed) return failure('arguments_invalid', 'The params are not an object.');
     return this.#contextGone(frame.context_id) ?? { action, parsed };
+  }
+
+  /** Returns the end of a command whose time is over before its handler starts; null if there is time, or no age. */
+  #tooLate({ at, isSure }: Limit): EndReport | null {
+    return isSure && elapsed(this.#clock) >= at ? failure('too_late', 'The deadline has passed.') : null;
   }
 
   /** Returns the end of a command whose context is gone; null if it is there, or if the command names none. */
@@ -170,7 +221,7 @@ export class Commands {
         message = boundedMessage(verdict.message ?? no);
       }
     } catch (error) {
-      guarded(() => this.#options.onError?.(error), undefined);
+      this.#options.report(error);
     } finally {
       decided.abort();
     }
@@ -184,8 +235,8 @@ export class Commands {
     const refused = await this.#judge(job);
     if (refused) return refused;
     const { action, request, running } = job;
-    // The context may have gone while somebody decided about the command.
-    const gone = this.#contextGone(request.contextId);
+    // The context may have gone, or the time may be over, since somebody decided about the command.
+    const gone = this.#contextGone(request.contextId) ?? this.#tooLate(job.limit);
     if (gone) return gone;
     const leased = action.spec.lease === true;
     if (leased && this.#leases.has(action.name)) return failure('lease_busy', 'The action is running already.');
@@ -200,28 +251,36 @@ export class Commands {
     const tooLong = () => stop(running, 'timeout', 'The time of the action is over.');
     const cancelTimer = timeoutMs === undefined ? () => {} : this.#clock.after(timeoutMs, tooLong);
     try {
-      return await resultOf(action, await action.run(request.params, this.#callOf(job)));
+      return await resultOf(job, await action.run(request.params, this.#callOf(job)));
     } catch (error) {
-      return thrown(error, running.abort.signal, running.stop);
+      const end = thrown(error, running.abort.signal, running.stop);
+      // What a handler throws on purpose is an ActionError, or follows an abort. Anything else is a fault in it.
+      if (end.type === 'error' && end.code === 'handler_failed' && !(error instanceof ActionError) && !running.stop)
+        this.#options.report(error);
+      return end;
     } finally {
       cancelTimer();
       if (leased) this.#leases.delete(action.name);
     }
   }
 
-  #callOf({ action, request, running }: Job): Call {
+  #callOf({ action, request, running, limit }: Job): Call {
     const { params: _, ...call } = request;
-    const deadline = Math.min(call.deadline, this.#clock.now() + (action.spec.timeoutMs ?? Infinity));
+    const { timeoutMs = Infinity } = action.spec;
+    const endsAt = Math.min(limit.at, elapsed(this.#clock) + timeoutMs);
+    // What people read is wall time.
+    const deadline = Math.min(call.deadline, this.#clock.now() + timeoutMs);
     // Counts reports that are not sent too, so that callers see that they missed them.
     let number = 0;
     return {
       ...call,
       deadline,
-      remainingMs: () => Math.max(0, deadline - this.#clock.now()),
+      remainingMs: () => Math.max(0, endsAt - elapsed(this.#clock)),
       progress: (value) => {
         const json = this.#all.get(call.commandId) === running ? toJson(value ?? null) : undefined;
         if (typeof json !== 'string') return false;
         const frame = upFrame({ type: 'progress', command_id: call.commandId, number: ++number }, json);
+        if (deeperThan(json, this.#options.maxDepth())) return false;
         const isSent = this.#options.progress(frame, false);
         running.unsent = isSent ? undefined : frame;
         return isSent;
@@ -231,10 +290,11 @@ export class Commands {
 }
 
 /** Returns the end of a command whose handler returned. */
-async function resultOf({ checkResult }: Registered, value: unknown): Promise<EndReport> {
+async function resultOf({ action, request }: Job, value: unknown): Promise<EndReport> {
+  const { checkResult } = action;
   const end = returned(value);
   if (!checkResult || end.type === 'error') return end;
-  const checked = await checkResult(JSON.parse(end.payload ?? 'null'));
+  const checked = await unlessAborted(request.signal, checkResult(JSON.parse(end.payload ?? 'null')));
   if ('fault' in checked)
     return failure('result_unavailable', boundedMessage(`The result does not match its schema: ${checked.fault}`));
   return value instanceof RawJson ? end : returned(checked.value);
@@ -249,7 +309,7 @@ function stop(running: Running, why: Stop, message: string): void {
 function requestOf(
   frame: CommandFrame,
   { params, site }: ParsedParams,
-  { signal, now }: { readonly signal: AbortSignal; readonly now: number },
+  { signal, now, leftMs }: { readonly signal: AbortSignal; readonly now: number; readonly leftMs: number },
 ): ActionRequest {
   return {
     commandId: frame.command_id,
@@ -259,7 +319,7 @@ function requestOf(
     signal,
     site,
     contextId: frame.context_id ?? null,
-    deadline: now + Math.max(0, frame.remaining_ms),
+    deadline: now + leftMs,
     traceId: frame.trace_id ?? null,
     parentSpanId: frame.parent_span_id ?? null,
     traceFlags: frame.trace_flags ?? null,

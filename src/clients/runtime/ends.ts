@@ -2,9 +2,10 @@
  * Makes the ends of commands from what a handler returned or threw, and delivers them to the relay. Also defines the
  * errors that handlers and the runtime throw.
  */
+import { deeperThan, longerThan, utf8Length } from '../../protocol/bounds.ts';
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
 import { upFrame, type LinkFrame } from '../link/link.ts';
-import { jsonOf, type Clock } from '../link/platform.ts';
+import { RawJson, jsonOf, type LinkBounds, type Clock } from '../link/platform.ts';
 import type { ErrorCode } from '../link/relay-request.ts';
 
 /** The reason why a command's signal was aborted. */
@@ -26,12 +27,44 @@ export function failure(code: string, message: string): EndReport {
   return { type: 'error', code, message };
 }
 
+/** Returns the end of a command whose handler returned this value. It ran, also if JSON cannot hold the value. */
 export function returned(value: unknown): EndReport {
   const payload = toJson(value);
-  return payload === undefined
-    ? failure('handler_failed', 'The result cannot be written as JSON.')
-    : { type: 'result', payload };
+  // JSON writes maps, sets and promises as `{}`, so they are looked for only where that occurs.
+  const fault = payload === undefined || payload?.includes('{}') ? unwritable(value) : null;
+  if (payload !== undefined && fault === null) return { type: 'result', payload };
+  return failure('result_unavailable', boundedMessage(`JSON cannot hold the result: ${fault ?? 'it'}.`));
 }
+
+/**
+ * Returns the path and the kind of the first part of a value that JSON cannot hold, such as `/rows/3 is a Map`; null if
+ * there is none. `around`: the objects that the value is in.
+ */
+function unwritable(value: unknown, path = '', around: readonly object[] = []): string | null {
+  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  if (/^(BigInt|Symbol|Function|AsyncFunction|Promise|(Weak)?(Map|Set))$/.test(kind))
+    return `${path || 'it'} is a ${kind}`;
+  if (!(value instanceof Object) || value instanceof RawJson) return null;
+  if (around.includes(value)) return `${path} is an object that contains itself`;
+  const inner = [...around, value];
+  if (inner.length > DEPTH) return `${path.slice(0, 100)} is nested too deeply`;
+  try {
+    const shown: unknown = 'toJSON' in value && typeof value.toJSON === 'function' ? value.toJSON() : value;
+    if (shown !== value) return unwritable(shown, path, inner);
+    for (const [name, member] of Object.entries(value)) {
+      // JSON leaves out members that are functions or symbols, and undefined.
+      if (typeof member === 'function' || typeof member === 'symbol') continue;
+      const fault = unwritable(member, `${path}/${name}`, inner);
+      if (fault !== null) return fault;
+    }
+    return null;
+  } catch (error) {
+    return `${path || 'it'} throws: ${messageOf(error)}`;
+  }
+}
+
+/** How deeply `unwritable` looks: as deep as a relay accepts JSON. */
+const DEPTH = 200;
 
 /** Returns the end of a command whose handler threw. `stop`: why its signal was aborted; null if it was not. */
 export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): EndReport {
@@ -42,18 +75,18 @@ export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): 
   return failure('handler_failed', messageOf(error));
 }
 
-/**
- * Returns the frame of an end. The frame has at most `maxBytes` bytes: a result that is too large becomes a failure,
- * and a partial result that is too large is left out.
- */
-export function endFrame(commandId: string, end: EndReport, maxBytes: number): string {
-  const text =
-    end.type === 'error'
-      ? upFrame({ type: 'error', command_id: commandId, code: end.code, message: end.message })
-      : upFrame({ type: end.type, command_id: commandId }, end.payload);
-  if (end.type === 'error' || fits(text, maxBytes)) return text;
-  if (end.type === 'cancelled') return endFrame(commandId, { type: 'cancelled', payload: null }, maxBytes);
-  return endFrame(commandId, failure('handler_failed', `The result is larger than ${maxBytes} bytes.`), maxBytes);
+/** Returns the frame of an end. A result beyond a bound becomes the failure `result_unavailable`: the handler ran. */
+export function endFrame(commandId: string, end: EndReport, bounds: LinkBounds): string {
+  const { type } = end;
+  if (type === 'error') return upFrame({ type, command_id: commandId, code: end.code, message: end.message });
+  const text = upFrame({ type, command_id: commandId }, end.payload);
+  const fault = faultOfPayload(text, end.payload ?? '', bounds);
+  return fault === null ? text : endFrame(commandId, failure('result_unavailable', `The result is ${fault}.`), bounds);
+}
+
+function faultOfPayload(frame: string, payload: string, { maxFrameBytes, maxDepth }: LinkBounds): string | null {
+  if (longerThan(frame, maxFrameBytes)) return `larger than ${maxFrameBytes} bytes`;
+  return deeperThan(payload, maxDepth) ? `nested deeper than ${maxDepth} levels` : null;
 }
 
 /** Returns a value as JSON text; null for the value undefined, and undefined for a value that JSON cannot express. */
@@ -134,9 +167,8 @@ export function messageOf(error: unknown): string {
   }
 }
 
-// Sizes are bytes of UTF-8, times are milliseconds. The limit of a frame is the relay's (PROTOCOL.md, section 10).
+// Sizes are bytes of UTF-8, times are milliseconds.
 
-const MAX_FRAME_BYTES = 1024 * 1024;
 /** The most ends that wait for their `result_ack`, and the most bytes of them together. */
 const OUTBOX_ENDS = 256;
 const OUTBOX_BYTES = 1024 * 1024;
@@ -151,20 +183,6 @@ const LEDGER_BYTES = 1024 * 1024;
 const RESEND_AT_ONCE = 100;
 /** The delay before further kept ends, and frames that the relay refused temporarily, are sent again. */
 const RESEND_MS = 1_000;
-
-const encoder = new TextEncoder();
-
-/**
- * Returns whether the text has at most `bytes` bytes as UTF-8. Encodes the text only if its length alone does not
- * decide.
- */
-export function fits(text: string, bytes: number): boolean {
-  return text.length * 3 <= bytes || (text.length <= bytes && encoder.encode(text).length <= bytes);
-}
-
-export function byteLength(text: string): number {
-  return encoder.encode(text).length;
-}
 
 // Delivers the ends of commands to the relay, and repeats them until the relay acknowledges them.
 
@@ -188,6 +206,7 @@ const END_FRAMES: ReadonlySet<string | undefined> = new Set(['result', 'error', 
 
 type DelivererOptions = {
   readonly clock: Clock;
+  bounds(): LinkBounds;
   /** Returns false when there is no link. */
   send(text: string): boolean;
   /** Called for an end that the relay will never receive. */
@@ -212,8 +231,8 @@ export class Deliverer {
   /** What ran. Ended commands are in the order of their ends; a running one keeps the position of its beginning. */
   readonly #ledger = new Map<string, 'running' | Ended>();
   #ledgerBytes = 0;
-  /** The largest frame in bytes, from the last `welcome`. */
-  maxFrame = MAX_FRAME_BYTES;
+  /** The commands that arrived and whose ends the relay has not acknowledged, ended or not. */
+  readonly received = new Set<string>();
   #closed = false;
   #resending = false;
 
@@ -235,17 +254,18 @@ export class Deliverer {
     if (known === 'running') return 'running';
     if (!known) {
       this.#ledger.set(commandId, 'running');
+      this.received.add(commandId);
       this.#forgetCommands();
       return 'new';
     }
     const gone = failure('result_unavailable', 'The command ran before, and its end is no longer kept.');
-    this.#deliver(commandId, known.text ?? endFrame(commandId, gone, this.maxFrame));
+    this.#deliver(commandId, known.text ?? endFrame(commandId, gone, this.#options.bounds()));
     return 'ended';
   }
 
   end(commandId: string, end: EndReport): void {
-    const text = endFrame(commandId, end, this.maxFrame);
-    const bytes = byteLength(text);
+    const text = endFrame(commandId, end, this.#options.bounds());
+    const bytes = utf8Length(text);
     this.#ledger.delete(commandId);
     this.#ledger.set(commandId, { text, bytes });
     this.#ledgerBytes += bytes;
@@ -254,6 +274,7 @@ export class Deliverer {
   }
 
   taken(commandId: string): void {
+    this.received.delete(commandId);
     this.#remove(commandId);
     this.#options.onTaken();
   }
@@ -286,7 +307,7 @@ export class Deliverer {
   #deliver(commandId: string, text: string): void {
     if (this.#closed) return this.#options.dropped(commandId, 'closed');
     this.#remove(commandId);
-    const bytes = byteLength(text);
+    const bytes = utf8Length(text);
     this.#outbox.set(commandId, { text, bytes });
     this.#outboxBytes += bytes;
     for (const oldest of this.#outbox.keys()) {
@@ -318,6 +339,7 @@ export class Deliverer {
       if (this.#ledger.size <= LEDGER_IDS) return;
       if (entry === 'running') continue;
       this.#ledger.delete(commandId);
+      this.received.delete(commandId);
       this.#ledgerBytes -= entry.bytes;
     }
   }

@@ -1,4 +1,5 @@
 /** Reports the contexts and windows of a client to the relay, at a bounded rate. */
+import { deeperThan, longerThan, utf8Length } from '../../protocol/bounds.ts';
 import { ID, type FieldsOf, type RowTable } from '../../protocol/fields.ts';
 import {
   CONTEXT,
@@ -11,8 +12,9 @@ import {
   type WireWindow,
 } from '../../protocol/frames.ts';
 import { isRecord } from '../../protocol/json.ts';
-import type { Clock } from '../link/platform.ts';
-import { byteLength, fits, retryMs, toJson, type Refused } from './ends.ts';
+import { ANY, checkMembers } from '../link/options.ts';
+import { elapsed, type Clock } from '../link/platform.ts';
+import { retryMs, toJson, type Refused } from './ends.ts';
 
 /**
  * The number of reports of contexts and windows per second that are sent without delay. Above it, changes wait for
@@ -135,7 +137,7 @@ function reportPayloads(parts: Parts, maxFrameBytes: number): readonly string[] 
   let draft = begin(present.filter((kind) => parts[kind]?.snapshot));
   const payloads: string[] = [];
   for (const piece of present.flatMap((kind) => piecesOf(kind, parts[kind]))) {
-    const bytes = byteLength(piece.json) + 1;
+    const bytes = utf8Length(piece.json) + 1;
     if (draft.pieces.length > 0 && draft.bytes + bytes > maxFrameBytes) {
       payloads.push(payloadOf(draft));
       draft = begin([]);
@@ -179,9 +181,9 @@ function listOf(pieces: readonly Piece[], list: Piece['list']): string[] {
  */
 export function createThrottle(clock: Clock, perSecond: number): () => boolean {
   let tokens = perSecond;
-  let at = clock.now();
+  let at = elapsed(clock);
   return () => {
-    const now = clock.now();
+    const now = elapsed(clock);
     tokens = Math.min(perSecond, tokens + (Math.max(0, now - at) * perSecond) / 1000);
     at = now;
     if (tokens < 1) return false;
@@ -213,12 +215,11 @@ type ReportRow = { readonly id: string; readonly json: string };
  * The most levels of nesting in metadata. The relay accepts 200 levels in a payload, and the payload around the metadata
  * needs some of them.
  */
-const DEPTH = 190;
-const STRINGS = /"(?:[^"\\]|\\.)*"/g;
+export const METADATA_DEPTH = 190;
 
 /** Returns a context as a row. Throws TypeError, naming the wrong member: `contexts[3].title: ...`. */
 function contextRow(context: ReportedContext, where: string): ReportRow {
-  const row = wireOf(CONTEXT, context, where);
+  const row = wireOf(CONTEXT, context, where, ['metadata']);
   const json = metadataJson(context.metadata, `${where}.metadata`);
   const text = JSON.stringify(row);
   return { id: row.context_id, json: json === 'null' ? text : `${text.slice(0, -1)},"metadata":${json}}` };
@@ -230,8 +231,16 @@ function windowRow(window: ReportedWindow, where: string): ReportRow {
   return { id: row.window_id, json: JSON.stringify(row) };
 }
 
-function wireOf<T extends RowTable>(table: T, given: unknown, where: string): FieldsOf<T> {
+/** `others`: the members of the object that are not in the table. */
+function wireOf<T extends RowTable>(
+  table: T,
+  given: unknown,
+  where: string,
+  others: readonly string[] = [],
+): FieldsOf<T> {
   if (!isRecord(given)) throw new TypeError(`${where}: an object was expected`);
+  const known = [...Object.keys(table).map(camel), ...others];
+  checkMembers(`${where}.`, given, [{}, Object.fromEntries(known.map((name) => [name, ANY]))]);
   const members = new Map<string, unknown>(Object.entries(given));
   const row = parseRow(table, Object.fromEntries(Object.keys(table).map((name) => [name, members.get(camel(name))])));
   if (typeof row === 'string') throw new TypeError(`${where}.${row.replace(/^\w+/, camel)}`);
@@ -241,20 +250,10 @@ function wireOf<T extends RowTable>(table: T, given: unknown, where: string): Fi
 /** Returns metadata as JSON text. Throws TypeError, naming it as `where`, if it is no JSON, too large or too deep. */
 export function metadataJson(metadata: unknown, where: string): string {
   const json = toJson(metadata ?? null);
-  if (typeof json !== 'string' || !fits(json, METADATA_MAX_BYTES) || nesting(json) > DEPTH) {
-    throw new TypeError(`${where}: JSON of at most ${METADATA_MAX_BYTES} bytes, ${DEPTH} deep, was expected`);
+  if (typeof json !== 'string' || longerThan(json, METADATA_MAX_BYTES) || deeperThan(json, METADATA_DEPTH)) {
+    throw new TypeError(`${where}: JSON of at most ${METADATA_MAX_BYTES} bytes, ${METADATA_DEPTH} deep, was expected`);
   }
   return json;
-}
-
-function nesting(json: string): number {
-  let depth = 0;
-  let deepest = 0;
-  for (const mark of json.replace(STRINGS, '')) {
-    if (mark === '{' || mark === '[') deepest = Math.max(deepest, ++depth);
-    else if (mark === '}' || mark === ']') depth--;
-  }
-  return deepest;
 }
 
 function camel(name: string): string {

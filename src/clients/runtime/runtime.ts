@@ -2,25 +2,43 @@
  * Creates the client of the relay that runs commands. It joins the link, the actions, the commands, the reports and the
  * hosted sites.
  */
-import { CLIENT_TYPES, ID } from '../../protocol/fields.ts';
-import type { UpHeader } from '../../protocol/frames.ts';
+import { HEADER_CHARS, longerThan, utf8Length } from '../../protocol/bounds.ts';
+import { CLIENT_TYPES } from '../../protocol/fields.ts';
+import { parseForClient, type UpHeader } from '../../protocol/frames.ts';
 import type { ActionSpec } from '../link/actions.ts';
 import {
-  checkCallbacks,
+  ANY,
+  BOOLEAN,
+  FUNCTION,
+  ID,
+  LIST,
+  MS,
+  NAME,
+  OBJECT,
+  STRING,
+  checkMembers,
+  checkValue,
   wrong,
+  type MembersOf,
+} from '../link/options.ts';
+import {
+  deferred,
   guarded,
+  warn,
   LinkClosedError,
   randomId,
+  see,
   sleep,
   systemClock,
   takeToken,
   type Clock,
+  type LinkHelp,
   type LinkStatus,
   type Welcome,
 } from '../link/platform.ts';
-import { RelayLink, upFrame, type LinkFrame } from '../link/link.ts';
+import { LINK_MEMBERS, RelayLink, upFrame, type LinkFrame } from '../link/link.ts';
 import { Commands, type CommandFrame } from './commands.ts';
-import { Deliverer, SiteRefusedError, fits, refusalError, retryMs, type EndReport, type Refused } from './ends.ts';
+import { Deliverer, SiteRefusedError, refusalError, retryMs, type EndReport, type Refused } from './ends.ts';
 import { ActionRegistry } from './registry.ts';
 import {
   Reporter,
@@ -40,6 +58,10 @@ const MAX_SITES = 100;
 const PROGRESS_BACKLOG_BYTES = 1024 * 1024;
 /** The most progress frames per second. Further ones are dropped: a handler in a tight loop must not cost the link. */
 const PROGRESS_RATE = 50;
+/** How long after its creation a client that was not connected is taken for forgotten, in milliseconds. */
+const FORGOTTEN_MS = 5_000;
+/** The most errors that nothing receives and that are printed, per second. */
+const WARN_RATE = 1;
 /** The default time that `close` waits for the relay's answer and for running commands. */
 const CLOSE_MS = 10_000;
 
@@ -73,25 +95,29 @@ class LinkRuntime implements Runtime {
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   readonly #unready = new Set<Waiting<Welcome>>();
   readonly #mayProgress: () => boolean;
+  readonly #mayWarn: () => boolean;
+  readonly #cancelReminder: () => void;
   #advertising = false;
   #closing: Promise<void> | null = null;
   /** Whether `closing` is to be sent or was sent, and whether the relay has answered it. */
   #leaving: 'no' | 'asking' | 'answered' = 'no';
   /** Resolved when the shutdown is complete. */
-  readonly #left = Promise.withResolvers<void>();
+  readonly #left = deferred<void>();
 
   constructor(options: RuntimeOptions) {
-    checkCallbacks(options, ['onStatus', 'onError', 'authorize', 'approve', 'onDrop']);
+    checkMembers('', options, RUNTIME_MEMBERS);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#mayProgress = createThrottle(this.#clock, PROGRESS_RATE);
-    this.clientId = checkId('clientId', options.clientId);
-    this.instanceId = checkId('instanceId', options.instanceId ?? randomId('i-'));
+    this.#mayWarn = createThrottle(this.#clock, WARN_RATE);
+    this.clientId = options.clientId;
+    this.instanceId = options.instanceId ?? randomId('i-');
     if (!CLIENT_TYPES.includes(options.clientType))
       throw wrong('clientType', options.clientType, `one of ${CLIENT_TYPES.join(', ')}`);
     this.#metadata = metadataJson(options.metadata, 'metadata');
     this.#ends = new Deliverer({
       clock: this.#clock,
+      bounds: () => this.#link.bounds,
       send: (text) => this.#link.sendText(text),
       dropped: (commandId, reason) => this.#dropped(commandId, reason),
       onTaken: () => this.#checkLeft(),
@@ -102,29 +128,38 @@ class LinkRuntime implements Runtime {
         this.#send({ type: 'site', ref, op: payload === null ? 'remove' : 'register', site_id: siteId }, payload),
     });
     this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#send({ type: 'report' }, json) });
-    this.#registry = new ActionRegistry(() => this.#advertise());
+    this.#registry = new ActionRegistry({ changed: () => this.#advertise(), maxBytes: () => this.#actionBytes() });
     this.#commands = new Commands({
       ...options,
       registry: this.#registry,
       hasContext: (contextId) => this.#reporter.hasContext(contextId),
+      maxDepth: () => this.#link.bounds.maxDepth,
       ack: (commandId) => void this.#link.send({ type: 'ack', command_id: commandId }),
       flush: () => this.#link.flush(),
       progress: (frame, isLast) => this.#progress(frame, isLast),
+      report: (error) => this.#report(error),
       end: (commandId, end) => this.#end(commandId, end),
     });
     this.#link = new RelayLink({
       ...options,
       who: `client ${this.clientId}`,
+      parse: parseForClient,
+      help: HELP,
       isHeard: (status) => this.#isHeard(status),
-      hello: (token) => this.#hello(token),
-      onFrame: (frame) => this.#frame(frame),
+      hello: (token, attempt) => this.#hello(token, attempt),
+      onFrame: (frame, ageMs) => this.#frame(frame, ageMs),
       onStatus: (status) => this.#statusChanged(status),
     });
-    for (const { name, run, ...spec } of options.actions ?? []) this.handle(name, spec, run);
+    options.actions?.forEach((action, i) => {
+      checkValue(`actions[${i}]`, action, OBJECT);
+      const { name, run, ...spec } = action;
+      this.handle(name, spec, run);
+    });
+    this.#cancelReminder = this.#clock.after(FORGOTTEN_MS, () => this.#remind());
   }
 
   get url(): string {
-    return this.#options.url;
+    return this.#link.url;
   }
 
   get status(): LinkStatus {
@@ -140,17 +175,20 @@ class LinkRuntime implements Runtime {
   }
 
   connect(): void {
+    if (this.status.state === 'closed') this.#warn(`connect() after the end does nothing. ${this.status.message}`);
+    this.#cancelReminder();
     this.#link.connect();
   }
 
   ready(): Promise<Welcome> {
-    const { promise, resolve, reject } = Promise.withResolvers<Welcome>();
+    const { promise, resolve, reject } = deferred<Welcome>();
     this.#unready.add({ resolve, reject });
     this.#answerReady(this.status);
     return promise;
   }
 
   onStatus(listener: (status: LinkStatus) => void): () => void {
+    checkValue('listener', listener, FUNCTION);
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -160,13 +198,20 @@ class LinkRuntime implements Runtime {
   }
 
   site(definition: SiteDefinition): SiteRegistration {
-    const siteId = checkId('siteId', definition.siteId);
-    const registered = this.#sites.request(siteId, JSON.stringify(siteMembers(definition)));
+    checkSite(definition);
+    const { siteId } = definition;
+    const json = JSON.stringify(siteMembers(definition));
+    const registered = longerThan(json, this.#link.bounds.maxFrameBytes - HEADER_CHARS)
+      ? Promise.reject(
+          new SiteRefusedError('payload_too_large', `The definition of ${siteId} does not fit into a frame.`),
+        )
+      : this.#sites.request(siteId, json);
     registered.catch(() => {});
     return { siteId, registered, remove: () => this.removeSite(siteId) };
   }
 
   removeSite(siteId: string): Promise<void> {
+    checkValue('siteId', siteId, ID);
     return this.#sites.request(siteId, null);
   }
 
@@ -182,8 +227,10 @@ class LinkRuntime implements Runtime {
     return takeToken(this.#options.token);
   }
 
-  close({ withinMs = CLOSE_MS }: { readonly withinMs?: number } = {}): Promise<void> {
-    this.#closing ??= this.#leave(withinMs);
+  close(options: { readonly withinMs?: number } = {}): Promise<void> {
+    checkMembers('options.', options, [{}, { withinMs: MS }]);
+    this.#cancelReminder();
+    this.#closing ??= this.#leave(options.withinMs ?? CLOSE_MS);
     return this.#closing;
   }
 
@@ -207,6 +254,8 @@ class LinkRuntime implements Runtime {
     }
     enough.abort();
     this.#commands.shut();
+    await this.#commands.giveUp();
+    this.#link.flush();
     this.#link.close();
   }
 
@@ -233,11 +282,20 @@ class LinkRuntime implements Runtime {
     return this.#leaving === 'no' && this.#link.send(header, payload);
   }
 
-  #hello(token: string): string {
+  #hello(token: string, attempt: number): string {
     const { clientType, places } = this.#options;
     const ids = { client_id: this.clientId, instance_id: this.instanceId, client_type: clientType };
-    const payload = `{"metadata":${this.#metadata},"actions":${this.#registry.json()}}`;
-    return upFrame({ type: 'hello', token, ...ids, places }, payload);
+    const header = { type: 'hello', token, ...ids, places } as const;
+    const payload = `{"metadata":${this.#metadata},"actions":${this.#registry.json()}`;
+    const received = JSON.stringify([...this.#ends.received]);
+    const hello = upFrame({ ...header, link_attempt: attempt }, `${payload},"received":${received}}`);
+    // The list of received commands is not in the bound of actions. Without it, the relay treats this link as any other.
+    return longerThan(hello, this.#link.bounds.maxFrameBytes) ? upFrame(header, `${payload}}`) : hello;
+  }
+
+  /** Returns how many bytes all actions together may have, so that they fit into a hello beside its longest header. */
+  #actionBytes(): number {
+    return this.#link.bounds.maxFrameBytes - HEADER_CHARS - utf8Length(this.#metadata);
   }
 
   /** Advertises once for all changes of one event-loop turn. Without a link, the next hello advertises. */
@@ -258,10 +316,9 @@ class LinkRuntime implements Runtime {
   #statusChanged(status: LinkStatus): void {
     if (status.state === 'connected') {
       if (this.#leaving === 'asking') this.#link.send({ type: 'closing' });
-      this.#ends.maxFrame = status.welcome.max_frame_bytes;
       this.#ends.resend();
       this.#sites.welcomed();
-      this.#reporter.welcomed(status.welcome.max_frame_bytes);
+      this.#reporter.welcomed(this.#link.bounds.maxFrameBytes);
     }
     // If the relay has answered, this client does not reconnect: it could replace a successor that is connected by now.
     if (status.state === 'disconnected' && this.#leaving === 'answered') this.#left.resolve();
@@ -288,8 +345,8 @@ class LinkRuntime implements Runtime {
     this.#unready.clear();
   }
 
-  #frame(frame: LinkFrame): void {
-    if (frame.type === 'command') this.#command(frame);
+  #frame(frame: LinkFrame, ageMs: number | null): void {
+    if (frame.type === 'command') this.#command(frame, ageMs);
     else if (frame.type === 'cancel') this.#commands.cancel(frame.command_id, frame.reason);
     else if (frame.type === 'result_ack') this.#ends.taken(frame.command_id);
     else if (frame.type === 'site_ack') this.#sites.taken(frame.ref);
@@ -297,9 +354,9 @@ class LinkRuntime implements Runtime {
     else if (frame.type === 'refused') this.#refused(frame);
   }
 
-  #command(frame: CommandFrame): void {
+  #command(frame: CommandFrame, ageMs: number | null): void {
     const known = this.#ends.begin(frame.command_id);
-    if (known === 'new') this.#commands.start(frame);
+    if (known === 'new') this.#commands.start(frame, ageMs);
     else if (known === 'running' && this.#commands.started(frame.command_id)) {
       this.#link.send({ type: 'ack', command_id: frame.command_id });
     }
@@ -308,7 +365,7 @@ class LinkRuntime implements Runtime {
   #progress(frame: string, isLast: boolean): boolean {
     return (
       this.#link.backlog() <= PROGRESS_BACKLOG_BYTES &&
-      fits(frame, this.#ends.maxFrame) &&
+      !longerThan(frame, this.#link.bounds.maxFrameBytes) &&
       this.status.state === 'connected' &&
       (isLast || this.#mayProgress()) &&
       this.#link.sendText(frame)
@@ -322,10 +379,26 @@ class LinkRuntime implements Runtime {
 
   #refused(frame: Refused): void {
     if (frame.frame === 'closing') return this.#closingAnswered();
-    guarded(() => this.#options.onError?.(refusalError(frame)), undefined);
+    this.#report(refusalError(frame));
     this.#ends.refused(frame);
     this.#sites.refused(frame);
     this.#reporter.refused(frame);
+  }
+
+  /** Gives an error to the program, or prints it with its stack. */
+  #report(error: unknown): void {
+    const { onError } = this.#options;
+    if (onError) guarded(() => onError(error), undefined);
+    else if (this.#mayWarn())
+      warn(`client ${this.clientId}`, 'nothing receives this error (onError is not set):', error);
+  }
+
+  #warn(message: string): void {
+    warn(`client ${this.clientId}`, message);
+  }
+
+  #remind(): void {
+    this.#warn(`connect() was not called, so nothing happens${see('forgotten-connect')}`);
   }
 
   #dropped(commandId: string, reason: string): void {
@@ -341,10 +414,35 @@ function failProcess(): void {
   if (typeof process === 'object' && process.versions?.node) process.exitCode ??= 1;
 }
 
-/** Returns a valid id. Throws TypeError, naming the option, for an invalid one. */
-export function checkId(option: string, id: string): string {
-  if (typeof id !== 'string' || !ID.test(id)) throw wrong(option, id, '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
-  return id;
+/** What a person does about the end of a client's link, by its reason. */
+const HELP: LinkHelp = {
+  forbidden: 'A client needs a token of a user with the scope "connect".',
+  frame_too_large: 'What this program sends, or all that it advertises, is larger than the relay accepts.',
+  replaced: 'Another program connected with this clientId. Give each its own.',
+};
+
+const [REQUIRED, OPTIONAL] = LINK_MEMBERS;
+const RUNTIME_MEMBERS: MembersOf<RuntimeOptions> = [
+  { ...REQUIRED, clientId: ID, clientType: ANY },
+  {
+    ...OPTIONAL,
+    ...{ instanceId: ID, places: BOOLEAN, metadata: ANY, actions: LIST, tracing: OBJECT },
+    ...{ authorize: FUNCTION, approve: FUNCTION, onDrop: FUNCTION },
+  },
+];
+
+const SITE_MEMBERS: MembersOf<SiteDefinition> = [
+  { siteId: ID },
+  { title: ANY, eventNames: LIST, actions: LIST, capabilityProfile: OBJECT },
+];
+
+function checkSite(definition: SiteDefinition): void {
+  checkMembers('', definition, SITE_MEMBERS);
+  const { title, eventNames, actions, capabilityProfile = {} } = definition;
+  if (title != null) checkValue('title', title, STRING);
+  for (const [list, names] of Object.entries({ eventNames, actions }))
+    names?.forEach((name, i) => checkValue(`${list}[${i}]`, name, NAME));
+  checkMembers('capabilityProfile.', capabilityProfile, [{}, { actionInvocation: BOOLEAN, sharing: BOOLEAN }]);
 }
 
 /** Returns a site's definition with the names of the protocol and with its defaults. */
@@ -404,7 +502,7 @@ class HostedSites {
     const entry = known ?? { siteId, accepted: null, wanted: null, ref: '', waiting: [] };
     this.#entries.set(siteId, entry);
     entry.wanted = payload;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { promise, resolve, reject } = deferred<void>();
     entry.waiting.push({ resolve, reject });
     this.#send(entry);
     return promise;

@@ -145,6 +145,7 @@ export interface SiteRegistration {
 }
 
 export interface Runtime extends AsyncDisposable {
+  /** The address of the link: of several, the one in use, or the one that is tried next. */
   readonly url: string;
   readonly clientId: string;
   readonly instanceId: string;

@@ -2,20 +2,34 @@
 import { parseObject } from '../../protocol/json.ts';
 import { readHttpOutcome, type Ended } from '../caller/caller.ts';
 import {
+  FUNCTION,
+  ID,
+  LIST,
+  NAME,
+  OBJECT,
+  RESPOND_MS,
+  SIGNAL,
+  USER,
+  checkMembers,
+  checkValue,
+} from '../link/options.ts';
+import { sleepUnlessWoken, watchStream } from '../link/page.ts';
+import {
   unreachable,
   warn,
-  wrong,
   STABLE_MS,
   randomId,
   reconnectMs,
-  sleep,
+  elapsed,
   systemClock,
-  takeToken,
+  takeTokenInTime,
   type Clock,
 } from '../link/platform.ts';
 import {
   LibraryError,
-  checkRequestOptions,
+  REQUEST_MEMBERS,
+  bodyWith,
+  payloadText,
   refusalIn,
   requestRelay,
   retryAfterOf,
@@ -120,9 +134,8 @@ export class CooperativeSiteBrowserClient {
 
   /** Throws TypeError for an invalid URL, token or session id. */
   constructor(options: SiteClientOptions) {
-    checkRequestOptions(options);
-    if (typeof options.sessionId !== 'string' || options.sessionId === '')
-      throw wrong('sessionId', options.sessionId, "the id of a site's session");
+    const [required, { retries: _, ...optional }] = REQUEST_MEMBERS;
+    checkMembers('', options, [{ ...required, sessionId: USER }, optional]);
     this.#options = options;
   }
 
@@ -133,6 +146,8 @@ export class CooperativeSiteBrowserClient {
    * aborted. It throws SiteError when the session or the grant has ended or never existed.
    */
   subscribe(options: SubscribeOptions = {}): AsyncIterable<SiteEvent | SiteGap> {
+    checkMembers('options.', options, [{}, { names: LIST, signal: SIGNAL, onStatus: FUNCTION }]);
+    options.names?.forEach((name, i) => checkValue(`options.names[${i}]`, name, NAME));
     return { [Symbol.asyncIterator]: () => leavable(this.#options, options) };
   }
 
@@ -144,15 +159,21 @@ export class CooperativeSiteBrowserClient {
   async invoke<T = unknown>(
     action: string,
     params: object = {},
-    { timeoutMs = TIMEOUT_MS, signal, commandId = randomId('c-') }: SiteInvokeOptions = {},
+    options: SiteInvokeOptions = {},
   ): Promise<SiteInvocation<T>> {
+    checkValue('action', action, NAME);
+    checkValue('params', params, OBJECT);
+    checkMembers('options.', options, [{}, { timeoutMs: RESPOND_MS, signal: SIGNAL, commandId: ID }]);
+    const { timeoutMs = TIMEOUT_MS, signal, commandId = randomId('c-') } = options;
+    const errorOf = (code: string, message: string): SiteError => new SiteError(code, message, { commandId });
+    const json = payloadText('params', params, errorOf);
     const answer = await requestRelay(this.#options, {
       method: 'POST',
       path: `/site-sessions/${encodeURIComponent(this.#options.sessionId)}/actions/${encodeURIComponent(action)}`,
-      body: { params, command_id: commandId, respond_within_ms: timeoutMs },
+      body: bodyWith('params', json, { command_id: commandId, respond_within_ms: timeoutMs }),
       budgetMs: timeoutMs,
       signal,
-      fault: (code, message, cause) => new SiteError(code, message, { commandId, cause }),
+      fault: (code, message, details) => new SiteError(code, message, { commandId, ...details }),
     });
     const ended = readHttpOutcome<T>(
       answer,
@@ -181,8 +202,6 @@ function leavable(options: SiteClientOptions, given: SubscribeOptions): AsyncIte
 
 // Reads a site's event stream, connects again when it breaks, and yields a gap after each reconnect.
 
-/** The silence, in milliseconds, after which a connection counts as dead: three ping intervals of the relay. */
-const SILENCE_MS = 60_000;
 /** The most characters of one event. An event is at most 1 MiB of JSON; the rest is for the SSE fields around it. */
 const MAX_EVENT_CHARS = 2 * 1024 * 1024;
 
@@ -222,6 +241,8 @@ class Subscription {
   /** When the current connection became live, and when it last received something; null while it is not live. */
   #live: { readonly since: number; heardAt: number } | null = null;
   #attempt = 0;
+  /** How many addresses were given up. */
+  #moves = 0;
   #token = '';
   /** The last token that the relay refused. It is not tried again. */
   #refused: string | null = null;
@@ -235,6 +256,11 @@ class Subscription {
     this.#clock = options.clock ?? systemClock;
   }
 
+  get #url(): string {
+    const urls = [this.#options.url].flat();
+    return urls[this.#moves % urls.length] ?? '';
+  }
+
   /** Yields live events until the session or the grant ends, and a gap after each reconnect. */
   async *events(): AsyncGenerator<SiteEvent | SiteGap, void> {
     const { onStatus } = this.#given;
@@ -243,7 +269,9 @@ class Subscription {
         onStatus?.('connecting');
         const afterMs = yield* this.#untilBroken();
         onStatus?.('waiting');
-        await sleep(this.#clock, reconnectMs(this.#attempt++, afterMs, this.#options.random), this.#signal);
+        this.#moves++;
+        const ms = reconnectMs(this.#attempt++, afterMs, this.#options.random);
+        await sleepUnlessWoken(this.#clock, ms, this.#signal);
       }
     } catch (error) {
       // An abort ends the iteration without an error.
@@ -260,7 +288,7 @@ class Subscription {
     try {
       for await (const frame of this.#frames()) {
         if (frame.event === 'callboard.ready') {
-          this.#live = { since: this.#clock.now(), heardAt: this.#clock.now() };
+          this.#live = { since: elapsed(this.#clock), heardAt: this.#clock.now() };
           this.#refused = null;
           this.#warned = false;
           onStatus?.('live');
@@ -287,7 +315,7 @@ class Subscription {
       return 0;
     } finally {
       if (this.#live) {
-        if (this.#clock.now() - this.#live.since >= STABLE_MS) this.#attempt = 0;
+        if (elapsed(this.#clock) - this.#live.since >= STABLE_MS) this.#attempt = 0;
         this.#lastLive = this.#live.heardAt;
         this.#live = null;
       }
@@ -300,9 +328,7 @@ class Subscription {
    */
   async *#frames(): AsyncGenerator<SseFrame, never> {
     const own = new AbortController();
-    const watch = (): (() => void) =>
-      this.#clock.after(SILENCE_MS, () => own.abort(new Interrupted('The relay fell silent.', 0)));
-    let cancelWatch = watch();
+    const watch = watchStream(this.#clock, (reason) => own.abort(new Interrupted(reason, 0)));
     let retryMs = 0;
     try {
       const response = await this.#request(AbortSignal.any([this.#signal, own.signal]));
@@ -310,10 +336,9 @@ class Subscription {
       const reader = response.body?.getReader();
       for (;;) {
         // The timer runs only while a read is pending, so a slow consumer does not count as silence of the relay.
-        cancelWatch();
-        cancelWatch = watch();
+        watch.heard();
         const chunk = await reader?.read();
-        cancelWatch();
+        watch.rest();
         if (!chunk || chunk.done) throw new Interrupted('The stream ended.', retryMs);
         // Every chunk is a sign of life, pings included.
         if (this.#live) this.#live.heardAt = this.#clock.now();
@@ -324,21 +349,21 @@ class Subscription {
     } catch (error) {
       this.#signal.throwIfAborted();
       if (error instanceof SiteError || error instanceof Interrupted) throw error;
-      throw new Interrupted(unreachable(this.#options.url), retryMs, error);
+      throw new Interrupted(unreachable(this.#url), retryMs, error);
     } finally {
-      cancelWatch();
+      watch.stop();
       own.abort();
     }
   }
 
   async #request(signal: AbortSignal): Promise<Response> {
-    const { url, sessionId, fetch = globalThis.fetch } = this.#options;
+    const { sessionId, fetch = globalThis.fetch } = this.#options;
     const { names } = this.#given;
     const query = names ? `?names=${names.map(encodeURIComponent).join(',')}` : '';
     const path = `/site-sessions/${encodeURIComponent(sessionId)}/events${query}`;
     const authorization = `Bearer ${await this.#freshToken()}`;
     const headers = { authorization, accept: 'text/event-stream' };
-    const response = await fetch(trimUrl(url) + path, { headers, cache: 'no-store', signal });
+    const response = await fetch(trimUrl(this.#url) + path, { headers, cache: 'no-store', signal });
     const type = response.headers.get('content-type') ?? '';
     // The relay answers 204 for a session that is over, because 204 tells an EventSource not to reconnect.
     if (response.status === 204) throw new SiteError('session_inactive', 'The session is over.');
@@ -351,7 +376,7 @@ class Subscription {
    * and Interrupted when it gives none.
    */
   async #freshToken(): Promise<string> {
-    this.#token = await takeToken(this.#options.token).catch((cause: unknown) => {
+    this.#token = await takeTokenInTime(this.#options.token, this.#clock).catch((cause: unknown) => {
       throw new Interrupted(`The token function gave no token (${String(cause)}).`, 0, cause);
     });
     if (this.#token === this.#refused) throw new SiteError('unauthenticated', 'The relay refused the token.');

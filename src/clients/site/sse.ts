@@ -19,7 +19,9 @@ export interface SseParser {
  * characters of one event.
  */
 export function createSseParser(maxChars: number): SseParser {
-  const decoder = new TextDecoder();
+  // A decoder that removes the BOM removes two in some runtimes if the first one is split between two chunks.
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  let begun = false;
   let line = '';
   let event = '';
   let data: string[] = [];
@@ -65,6 +67,8 @@ export function createSseParser(maxChars: number): SseParser {
     push(bytes) {
       let text = decoder.decode(bytes, { stream: true });
       if (text === '') return [];
+      if (!begun && text.startsWith('\uFEFF')) text = text.slice(1);
+      begun = true;
       // Skips the LF of a CRLF that was split between two chunks.
       if (afterCr && text.startsWith('\n')) text = text.slice(1);
       afterCr = text === '' ? false : text.endsWith('\r');

@@ -11,6 +11,7 @@ import {
   RequestError,
   errorOf,
   isAbort,
+  isPassing,
   parseObject,
   readData,
   refusalOf,
@@ -33,18 +34,15 @@ export type Query<Data> = {
   /** The number of requests that were sent so far. The answers of all but the latest one are dropped. */
   readonly sent: number;
   readonly again: () => void;
-  /**
-   * Repeats the request after an event that has changed the answer. Calls that follow each other closely cause only one
-   * request. So do calls while an answer is awaited.
-   */
+  /** Repeats the request after an event that changed the answer. Events in close succession cause only one request. */
   readonly changed: () => void;
 };
 
 type Asking = {
   /**
    * The pause after each answer before the request is repeated, in milliseconds, while the tab is visible and not
-   * paused. Absent: the request is not repeated. Use it only for figures that change without an event, such as series
-   * over time.
+   * paused. Absent: the request is not repeated once it was answered. Use it only for figures that change without an
+   * event, such as series over time.
    */
   readonly everyMs?: number | undefined;
   /** The pause after each answer while the tab is hidden and not paused. Absent: a hidden tab requests nothing. */
@@ -67,9 +65,20 @@ type State<Data> = Omit<Query<Data>, 'again' | 'changed'>;
 export function useQuery<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
-  { everyMs: visibleEveryMs, hiddenEveryMs, skip = false }: Asking = {},
+  asking: Asking = {},
 ): Query<Data> {
-  const key = JSON.stringify(variables);
+  return useAnswer(JSON.stringify(variables), (signal) => request(document, variables, signal), {
+    ...asking,
+    document,
+  });
+}
+
+/** Does the same as `useQuery`, for an answer that `send` makes of several requests. The key names what is asked for. */
+export function useAnswer<Data>(
+  key: string,
+  send: (signal: AbortSignal) => Promise<Data>,
+  { everyMs: visibleEveryMs, hiddenEveryMs, skip = false, document }: Asking & { readonly document?: unknown } = {},
+): Query<Data> {
   const [state, setState] = useState<State<Data> & { readonly key: string }>({ ...EMPTY, key });
   const [turn, setTurn] = useState(0);
   const latest = useRef<number | null>(null);
@@ -87,7 +96,7 @@ export function useQuery<Data, Variables>(
       everyMs,
       isPaused,
       latest,
-      send: (signal) => request(document, variables, signal),
+      send,
       onSend: () => setState((was) => ({ ...was, loading: true, sent: was.sent + 1 })),
       onData: (data, asOf) => setState(({ sent }) => ({ data, error: null, asOf, loading: false, sent, key })),
       onError: (error) =>
@@ -118,7 +127,8 @@ type Keeping<Data> = Pick<Asking, 'everyMs'> & {
 
 /**
  * Sends one request again and again until it is stopped. At any time a request is under way, or a timer is set for the
- * next one, or nothing is sent until `changed` is called. A request that is stopped before its answer, and a change
+ * next one, or nothing is sent until `changed` is called. Without intervals, a request is repeated until its first
+ * answer while its errors may pass. A request that is stopped before its answer, and a change
  * that no request has followed, make the next run send at once.
  */
 function keepAsking<Data>({ everyMs, isPaused, latest, send, onSend, onData, onError }: Keeping<Data>) {
@@ -148,8 +158,8 @@ function keepAsking<Data>({ everyMs, isPaused, latest, send, onSend, onData, onE
         isAsking = false;
         const shown = errorOf(error);
         onError(shown);
-        if ((isChanged || everyMs !== undefined) && !isPaused && shown.code !== 'unauthenticated')
-          askAfter(shown.retryAfterMs ?? RETRY_MS);
+        const isWanted = isChanged || everyMs !== undefined || (latest.current === null && isPassing(shown));
+        if (isWanted && !isPaused && shown.code !== 'unauthenticated') askAfter(shown.retryAfterMs ?? RETRY_MS);
       },
     );
   };
@@ -317,13 +327,9 @@ async function keepOpen(signal: AbortSignal, { run, onStale, onEnd }: Keep): Pro
   }
 }
 
-/**
- * Whether to open the stream again. A refusal is final; a broken connection, a relay that drains and an unavailable
- * store are not.
- */
-function isWorthRepeating({ code }: RequestError): boolean {
-  return ['unreachable', 'bad_answer', 'store_unavailable', 'draining', 'rate_limited', 'internal'].includes(code);
-}
+/** Whether to open the stream again. A refusal is final; a break, a draining relay and an absent store are not. */
+const isWorthRepeating = ({ code }: RequestError): boolean =>
+  ['unreachable', 'bad_answer', 'store_unavailable', 'draining', 'rate_limited', 'internal'].includes(code);
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
@@ -332,8 +338,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-// Bounds the streams that all tabs of one browser hold open. Over HTTP/1.1 a browser opens six connections to a relay,
-// so streams of six tabs would leave none for requests.
+// Bounds the streams of all tabs: over HTTP/1.1 a browser has six connections to a relay, for requests as well.
 
 /** The number of tabs that may hold a stream. Two of the six connections are left for requests. */
 const SLOTS = 4;
@@ -341,10 +346,7 @@ const SLOTS = 4;
 /** Releases a slot, so that another tab may take it. */
 type Release = () => void;
 
-/**
- * Takes a slot; null when all are taken. Every tab gets a slot over HTTP/2 and later. Every tab also gets one if the
- * browser has no locks, as on a page without a secure origin.
- */
+/** Takes a slot; null when all are taken. Over HTTP/2, and in a browser without locks, every tab gets one. */
 async function takeSlot(): Promise<Release | null> {
   const { locks } = navigator;
   if (isMultiplexed() || locks === undefined) return () => undefined;
@@ -365,10 +367,7 @@ function tryLock(locks: LockManager, name: string): Promise<Release | null> {
   });
 }
 
-/**
- * Whether all requests use one connection. An answer from the browser's cache does not show the protocol, so all
- * requests of the page are examined.
- */
+/** Whether all requests use one connection. A cached answer does not show its protocol, so all are examined. */
 function isMultiplexed(): boolean {
   const entries = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
   return entries.some((entry) => entry instanceof PerformanceResourceTiming && /^h[23]/.test(entry.nextHopProtocol));

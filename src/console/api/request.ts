@@ -33,26 +33,56 @@ export async function request<Data, Variables>(
   return (await send(document, variables, signal)).data;
 }
 
+/** The time since which the relay answers no request, in epoch milliseconds; null while it answers. */
+export const silentSince = signal<number | null>(null);
+
 type Post = { readonly bearer: string; readonly signal?: AbortSignal | undefined };
 
 /** Posts JSON with the token. Rejects with RequestError `unreachable` if there is no answer. */
 async function post(path: string, body: object, { bearer, signal }: Post): Promise<Response> {
   try {
-    return await fetch(RELAY_PATH + path, {
+    const response = await fetch(RELAY_PATH + path, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${bearer}`,
         'content-type': 'application/json',
         accept: 'application/graphql-response+json, application/json',
       },
-      body: JSON.stringify(body),
+      body: exactText(body),
       signal: signal ?? null,
     });
+    silentSince.value = null;
+    return response;
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
+    silentSince.value ??= Date.now();
     const reason = error instanceof Error ? error.message : 'unknown reason';
     throw new RequestError('unreachable', `The relay does not answer (${reason}).`);
   }
+}
+
+/** A JSON text that a request has in place of a value. Its digits and the order of its members stay as they are. */
+class ExactJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Returns a value that is sent as this JSON text. */
+export const exactJson = (text: string): unknown => new ExactJson(text);
+
+/** Returns the JSON text of a body, with each ExactJson in it as its own text. */
+function exactText(body: object): string {
+  const texts = new Map<string, string>();
+  const marked = JSON.stringify(body, (_, value: unknown) => {
+    if (!(value instanceof ExactJson)) return value;
+    const mark = crypto.getRandomValues(new Uint32Array(4)).join('-');
+    texts.set(mark, value.text);
+    return mark;
+  });
+  return [...texts].reduce((text, [mark, exact]) => text.replace(`"${mark}"`, () => exact), marked);
 }
 
 export function requireToken(): string {
@@ -65,10 +95,7 @@ export type AnswerBody = Readonly<Record<string, unknown>>;
 
 type Head = Pick<Response, 'status' | 'headers'>;
 
-/**
- * Returns the error for the body of a refused request; null if it is no refusal. Asks the user for another token if the
- * relay refused the token.
- */
+/** Returns the error of a refused request; null if it is none. Asks for another token if the relay refused this one. */
 export function refusalOf(body: AnswerBody, bearer: string, { status, headers }: Head): RequestError | null {
   const { code, message } = readRefusal(body, status);
   if (code === null) return null;
@@ -91,10 +118,7 @@ function isData<Data>(data: unknown): data is Data {
   return typeof data === 'object' && data !== null;
 }
 
-/**
- * Returns the code and message of the first GraphQL error, or of the problem document of a request that was refused
- * before GraphQL. The code is null if the body is no refusal.
- */
+/** Returns the code and message of the first error, or of a problem document. The code is null for no refusal. */
 function readRefusal(body: AnswerBody, status: number): { readonly code: string | null; readonly message: string } {
   const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
   const error = membersOf(first);
@@ -116,9 +140,8 @@ export function parseObject(text: string): AnswerBody {
   }
 }
 
-function membersOf(value: unknown): AnswerBody {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
-}
+const membersOf = (value: unknown): AnswerBody =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 
 /**
  * The error of a failed request. `code` is a code of the relay, `unreachable` (no answer arrived), `bad_answer` (the
@@ -136,14 +159,18 @@ export class RequestError extends Error {
   }
 }
 
-export function isAbort(error: unknown): boolean {
-  return error instanceof DOMException && error.name === 'AbortError';
-}
+export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === 'AbortError';
 
 /** Returns any failure as a RequestError. An unexpected failure has the code `internal`. */
-export function errorOf(error: unknown): RequestError {
-  return error instanceof RequestError ? error : new RequestError('internal', String(error));
-}
+export const errorOf = (error: unknown): RequestError =>
+  error instanceof RequestError ? error : new RequestError('internal', String(error));
+
+/** The codes of errors that may pass while the request stays the same. */
+const PASSING: readonly string[] = ['unreachable', 'bad_answer', 'store_unavailable'];
+
+/** Whether the same request may succeed later. */
+export const isPassing = ({ code, retryAfterMs }: RequestError): boolean =>
+  PASSING.includes(code) || retryAfterMs !== null;
 
 type Answer = { readonly __typename: string };
 type Refusal = Extract<CancelCallMutation['cancelCommand'], { readonly __typename: 'Refusal' }>;
@@ -154,9 +181,7 @@ export function accepted<Done extends Answer>(answer: Done | Refusal): Done {
   throw new RequestError(answer.code, answer.message);
 }
 
-function isRefusal(answer: Answer): answer is Refusal {
-  return answer.__typename === 'Refusal';
-}
+const isRefusal = (answer: Answer): answer is Refusal => answer.__typename === 'Refusal';
 
 // Tracks whether the tab is visible, and the current time while it is.
 
@@ -187,9 +212,7 @@ export function textAt(text: string, path: readonly string[]): string | null {
   return end < 0 ? null : text.slice(start, end);
 }
 
-/**
- * Returns the index where the value of this member begins in the object at `start`; null if there is no such member.
- */
+/** Returns where the value of this member begins in the object at `start`; null if there is no such member. */
 function valueOf(text: string, start: number, name: string): number | null {
   if (text[start] !== '{') return null;
   const wanted = JSON.stringify(name);

@@ -6,6 +6,7 @@
  */
 import { ErrorSchemaBuilder, type ErrorSchema, type RJSFSchema, type UiSchema, type ValidatorType } from '@rjsf/utils';
 import type { ParamsFault } from '../invoke/checker.ts';
+import { nearestOf } from './exact.ts';
 
 /** The maximum number of parts of a form, where each reference counts as often as it is used. */
 export const FORM_PARTS = 200;
@@ -13,14 +14,9 @@ export const FORM_PARTS = 200;
 export const FORM_FIELDS = 400;
 /** The maximum number of names, references and choices that are read of one schema. */
 const FORM_STEPS = 5_000;
-/**
- * The maximum number of characters of all choices, constants and defaults of one schema. Each value counts as eight.
- */
+/** The maximum number of characters of all choices, constants and defaults of a schema. Each counts as eight. */
 const FORM_VALUE_CHARS = 16_000;
-/**
- * The deepest level that a form shows. Deeper parts are fields of JSON text, so that a schema that refers to itself
- * ends somewhere.
- */
+/** The deepest level that a form shows. Deeper parts are JSON text, so that a recursive schema ends somewhere. */
 const FORM_DEPTH = 8;
 const TITLE_CHARS = 120;
 const DESCRIPTION_CHARS = 1_000;
@@ -48,13 +44,10 @@ export function formSchemaOf(schema: unknown): FormOrReason {
 const TOO_MANY_FIELDS = `the form would have more than ${FORM_FIELDS} fields`;
 
 /** Returns why a value cannot be shown in the form: it has too many entries. Null if it can be shown. */
-export function valueFault({ schema }: FormSchema, value: unknown): string | null {
-  return fieldsOf(schema, value) > FORM_FIELDS ? TOO_MANY_FIELDS : null;
-}
+export const valueFault = ({ schema }: FormSchema, value: unknown): string | null =>
+  fieldsOf(schema, value) > FORM_FIELDS ? TOO_MANY_FIELDS : null;
 
-/**
- * Thrown when a schema has no form or exceeds a budget. The message completes "The arguments are written as JSON: ...".
- */
+/** Thrown when a schema has no form or exceeds a budget. It completes “The arguments are written as JSON: …”. */
 class TooLarge extends Error {
   override readonly name = 'TooLarge';
 }
@@ -89,6 +82,11 @@ const NUMBERS = [
 ] as const;
 const FLAGS = ['readOnly', 'uniqueItems'] as const;
 const TEXTS = { title: TITLE_CHARS, description: DESCRIPTION_CHARS, format: 40, pattern: 80 } as const;
+/**
+ * The name under which a copy has the keyword `format`, for the hint beside the field. The forms library must not see a
+ * format: it has widgets that convert what is typed into dates, times and files.
+ */
+const FORMAT_NAME = 'formatName';
 const VALUES = ['const', 'default'] as const;
 const OPTIONS = ['oneOf', 'anyOf'] as const;
 /** All keywords that are read from a schema. No other keyword reaches the forms library. */
@@ -129,7 +127,7 @@ function copyPlain(schema: Schema, copy: RJSFSchema, place: Place): void {
   for (const name of FLAGS) if (typeof schema[name] === 'boolean') copy[name] = schema[name];
   for (const name of ['format', 'pattern'] as const) {
     const text = schema[name];
-    if (typeof text === 'string' && !isReserved(text)) copy[name] = cut(text, TEXTS[name]);
+    if (typeof text === 'string') copy[name === 'format' ? FORMAT_NAME : name] = cut(text, TEXTS[name]);
   }
   for (const name of VALUES) if (schema[name] !== undefined) copy[name] = copyValue(schema[name], place);
   if (copy.const !== undefined && copy.default === undefined && place.isSent) copy.default = copy.const;
@@ -214,9 +212,7 @@ export function choiceIn(schema: RJSFSchema, value: unknown): number {
 }
 
 /** Whether a value may be an unfinished value of a schema: its types and constants fit. */
-export function isLike(schema: RJSFSchema, value: unknown): boolean {
-  return fits(schema, value, LIKE);
-}
+export const isLike = (schema: RJSFSchema, value: unknown): boolean => fits(schema, value, LIKE);
 
 /** Whether the form has a control for this schema. */
 function isFormable(schema: Schema, place: Place): boolean {
@@ -321,10 +317,7 @@ function copyValue(value: unknown, place: Place, depth = 0): Json {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null;
 }
 
-/**
- * Returns the number of fields that the form shows for a value, or any number above FORM_FIELDS. `filled` is what the
- * defaults of the parts above have at this place.
- */
+/** Returns the number of fields for a value, or any above FORM_FIELDS. `filled`: what the defaults above have here. */
 function fieldsOf(schema: RJSFSchema, value: unknown, filled?: unknown): number {
   const preset: unknown = filled ?? schema.default;
   const shown = value ?? preset;
@@ -349,33 +342,23 @@ function fieldsOf(schema: RJSFSchema, value: unknown, filled?: unknown): number 
   return fields;
 }
 
-function memberOf(value: unknown, name: string): unknown {
-  return isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-}
+const memberOf = (value: unknown, name: string): unknown =>
+  isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
 /** Cuts a long text, never inside a character. */
-function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, '')}…`;
-}
+const cut = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, '')}…`;
 
 type TypeName = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'null';
 const TYPE_NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
 
-function isTypeName(name: unknown): name is TypeName {
-  return TYPE_NAMES.includes(name);
-}
+const isTypeName = (name: unknown): name is TypeName => TYPE_NAMES.includes(name);
 
-/**
- * Whether the forms library cannot hold a value at this name: every object has such a member (`constructor`,
- * `__proto__`), or the library keeps something of its own there.
- */
-function isReserved(name: string): boolean {
-  return name in {} || name === '__errors' || name.startsWith('ui:');
-}
+/** Whether the library cannot hold a value at this name: every object has it, or the library keeps its own there. */
+const isReserved = (name: string): boolean => name in {} || name === '__errors' || name.startsWith('ui:');
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 // Implements the validator that the forms library requires. The form uses it only to choose among alternatives, and
 // checks nothing else: a worker checks the arguments (`invoke/checker.ts`).
@@ -391,7 +374,8 @@ export const validator: ValidatorType<unknown, RJSFSchema> = {
  * a part of the bounded copy of `formSchemaOf`, so each call takes at most as many steps as the copy has parts. Entries
  * of lists are not looked at, and no expression runs: clients choose the expressions.
  */
-function fits(schema: RJSFSchema | boolean, value: unknown, how: Fit = {}): boolean {
+function fits(schema: RJSFSchema | boolean, given: unknown, how: Fit = {}): boolean {
+  const value = nearestOf(given);
   if (typeof schema === 'boolean') return schema;
   const { type, const: only, enum: choices, required = [], properties = {} } = schema;
   const alternatives = choicesIn(schema);
@@ -421,13 +405,11 @@ function isOfType(type: string, value: unknown): boolean {
   return typeof value === type;
 }
 
-function isWithin({ minimum = -Infinity, maximum = Infinity }: RJSFSchema, value: number): boolean {
-  return value >= minimum && value <= maximum;
-}
+const isWithin = ({ minimum = -Infinity, maximum = Infinity }: RJSFSchema, value: number): boolean =>
+  value >= minimum && value <= maximum;
 
-function isSame(constant: unknown, value: unknown): boolean {
-  return constant === value || (typeof constant === 'object' && JSON.stringify(constant) === JSON.stringify(value));
-}
+const isSame = (constant: unknown, value: unknown): boolean =>
+  constant === value || (typeof constant === 'object' && JSON.stringify(constant) === JSON.stringify(value));
 
 // Converts faults of params to the shape in which the forms library shows them beside its fields.
 
@@ -486,7 +468,7 @@ function rangeOf(schema: Schema): string | null {
   return minLength === undefined || minLength === 0 ? null : `text of at least ${String(minLength)} characters`;
 }
 
-function formatOf({ format, pattern }: Schema): string {
+function formatOf({ [FORMAT_NAME]: format, pattern }: Schema): string {
   if (typeof format === 'string') return format;
   return typeof pattern === 'string' ? `fits ${pattern}` : '';
 }

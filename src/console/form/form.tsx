@@ -12,8 +12,9 @@ import {
   type FieldProps,
 } from '@rjsf/utils';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { ParamsFault } from '../invoke/checker.ts';
-import { focusFirstField } from '../ui/dialogs.tsx';
+import { syntaxFault, type ParamsFault } from '../invoke/checker.ts';
+import { formNumberOf, formValueOf, numberTextOf, textOfForm } from './exact.ts';
+import { Select, focusFirstField } from '../ui/dialogs.tsx';
 import { Icon, Fault } from '../ui/values.tsx';
 import {
   errorSchemaOf,
@@ -35,7 +36,7 @@ type SchemaFormProps = {
   readonly onChange: (text: string) => void;
 };
 
-const FIELDS = { ChoiceField, ConstField, JsonField };
+const FIELDS = { ChoiceField, ConstField, JsonField, NumberField };
 
 /** Keeps the library from adding constants (`form-schema.ts` adds those that are needed) and empty objects. */
 const DEFAULTS = { constAsDefaults: 'never', emptyObjectFields: 'skipEmptyDefaults' } as const;
@@ -43,7 +44,7 @@ const DEFAULTS = { constAsDefaults: 'never', emptyObjectFields: 'skipEmptyDefaul
 /** Shows the value as a form. Parts that a form cannot show become fields of JSON text, so that nothing is hidden. */
 export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange }: SchemaFormProps) {
   const extraErrors = useMemo(() => errorSchemaOf(faults), [faults]);
-  const value: unknown = JSON.parse(text);
+  const value = useMemo(() => formValueOf(text), [text]);
   const root = useRef<HTMLDivElement>(null);
   useEffect(() => focusFirstField(root.current), []);
   return (
@@ -62,7 +63,7 @@ export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange 
         tagName="div"
         showErrorList={false}
         noHtml5Validate
-        onChange={({ formData }) => onChange(JSON.stringify(formData ?? {}, null, 2))}
+        onChange={({ formData }) => onChange(textOfForm(formData ?? {}))}
       >
         <></>
       </RjsfForm>
@@ -93,35 +94,59 @@ function FieldTemplate(props: FieldTemplateProps) {
   );
 }
 
+/** Shows a field for numbers as one for texts. The library's own field rewrites the digits that are typed. */
+function NumberField(props: FieldProps) {
+  const { StringField } = props.registry.fields;
+  return StringField ? <StringField {...props} /> : null;
+}
+
+/** What a text field cannot hold as it is: browsers remove these characters from its value. */
+const NOT_HELD = /[\r\0]/;
+
 /**
- * Shows a text field for texts and numbers. Typed text that is a number becomes a number. Any other text is kept as it
- * is, and the check against the schema explains what is wrong.
+ * Shows a text field for texts and numbers. The text is kept exactly as typed: a number with its digits, and any other
+ * text of a field for numbers as text. The check against the schema says what is wrong.
  */
-function BaseInputTemplate({ id, schema, value, required = false, rawErrors = [], onChange }: BaseInputTemplateProps) {
+function BaseInputTemplate(props: BaseInputTemplateProps) {
+  const { id, schema, value, required = false, rawErrors = [], onChange } = props;
   const isNumber = schema.type === 'number' || schema.type === 'integer';
-  const [typed, setTyped] = useState<string | null>(null);
+  if (!isNumber && typeof value === 'string' && NOT_HELD.test(value)) return <SpelledText {...props} />;
   const read = (text: string): unknown => {
     if (text === '') return required && !isNumber ? '' : undefined;
-    return isNumber && Number.isFinite(Number(text)) ? Number(text) : text;
+    return isNumber ? formNumberOf(text) : text;
   };
-  // Keeps typed text such as `1.`, which is not a number yet, unless the value was changed elsewhere.
-  const shown = typed !== null && read(typed) === value ? typed : (value ?? '');
+  const input = {
+    ...{ class: 'in', id, required, autocomplete: 'off', spellcheck: false },
+    value: isNumber ? numberTextOf(value) : String(value ?? ''),
+    'aria-invalid': rawErrors.length > 0,
+    'aria-describedby': rawErrors.length > 0 ? `${id}-error` : undefined,
+    onInput: ({ currentTarget: { value: text } }: { readonly currentTarget: { readonly value: string } }) =>
+      onChange(read(text)),
+  };
+  if (isNumber) return <input type="text" inputMode="decimal" {...input} />;
+  // A field of one line would remove the line breaks of a text that is pasted.
+  return <textarea {...input} class="in in-text" rows={1} />;
+}
+
+/** Shows a text with characters that a field cannot hold, as JSON spells it. */
+function SpelledText({ id, value, onChange }: BaseInputTemplateProps) {
+  const [typed, setTyped] = useState(JSON.stringify(value));
+  const write = (text: string): void => {
+    setTyped(text);
+    const read: unknown = syntaxFault(text) === null ? JSON.parse(text) : text;
+    if (typeof read === 'string') onChange(read);
+  };
   return (
-    <input
-      class="in"
-      id={id}
-      type="text"
-      inputMode={isNumber ? 'decimal' : 'text'}
-      autocomplete="off"
-      required={required}
-      value={String(shown)}
-      aria-invalid={rawErrors.length > 0}
-      aria-describedby={rawErrors.length > 0 ? `${id}-error` : undefined}
-      onInput={({ currentTarget: { value: text } }) => {
-        setTyped(text);
-        onChange(read(text));
-      }}
-    />
+    <>
+      <textarea
+        class="in code"
+        id={id}
+        rows={2}
+        value={typed}
+        onInput={({ currentTarget }) => write(currentTarget.value)}
+      />
+      <p class="hint">As JSON: this text has characters that a field cannot hold.</p>
+    </>
   );
 }
 
@@ -222,26 +247,23 @@ const TEMPLATES = {
   DescriptionFieldTemplate: nothing,
 };
 
+const choiceAt = (text: string, at: number) => ({ value: at, text });
+
 function SelectWidget({ id, options, value, required, rawErrors = [], onChange }: WidgetProps) {
   const { enumOptions = [] } = options;
   const chosen = enumOptionsIndexForValue(value, enumOptions, false);
+  const mayBeNone = !required || chosen === undefined;
+  const none = { value: '', text: required ? 'Choose one' : LEFT_OUT };
   return (
-    <select
-      class="in"
+    <Select
       id={id}
       required={required}
       value={chosen === undefined ? '' : String(chosen)}
       aria-invalid={rawErrors.length > 0}
       aria-describedby={rawErrors.length > 0 ? `${id}-error` : undefined}
-      onChange={(event) => onChange(enumOptionsValueForIndex(event.currentTarget.value, enumOptions, undefined))}
-    >
-      {(!required || chosen === undefined) && <option value="">{required ? 'Choose one' : 'Left out'}</option>}
-      {enumOptions.map(({ label, value: option }, at) => (
-        <option key={String(option)} value={String(at)}>
-          {label}
-        </option>
-      ))}
-    </select>
+      choices={[...(mayBeNone ? [none] : []), ...enumOptions.map(({ label }, at) => choiceAt(label, at))]}
+      onChoose={(at) => onChange(enumOptionsValueForIndex(at, enumOptions, undefined))}
+    />
   );
 }
 
@@ -347,7 +369,7 @@ export function Segments(props: SegmentsProps) {
         <span class="opt">{hint}</span>
       </div>
       {all.join('').length <= SIDE_BY_SIDE ? (
-        <div class="seg">
+        <div class="switch seg">
           {all.map((text, index) => (
             <label key={`${index} ${text}`}>
               <input type="radio" name={id} checked={index === at} onChange={() => choose(index)} />
@@ -356,20 +378,13 @@ export function Segments(props: SegmentsProps) {
           ))}
         </div>
       ) : (
-        <select
-          class="in"
+        <Select
           id={`${id}-choice`}
           aria-label={String(title)}
           value={at}
-          onChange={(event) => choose(Number(event.currentTarget.value))}
-        >
-          {at < 0 && <option value={-1}>Choose one</option>}
-          {all.map((text, index) => (
-            <option key={`${index} ${text}`} value={index}>
-              {text}
-            </option>
-          ))}
-        </select>
+          choices={[...(at < 0 ? [{ value: -1, text: 'Choose one' }] : []), ...all.map(choiceAt)]}
+          onChoose={(index) => choose(Number(index))}
+        />
       )}
       {children}
       {description && <p class="hint">{description}</p>}
@@ -478,13 +493,13 @@ export function ConstField(props: FieldProps) {
 
 /** Shows a part of the arguments as JSON text. */
 export function JsonField({ fieldPathId, formData, name, schema, onChange, required, rawErrors }: FieldProps) {
-  const [text, setText] = useState(formData === undefined ? '' : JSON.stringify(formData, null, 2));
+  const [text, setText] = useState(formData === undefined ? '' : textOfForm(formData));
   const [problem, setProblem] = useState<string | null>(null);
   const id = fieldPathId.$id;
   const write = (given: string): void => {
     setText(given);
     try {
-      onChange(given.trim() === '' ? undefined : JSON.parse(given), fieldPathId.path);
+      onChange(given.trim() === '' ? undefined : formValueOf(given), fieldPathId.path);
       setProblem(null);
     } catch (error) {
       setProblem(error instanceof Error ? error.message : 'This is not JSON.');

@@ -26,6 +26,5 @@ function check(schema: unknown, value: unknown): readonly ParamsFault[] {
   }
 }
 
-function isSchema(schema: unknown): schema is Schema {
-  return typeof schema === 'object' && schema !== null && !Array.isArray(schema);
-}
+const isSchema = (schema: unknown): schema is Schema =>
+  typeof schema === 'object' && schema !== null && !Array.isArray(schema);

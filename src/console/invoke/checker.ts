@@ -18,6 +18,8 @@ export type Checked = { readonly faults: readonly ParamsFault[]; readonly unchec
 
 /** The time that the check of one text may take, in milliseconds. */
 export const CHECK_MS = 1_000;
+/** The time that the worker may take to start, in milliseconds. The page loads it from the relay. */
+export const START_MS = 5_000;
 
 export const TOO_SLOW = 'This schema takes too long to check here; the client checks the arguments again.';
 export const NO_CHECK = 'The arguments cannot be checked here; the client checks them.';
@@ -89,6 +91,7 @@ export function createChecker({ schema, startWorker, after, onChecked }: Checker
         onError: () => void (worker === started && giveUp(NO_CHECK)),
       });
       worker = started;
+      cancelTimer = after(START_MS, () => giveUp(NO_CHECK));
       started.send({ schema });
     } catch {
       // The browser has no workers, or cannot copy a schema that nests too deep.
@@ -203,9 +206,8 @@ function closest(parts: readonly (readonly OutputUnit[])[], choice: OutputUnit):
   return [choice];
 }
 
-function isMember(path: string, above: string): boolean {
-  return isBelow(path, above) && !path.slice(above.length + 1).includes('/');
-}
+const isMember = (path: string, above: string): boolean =>
+  isBelow(path, above) && !path.slice(above.length + 1).includes('/');
 
 function joined(unit: OutputUnit, types: readonly string[]): OutputUnit {
   return { ...unit, error: `Expected "${[...new Set(types)].join('", "')}".` };

@@ -1,7 +1,4 @@
-/**
- * Writes a call as a line for a shell. The line names a shell variable in place of the token, so that the token is
- * never copied.
- */
+/** Writes a call as a line for a shell, with a variable in place of the token, so that no token is ever copied. */
 import { relayUrl, segments } from '../base.ts';
 
 type LineOf = {
@@ -42,9 +39,8 @@ function bodyOf({ params = ARGUMENTS, commandId, contextId, respondWithinMs, con
 }
 
 /** Quotes a text for a POSIX shell. */
-function quote(text: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
+const quote = (text: string): string =>
+  /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Writes the call for Callboard's own command line, which takes the token from the environment or from a context. */
 export function commandLine(call: LineOf): string {

@@ -2,39 +2,25 @@
  * Shows the drawer that invokes an action: first the choice of client and action, then the form of the arguments at
  * the left, and what the relay says of the call at the right.
  */
-import { useEffect, useRef, useState, useMemo } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ClientsDocument, InvokeTargetDocument, type InvokeTargetQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { DrainNotice, isAdmin, viewer } from '../shell/facts.tsx';
-import { Dialog, TextField, focusFirstField } from '../ui/dialogs.tsx';
-import { CutNotice, ErrorNotice, Loading, LoadFault, loaded } from '../ui/page.tsx';
-import { ConnectionMark, CopyAction, Icon } from '../ui/values.tsx';
+import { Dialog, Select, TextField } from '../ui/dialogs.tsx';
+import { CutNotice, ErrorNotice, Loading, whyNoActs } from '../ui/page.tsx';
+import { Button, ConnectionMark, CopyAction, Icon } from '../ui/values.tsx';
 import { plural, shortId } from '../ui/words.ts';
-import {
-  type ParamsFault,
-  createChecker,
-  syntaxFault,
-  type CheckEvents,
-  type CheckWorker,
-  type Checked,
-  type Checker,
-} from './checker.ts';
+import { ArgumentsEditor, useCheck } from './arguments.tsx';
+import { type ParamsFault } from './checker.ts';
 import { commandLine, curlLine } from './command-line.ts';
 import { Budgets, DEFAULT_BUDGETS, Preflight, useRested, type BudgetValues } from './preflight.tsx';
 import { SentCalls, createCommandId, sendCall, type Sent } from './sent.tsx';
-import { ErrorBoundary } from 'preact-iso';
-import { formSchemaOf, valueFault } from '../form/form-schema.ts';
-import workerUrl from './check-worker.ts?worker&url';
 
 type InvokeClient = NonNullable<InvokeTargetQuery['connection']>;
 type TargetAction = InvokeClient['actions']['items'][number];
 type Place = InvokeClient['contexts']['nodes'][number];
 
-export type InvokeStart = {
-  readonly userId?: string;
-  readonly clientId?: string;
-  readonly action?: string;
-};
+export type InvokeStart = { readonly userId?: string; readonly clientId?: string; readonly action?: string };
 
 export type DrawerProps = { readonly start: InvokeStart; readonly onClose: () => void };
 
@@ -77,11 +63,7 @@ export function Drawer({ start, onClose }: DrawerProps) {
           )}
           <p class="soft">{known ? action?.summary : 'First choose the client that runs it.'}</p>
         </div>
-        {known && actionName !== '' && (
-          <button class="btn btn-s" type="button" onClick={() => setActionName('')}>
-            Another action
-          </button>
-        )}
+        {known && actionName !== '' && <Button look="btn-s" text="Another action" onClick={() => setActionName('')} />}
         <button class="btn btn-icon btn-quiet" type="button" aria-label="Close" onClick={onClose}>
           <Icon name="close" />
         </button>
@@ -194,9 +176,7 @@ function ChooseAction({ target, onChoose, onBack }: ChooseActionProps) {
   return (
     <>
       <p class="after-table">
-        <button class="btn btn-s" type="button" onClick={onBack}>
-          Another client
-        </button>
+        <Button look="btn-s" text="Another client" onClick={onBack} />
       </p>
       <ul class="choices">
         {target?.actions.items.map((action) => (
@@ -217,9 +197,7 @@ function ChooseAction({ target, onChoose, onBack }: ChooseActionProps) {
             onText={setName}
             hint="The client does not advertise its actions now, so write the exact name."
           />
-          <button class="btn btn-primary" type="submit">
-            Go on
-          </button>
+          <Button look="btn-primary" text="Go on" type="submit" />
         </form>
       )}
     </>
@@ -248,21 +226,38 @@ function CallForm({ userId, clientId, actionName, action, places, onLeave }: Cal
   const schema = action?.schema ?? null;
   const checked = useCheck(schema, params);
   const { faults, unchecked } = checked;
-  const isFit = schema !== null && checked !== NOTHING_FOUND && unchecked === null && faults.length === 0;
+  const isFit = schema !== null && checked.isCurrent && unchecked === null && faults.length === 0;
   const isSending = sent[0]?.state === 'sending';
-  const isReady = !isSending && !faults.some(({ syntax }) => syntax);
+  const isReady = !isSending && !faults.some(({ syntax }) => syntax) && whyNoActs() === undefined;
+  const quiet = useQuiet();
+  const shown = faults.filter(quiet.isShown);
+  const change = (text: string, asJson: boolean): void => {
+    setParams(text);
+    setIsAsked(false);
+    if (asJson) quiet.showAll();
+  };
   const call = { userId, clientId, action: actionName, commandId, contextId, ...budgets };
   // The result is at the top, and the button may have been pressed at the end of a long form.
   useEffect(() => body.current?.scrollTo({ top: 0 }), [sent.length]);
-  const submit = (): void => {
+  const [isAsked, setIsAsked] = useState(false);
+  const submit = (anyway: boolean): void => {
+    quiet.showAll();
     if (!isReady) return;
+    // What was typed last may not be checked yet: the call is sent, or its faults are shown, once it is.
+    if (!anyway && !checked.isCurrent) return setIsAsked(true);
+    if (faults.length > 0 && !anyway) return;
     // `call` keeps the id that it was made with. The new id is for the next call.
     setCommandId(createCommandId(Date.now()));
     void sendCall(call, params, (latest) =>
       setSent((was) => [latest, ...was.filter((other) => other.commandId !== latest.commandId)]),
     );
   };
-  useSendKey(body, submit);
+  useEffect(() => {
+    if (!isAsked || !checked.isCurrent) return;
+    setIsAsked(false);
+    submit(false);
+  }, [isAsked, checked.isCurrent]);
+  useSendKey(body, () => submit(false));
   return (
     <>
       <div class="drawer-body" ref={body}>
@@ -271,14 +266,14 @@ function CallForm({ userId, clientId, actionName, action, places, onLeave }: Cal
             <SentCalls sent={sent} onLeave={onLeave} />
           </div>
         )}
-        <div class="drawer-form">
+        <div class="drawer-form" onFocusOut={quiet.onFocusOut}>
           <DrainNotice />
-          <ArgumentsEditor schema={schema} text={params} faults={faults} unchecked={unchecked} onChange={setParams} />
+          <ArgumentsEditor schema={schema} text={params} faults={shown} unchecked={unchecked} onChange={change} />
           <PlaceField places={places} value={contextId} onChange={setContextId} />
           <Budgets values={budgets} onChange={setBudgets} />
         </div>
         <div class="drawer-side">
-          <Preflight input={call} params={params} faults={faults} isFit={isFit}>
+          <Preflight input={call} params={params} faults={shown} isFit={isFit}>
             <CopyAction isSmall text={() => curlLine({ ...call, params })}>
               Copy as curl
             </CopyAction>
@@ -290,19 +285,21 @@ function CallForm({ userId, clientId, actionName, action, places, onLeave }: Cal
       </div>
       <footer class="drawer-foot">
         <p>
-          {faultsText(faults)}
+          {faultsText(shown)}
           Its id will be <code>{shortId(commandId)}</code>: if the answer is lost, it is awaited, not sent again.
         </p>
         <kbd aria-hidden="true">Ctrl Enter</kbd>
-        <button
-          class="btn btn-primary"
-          type="button"
-          onClick={submit}
-          aria-disabled={!isReady}
+        {shown.length > 0 && !shown.some(({ syntax }) => syntax) && (
+          <Button text="Invoke anyway" onClick={() => submit(true)} aria-disabled={!isReady} />
+        )}
+        <Button
+          look="btn-primary"
+          text={isSending ? 'Waiting for the answer…' : sendLabel(shown, sent.length > 0)}
+          onClick={() => submit(false)}
+          title={whyNoActs()}
+          aria-disabled={!isReady || shown.length > 0}
           aria-keyshortcuts="Control+Enter"
-        >
-          {isSending ? 'Waiting for the answer…' : sendLabel(faults, sent.length > 0)}
-        </button>
+        />
       </footer>
     </>
   );
@@ -322,21 +319,36 @@ function PlaceField({ places, value, onChange }: PlaceProps) {
   return (
     <div class="field">
       <label for="invoke-place">Runs in</label>
-      <select
-        class="in"
+      <Select
         id="invoke-place"
         value={value ?? ''}
-        onChange={({ currentTarget }) => onChange(currentTarget.value || null)}
-      >
-        <option value="">wherever the client chooses</option>
-        {open.map(({ contextId, title }) => (
-          <option key={contextId} value={contextId}>
-            {title === null ? contextId : `${title} (${shortId(contextId)})`}
-          </option>
-        ))}
-      </select>
+        choices={[{ value: '', text: 'wherever the client chooses' }, ...open.map(choiceOf)]}
+        onChoose={(contextId) => onChange(contextId || null)}
+      />
     </div>
   );
+}
+
+function choiceOf({ contextId, title }: Place) {
+  return { value: contextId, text: title === null ? contextId : `${title} (${shortId(contextId)})` };
+}
+
+/** The time after a field was left in which its fault is not shown yet, in milliseconds. */
+const QUIET_MS = 200;
+
+/** Keeps the form quiet: a fault is shown once its field was left, JSON was typed, or the call was to be sent. */
+function useQuiet() {
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [all, setAll] = useState(false);
+  return {
+    showAll: () => setAll(true),
+    onFocusOut: ({ target }: FocusEvent): void => {
+      if (!(target instanceof HTMLElement) || !target.id.startsWith('argument')) return;
+      // A fault that is shown at once would move the button that is being clicked.
+      setTimeout(() => setLeft((was) => new Set([...was, target.id])), QUIET_MS);
+    },
+    isShown: ({ at, syntax }: ParamsFault): boolean => all || syntax || left.has(`argument_${at.replaceAll('.', '_')}`),
+  };
 }
 
 /** Calls `send` when Ctrl and Enter are pressed anywhere in the dialog around the element. */
@@ -355,13 +367,9 @@ function useSendKey(inside: { readonly current: HTMLElement | null }, send: () =
   }, []);
 }
 
-/**
- * Returns the label of the button. Arguments that do not fit the schema may be sent, because the client decides. Text
- * that is not JSON cannot be sent.
- */
+/** Returns the label of the button. Text that is not JSON cannot be sent. */
 function sendLabel(faults: readonly ParamsFault[], wasSent: boolean): string {
   if (faults.some(({ syntax }) => syntax)) return 'Correct the JSON to invoke';
-  if (faults.length > 0) return 'Invoke anyway';
   return wasSent ? 'Invoke again' : 'Invoke';
 }
 
@@ -374,164 +382,4 @@ function faultsText(faults: readonly ParamsFault[]) {
       <br />
     </>
   );
-}
-
-const SchemaForm = loaded(
-  () => import('../form/form.tsx'),
-  (room) => room.SchemaForm,
-  () => <LoadFault what="The form" />,
-);
-
-type ArgumentsProps = {
-  /** The schema of the action. Null: the action has none, so there is no form. */
-  readonly schema: unknown;
-  /** The arguments of the call, as JSON text. */
-  readonly text: string;
-  readonly faults: readonly ParamsFault[];
-  /** Why the arguments were not checked here. Null: they were. */
-  readonly unchecked: string | null;
-  readonly onChange: (text: string) => void;
-};
-
-export function ArgumentsEditor({ schema, text, faults, unchecked, onChange }: ArgumentsProps) {
-  const hasSchema = typeof schema === 'object' && schema !== null;
-  const made = useMemo(() => (hasSchema ? formSchemaOf(schema) : null), [schema]);
-  const form = made !== null && made.why === null ? made : null;
-  const [asJson, setAsJson] = useState(false);
-  const broken = faults.some(({ syntax }) => syntax);
-  const why = made?.why ?? (form && !broken ? valueFault(form, JSON.parse(text)) : null);
-  const withForm = form !== null && why === null;
-  const shownAsJson = asJson || !withForm || broken;
-  return (
-    <>
-      <div class="sec-head">
-        <h2>Arguments</h2>
-        {withForm && (
-          <div class="switch" role="radiogroup" aria-label="Show as">
-            <label>
-              <input
-                type="radio"
-                name="arguments-as"
-                checked={!shownAsJson}
-                disabled={broken}
-                onChange={() => setAsJson(false)}
-              />
-              Form
-            </label>
-            <label>
-              <input type="radio" name="arguments-as" checked={shownAsJson} onChange={() => setAsJson(true)} />
-              JSON
-            </label>
-          </div>
-        )}
-      </div>
-      {why !== null && <p class="hint hint-above">The arguments are written as JSON: {why}.</p>}
-      {unchecked !== null && (
-        <p class="hint hint-above" role="status">
-          {unchecked}
-        </p>
-      )}
-      {shownAsJson ? (
-        <JsonField text={text} faults={faults} hasSchema={hasSchema} onChange={onChange} />
-      ) : (
-        <ErrorBoundary>
-          <SchemaForm form={form} text={text} faults={faults} onChange={onChange} />
-        </ErrorBoundary>
-      )}
-    </>
-  );
-}
-
-type JsonFieldProps = Pick<ArgumentsProps, 'text' | 'faults' | 'onChange'> & { readonly hasSchema: boolean };
-
-function JsonField({ text, faults, hasSchema, onChange }: JsonFieldProps) {
-  const field = useRef<HTMLDivElement>(null);
-  useEffect(() => focusFirstField(field.current), []);
-  return (
-    <div class="field" ref={field}>
-      <label for="params">{hasSchema ? 'As JSON' : 'As JSON: the action has no schema'}</label>
-      <textarea
-        class="in code"
-        id="params"
-        rows={12}
-        spellcheck={false}
-        value={text}
-        aria-invalid={faults.length > 0}
-        aria-describedby={faults.length > 0 ? 'params-faults' : undefined}
-        onInput={(event) => onChange(event.currentTarget.value)}
-      />
-      {faults.length > 0 && (
-        <ul id="params-faults">
-          {faults.map(({ at, text: fault }) => (
-            <li key={`${at} ${fault}`} class="err">
-              <Icon name="warn" />
-              <span>{at === '' ? fault : `${at}: ${fault}`}</span>
-            </li>
-          ))}
-        </ul>
-      )}
-    </div>
-  );
-}
-
-/** What is known before the first check. */
-export const NOTHING_FOUND: Checked = { faults: [], unchecked: null };
-
-/**
- * Returns the result of checking the arguments, given as JSON text. The fault of a text that is not JSON is returned at
- * once. The result for any other text comes from the worker; until then, the previous result is returned.
- */
-export function useCheck(schema: unknown, text: string): Checked {
-  const [checked, setChecked] = useState<Checked>(NOTHING_FOUND);
-  const checker = useRef<Checker | null>(null);
-  const fault = syntaxFault(text);
-  const hasSchema = schema !== null;
-  useEffect(() => {
-    if (!hasSchema) return undefined;
-    const started = createChecker({ schema, startWorker, after, onChecked: setChecked });
-    checker.current = started;
-    return () => started.close();
-  }, [schema]);
-  useEffect(() => {
-    if (fault === null && hasSchema) checker.current?.check(text);
-  }, [schema, text]);
-  if (fault !== null) return { faults: [fault], unchecked: null };
-  return hasSchema ? checked : NOTHING_FOUND;
-}
-
-function after(ms: number, run: () => void): () => void {
-  const timer = setTimeout(run, ms);
-  return () => clearTimeout(timer);
-}
-
-type Policies = {
-  createPolicy(
-    name: string,
-    rules: { readonly createScriptURL: (url: string) => string },
-  ): {
-    createScriptURL(url: string): string;
-  };
-};
-
-/**
- * Starts the worker. The page's content security policy requires Trusted Types and allows one policy, by its name. That
- * policy accepts the address of this worker only.
- */
-function startWorker({ onMessage, onError }: CheckEvents): CheckWorker {
-  const worker = new Worker((trusted ??= trustedUrl()));
-  worker.onmessage = ({ data }) => onMessage(data);
-  worker.onerror = onError;
-  return { send: (message) => worker.postMessage(message), end: () => worker.terminate() };
-}
-
-let trusted: string | undefined;
-
-function trustedUrl(): string {
-  const policies: Policies | undefined = Reflect.get(globalThis, 'trustedTypes');
-  if (!policies) return workerUrl;
-  const createScriptURL = (url: string): string => {
-    if (url === workerUrl) return url;
-    throw new TypeError(`The console starts no worker from ${url}.`);
-  };
-  return policies.createPolicy('callboard-worker', { createScriptURL }).createScriptURL(workerUrl);
 }

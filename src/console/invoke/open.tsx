@@ -1,9 +1,9 @@
 /** Opens the drawer that invokes an action, from any page. The drawer itself is loaded when it first opens. */
 import { signal } from '@preact/signals';
 import { ErrorBoundary } from 'preact-iso';
-import { Dialog } from '../ui/dialogs.tsx';
+import { CloseAct, Dialog } from '../ui/dialogs.tsx';
 import { useKeys } from '../ui/filters.tsx';
-import { LoadFault, loaded } from '../ui/page.tsx';
+import { ActButton, LoadFault, loaded } from '../ui/page.tsx';
 import type { DrawerProps, InvokeStart } from './drawer.tsx';
 
 /** The call that the drawer starts with; null while the drawer is closed. */
@@ -18,11 +18,7 @@ const Drawer = loaded(
   ({ onClose }: DrawerProps) => (
     <Dialog title="Invoke an action" onClose={onClose}>
       <LoadFault what="The form" />
-      <div class="dialog-acts">
-        <button class="btn" type="button" onClick={onClose}>
-          Close
-        </button>
-      </div>
+      <CloseAct onClose={onClose} />
     </Dialog>
   ),
 );
@@ -41,9 +37,9 @@ export function InvokeButton({ start: given = {} }: { readonly start?: InvokeSta
   const open = (): void => openInvoke(given);
   useKeys({ i: open });
   return (
-    <button class="btn btn-primary" type="button" onClick={open}>
+    <ActButton class="btn-primary" onClick={open}>
       Invoke an action
-    </button>
+    </ActButton>
   );
 }
 
@@ -52,8 +48,8 @@ type ActionProps = { readonly action: string; readonly userId?: string; readonly
 /** Shows the button of a row that opens the drawer for its action. */
 export function InvokeAction(given: ActionProps) {
   return (
-    <button class="btn btn-s" type="button" aria-label={`Invoke ${given.action}…`} onClick={() => openInvoke(given)}>
+    <ActButton class="btn-s" label={`Invoke ${given.action}…`} onClick={() => openInvoke(given)}>
       Invoke…
-    </button>
+    </ActButton>
   );
 }

@@ -1,32 +1,23 @@
-/**
- * Shows whether the relay would admit the call: the answer of each check of the relay, and what the client will decide.
- * Also shows the fields for the call's budgets.
- */
+/** Shows whether the relay would admit the call, by the answer of each check, and the fields for its budgets. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import {
-  PreflightDocument,
-  type PreflightLayerName,
-  type PreflightQuery,
-  type PreflightVerdict,
-  type WaitStage,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
+import { exactJson } from '../api/request.ts';
+import { Select } from '../ui/dialogs.tsx';
 import { ErrorNotice, Section } from '../ui/page.tsx';
-import { Shape, type ShapeName, StateMark } from '../ui/values.tsx';
+import { Button, Prose, Shape, type ShapeName, StateMark } from '../ui/values.tsx';
 import { capitalWord, clock, zoneName } from '../ui/words.ts';
-import type { ParamsFault } from './checker.ts';
+import { syntaxFault, type ParamsFault } from './checker.ts';
 import type { CallInput } from './sent.tsx';
 
-type Layer = PreflightQuery['preflightInvocation']['layers'][number];
+type Layer = gql.PreflightQuery['preflightInvocation']['layers'][number];
 
-const LOOKS: Readonly<
-  Record<PreflightVerdict, { readonly shape: ShapeName; readonly name: string; readonly word: string }>
-> = {
-  PASS: { shape: 'pass', name: 'pass', word: 'passes' },
-  REFUSE: { shape: 'failed', name: 'refuse', word: 'would refuse' },
-  UNKNOWN: { shape: 'open', name: 'unknown', word: 'not known' },
-  SKIPPED: { shape: 'skip', name: 'skip', word: 'skipped' },
+const LOOKS: Readonly<Record<gql.PreflightVerdict, { readonly shape: ShapeName; readonly word: string }>> = {
+  PASS: { shape: 'pass', word: 'passes' },
+  REFUSE: { shape: 'failed', word: 'would refuse' },
+  UNKNOWN: { shape: 'open', word: 'not known' },
+  SKIPPED: { shape: 'skip', word: 'skipped' },
 };
 
 /** The time for which the input must stay unchanged before the relay is asked, in milliseconds. */
@@ -47,8 +38,8 @@ export function Preflight({ input, params, faults, isFit, children }: PreflightP
   const broken = faults.some(({ syntax }) => syntax);
   const rested = useRested({ input, params }, broken);
   const query = useQuery(
-    PreflightDocument,
-    { input: { ...rested.input, params: parse(rested.params) } },
+    gql.PreflightDocument,
+    { input: { ...rested.input, params: syntaxFault(rested.params) ? null : exactJson(rested.params) } },
     { skip: broken },
   );
   const found = query.data?.preflightInvocation;
@@ -64,16 +55,13 @@ export function Preflight({ input, params, faults, isFit, children }: PreflightP
       </div>
       {found && <Checks layers={found.layers.map((layer) => withChecked(layer, faults, isFit))} />}
       <p class="side-acts">
-        <button class="btn btn-s" type="button" onClick={query.again}>
-          Ask again
-        </button>
+        <Button look="btn-s" text="Ask again" onClick={query.again} />
         {children}
       </p>
     </Section>
   );
 }
 
-/** Shows one line that counts the checks, and opens to show each. */
 function Checks({ layers }: { readonly layers: readonly Layer[] }) {
   const ofRelay = layers.filter(({ askedOf }) => askedOf === 'RELAY');
   const ofClient = layers.filter(({ askedOf }) => askedOf === 'CLIENT');
@@ -90,27 +78,22 @@ function Checks({ layers }: { readonly layers: readonly Layer[] }) {
   );
 }
 
-const COUNTED: readonly (readonly [PreflightVerdict, string])[] = [
-  ['REFUSE', 'would refuse'],
-  ['PASS', 'pass'],
-  ['UNKNOWN', 'not known'],
-  ['SKIPPED', 'skipped'],
-];
+const COUNTED = ['REFUSE', 'PASS', 'UNKNOWN', 'SKIPPED'] as const;
 
 /** Counts the checks by their answer: `7 pass, 1 skipped`. */
 function countsOf(layers: readonly Layer[]): string {
-  return COUNTED.flatMap(([verdict, word]) => {
+  return COUNTED.flatMap((verdict) => {
     const count = layers.filter((layer) => layer.verdict === verdict).length;
-    return count === 0 ? [] : `${count} ${count === 1 && verdict === 'PASS' ? 'passes' : word}`;
+    return count === 0 ? [] : `${count} ${count > 1 && verdict === 'PASS' ? 'pass' : LOOKS[verdict].word}`;
   }).join(', ');
 }
 
-function Verdict({ found }: { readonly found: PreflightQuery['preflightInvocation'] }) {
+function Verdict({ found }: { readonly found: gql.PreflightQuery['preflightInvocation'] }) {
   const { wouldAdmit, firstRefusal } = found;
   if (wouldAdmit !== 'PASS' && firstRefusal)
     return (
       <p>
-        <StateMark shape="failed">The relay would refuse it.</StateMark> {firstRefusal.message}{' '}
+        <StateMark shape="failed">The relay would refuse it.</StateMark> <Prose text={firstRefusal.message} />{' '}
         {firstRefusal.code && <code>{firstRefusal.code}</code>}
       </p>
     );
@@ -129,9 +112,9 @@ function Layers({ layers }: { readonly layers: readonly Layer[] }) {
   return (
     <ul class="layers">
       {layers.map((layer) => {
-        const { shape, name, word } = LOOKS[layer.verdict];
+        const { shape, word } = LOOKS[layer.verdict];
         return (
-          <li key={layer.layer} class={`v-${name}`}>
+          <li key={layer.layer} class={`v-${shape}`}>
             <Shape name={shape} />
             <b>
               {nameOf(layer.layer)}
@@ -145,10 +128,7 @@ function Layers({ layers }: { readonly layers: readonly Layer[] }) {
   );
 }
 
-/**
- * Adds what the console found by its own check of the arguments to the layer of the client's check. Only the client
- * decides whether it refuses them.
- */
+/** Adds what the check here found of the arguments to the layer of the client’s, which alone decides to refuse them. */
 function withChecked(layer: Layer, faults: readonly ParamsFault[], isFit: boolean): Layer {
   if (layer.layer !== 'CLIENT_ARGUMENTS') return layer;
   if (isFit) return { ...layer, verdict: 'PASS', message: 'They fit its schema, as checked here.' };
@@ -157,9 +137,7 @@ function withChecked(layer: Layer, faults: readonly ParamsFault[], isFit: boolea
   return { ...layer, verdict: 'REFUSE', message: `${message} Checked here against its schema.` };
 }
 
-function nameOf(layer: PreflightLayerName): string {
-  return capitalWord(layer.replace(/^CLIENT_/, ''));
-}
+const nameOf = (layer: gql.PreflightLayerName): string => capitalWord(layer.replace(/^CLIENT_/, ''));
 
 /** Returns the input as it was when it last stayed unchanged for `restMs`. */
 export function useRested<Value>(value: Value, skip: boolean, restMs = REST_MS): Value {
@@ -173,25 +151,17 @@ export function useRested<Value>(value: Value, skip: boolean, restMs = REST_MS):
   return rested;
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null; // The query is skipped in this case; see `skip`.
-  }
-}
-
 // Shows the fields for how long a call may wait, and for which stage of the command.
 
 export type BudgetValues = {
   readonly respondWithinMs: number;
   readonly connectWithinMs: number;
-  readonly waitFor: WaitStage;
+  readonly waitFor: gql.WaitStage;
 };
 
 export const DEFAULT_BUDGETS: BudgetValues = { respondWithinMs: 30_000, connectWithinMs: 0, waitFor: 'COMPLETED' };
 
-const WAITS: readonly { readonly value: WaitStage; readonly text: string }[] = [
+const WAITS: readonly { readonly value: gql.WaitStage; readonly text: string }[] = [
   { value: 'COMPLETED', text: 'the end' },
   { value: 'ACKNOWLEDGED', text: 'receipt by the client' },
   { value: 'ADMITTED', text: 'admission only' },
@@ -201,6 +171,10 @@ type BudgetsProps = { readonly values: BudgetValues; readonly onChange: (values:
 
 export function Budgets({ values, onChange }: BudgetsProps) {
   const { respondWithinMs, connectWithinMs, waitFor } = values;
+  const chooseStage = (name: string): void => {
+    const chosen = WAITS.find(({ value }) => value === name);
+    if (chosen) onChange({ ...values, waitFor: chosen.value });
+  };
   return (
     <details class="budgets">
       <summary>
@@ -222,21 +196,7 @@ export function Budgets({ values, onChange }: BudgetsProps) {
         />
         <div class="field">
           <label for="wait-for">Wait for</label>
-          <select
-            class="in"
-            id="wait-for"
-            value={waitFor}
-            onChange={(event) => {
-              const chosen = WAITS.find(({ value }) => value === event.currentTarget.value);
-              if (chosen) onChange({ ...values, waitFor: chosen.value });
-            }}
-          >
-            {WAITS.map(({ value, text }) => (
-              <option key={value} value={value}>
-                {text}
-              </option>
-            ))}
-          </select>
+          <Select id="wait-for" value={waitFor} choices={WAITS} onChoose={chooseStage} />
         </div>
       </div>
     </details>

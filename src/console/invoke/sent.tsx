@@ -1,22 +1,12 @@
 /** Sends calls, and shows those that the drawer has sent: the latest with its proven stages, the others in a line. */
 import { useState } from 'preact/hooks';
-import {
-  AwaitCallDocument,
-  CallStagesDocument,
-  CallUpdatesDocument,
-  CancelCallDocument,
-  InvokeDocument,
-  type CallStagesQuery,
-  type InvokeActionInput,
-  type InvokeMutation,
-  type Outcome,
-  type Stage,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
 import { useLive, useQuery } from '../api/query.ts';
-import { RequestError, accepted, errorOf, now, request, send, textAt } from '../api/request.ts';
+import { RequestError, accepted, errorOf, exactJson, now, request, send, textAt } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { ActError, Section } from '../ui/page.tsx';
 import {
+  Button,
   Shape,
   OutcomeMark,
   Payload,
@@ -27,7 +17,8 @@ import {
   outcomeWord,
   stageWord,
 } from '../ui/values.tsx';
-import { EXECUTION, bytes, duration, exactClock } from '../ui/words.ts';
+import { executionText } from '../pages/states.ts';
+import { bytes, duration, exactClock } from '../ui/words.ts';
 
 /** The size in bytes above which a result is shown only when the user asks for it. */
 const FOLDED_BYTES = 64 * 1024;
@@ -48,23 +39,28 @@ export function SentCalls({ sent, onLeave }: SentCallsProps) {
     <div onClick={leave}>
       <Section title="Sent from here" about={sent.length === 1 ? '1 call' : `${sent.length} calls`}>
         <LatestCall key={latest.commandId} sent={latest} />
-        {earlier.map((one) => (
-          <p key={one.commandId}>
-            <SentState sent={one} steps={[]} />
-          </p>
-        ))}
+        {earlier.length > 0 && (
+          <div class="sent-before">
+            <h3>Sent before</h3>
+            {earlier.map((one) => (
+              <p key={one.commandId}>
+                <SentState sent={one} steps={[]} />
+              </p>
+            ))}
+          </div>
+        )}
       </Section>
     </div>
   );
 }
 
-type Step = { readonly at: string; readonly stage: Stage; readonly outcome: Outcome | null };
+type Step = { readonly at: string; readonly stage: gql.Stage; readonly outcome: gql.Outcome | null };
 
 function LatestCall({ sent }: { readonly sent: Sent }) {
   const [seen, setSeen] = useState<readonly Step[]>([]);
   const { userId, clientId, commandId, answer } = sent;
   const isRefused = answer?.__typename === 'Refusal';
-  useLive(CallUpdatesDocument, {
+  useLive(gql.CallUpdatesDocument, {
     variables: { userId, clientId, commandId },
     onData: ({ commandUpdates: { at, stage, outcome, missed } }) => {
       setSeen((was) => (was.some((step) => step.stage === stage) ? was : [...was, { at, stage, outcome }]));
@@ -75,7 +71,7 @@ function LatestCall({ sent }: { readonly sent: Sent }) {
   });
   const isEnded = Boolean(!isRefused && answer?.outcome) || seen.some(({ outcome }) => outcome !== null);
   const isOver = isRefused || isEnded;
-  const record = useQuery(CallStagesDocument, { userId, clientId, commandId }, { skip: !isEnded });
+  const record = useQuery(gql.CallStagesDocument, { userId, clientId, commandId }, { skip: !isEnded });
   const steps = stepsOf(record.data) ?? seen;
   const [first] = steps;
   return (
@@ -108,11 +104,11 @@ function LatestCall({ sent }: { readonly sent: Sent }) {
 }
 
 /** Returns the stages of a call that has ended, as its record has them; null while there is no record. */
-function stepsOf(answer: CallStagesQuery | null): readonly Step[] | null {
+function stepsOf(answer: gql.CallStagesQuery | null): readonly Step[] | null {
   const delivery = answer?.command?.delivery;
   if (!delivery) return null;
   const { admittedAt, queuedAt, dispatchedAt, acknowledgedAt, terminalAt, outcome } = delivery;
-  const stages: readonly (readonly [Stage, string | null])[] = [
+  const stages: readonly (readonly [gql.Stage, string | null])[] = [
     ['ADMITTED', admittedAt],
     ['QUEUED', queuedAt],
     ['DISPATCHED', dispatchedAt],
@@ -133,7 +129,7 @@ function CancelButton({ sent: { userId, clientId, commandId } }: { readonly sent
     if (state === 'asking') return;
     setState('asking');
     try {
-      accepted((await request(CancelCallDocument, { input: { userId, clientId, commandId } })).cancelCommand);
+      accepted((await request(gql.CancelCallDocument, { input: { userId, clientId, commandId } })).cancelCommand);
       setState('asked');
     } catch (error) {
       setState(errorOf(error));
@@ -142,20 +138,20 @@ function CancelButton({ sent: { userId, clientId, commandId } }: { readonly sent
   if (state === 'asked') return <span class="soft">The client was asked to stop it.</span>;
   return (
     <>
-      <button class="btn btn-s" type="button" onClick={() => void cancel()} aria-disabled={state === 'asking'}>
-        Cancel the call
-      </button>
+      <Button look="btn-s" text="Cancel the call" onClick={() => void cancel()} aria-disabled={state === 'asking'} />
       {state instanceof RequestError && <span class="over">It was not cancelled: {state.message}</span>}
     </>
   );
 }
 
+const LOST = 'No answer came, so it is not known whether the call arrived. It is looked for';
+
 type SentStateProps = { readonly sent: Sent; readonly steps: readonly Step[] };
 
 function SentState({ sent, steps }: SentStateProps) {
   const { answer, state } = sent;
-  const link = <ShortId id={sent.commandId} href={callHref(sent)} />;
   if (answer?.__typename === 'Refusal') return <StateMark shape="failed">Refused</StateMark>;
+  const link = <ShortId id={sent.commandId} href={callHref(sent)} />;
   const outcome = answer?.outcome ?? steps.find((step) => step.outcome !== null)?.outcome ?? null;
   if (outcome)
     return (
@@ -169,11 +165,15 @@ function SentState({ sent, steps }: SentStateProps) {
         <StageMark stage={steps.at(-1)?.stage ?? answer.stage} /> {link}
       </>
     );
-  if (state === 'lost') return <StateMark shape="open">The answer was lost; the command is awaited {link}</StateMark>;
-  if (state === 'failed') return <StateMark shape="open">No answer {link}</StateMark>;
+  const text =
+    state === 'sending'
+      ? `Sent ${duration(Math.max(0, now.value - sent.sentAt))} ago`
+      : state === 'lost'
+        ? LOST
+        : 'No answer';
   return (
-    <StateMark shape="note">
-      Sent {duration(Math.max(0, now.value - sent.sentAt))} ago {link}
+    <StateMark shape={state === 'sending' ? 'note' : 'open'}>
+      {text} {link}
     </StateMark>
   );
 }
@@ -200,7 +200,13 @@ function Took({ sent, steps }: SentStateProps) {
 
 function DocumentAnswer({ sent }: { readonly sent: Sent }) {
   const { answer, error, result } = sent;
-  if (error && sent.state === 'failed') return <ActError title="The relay did not answer the call." error={error} />;
+  if (error && sent.state === 'failed') {
+    const title =
+      error.code === 'unreachable' || error.code === 'bad_answer'
+        ? 'The relay did not answer. It is not known whether the call arrived, so it may have run.'
+        : 'The relay did not take the call.';
+    return <ActError title={title} error={error} />;
+  }
   if (!answer) return null;
   if (answer.__typename === 'Refusal') {
     const { by, code, message } = answer;
@@ -210,7 +216,7 @@ function DocumentAnswer({ sent }: { readonly sent: Sent }) {
     <>
       {answer.outcome === 'OUTCOME_UNKNOWN' && (
         <p class="soft">
-          <strong>It may have run.</strong> {EXECUTION[answer.execution]}.
+          <strong>It may have run.</strong> {executionText(answer.execution, true)}.
         </p>
       )}
       {answer.error && (
@@ -233,10 +239,9 @@ function Result({ text }: { readonly text: string }) {
   );
 }
 
-// Sends one call and never repeats it. The command's id is chosen before the call is sent. If the answer is lost, the
-// command with that id is awaited.
+// Sends one call and never repeats it. If the answer is lost, the command with the id chosen before is awaited.
 
-type CallAnswer = InvokeMutation['invokeAction'];
+type CallAnswer = gql.InvokeMutation['invokeAction'];
 
 /** What is known of a call that this drawer has sent. */
 export type Sent = {
@@ -270,7 +275,7 @@ export function createCommandId(nowMs: number): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-export type CallInput = InvokeActionInput & { readonly commandId: string };
+export type CallInput = gql.InvokeActionInput & { readonly commandId: string };
 
 /** How long one request waits for a command whose answer was lost, in milliseconds. */
 const AWAIT_MS = 30_000;
@@ -279,10 +284,7 @@ const AWAITS = 5;
 /** The pause before the first of these requests, in milliseconds. Each following pause is longer by the same time. */
 const PAUSE_MS = 1_500;
 
-/**
- * Sends the call and reports what is known of it to `onChange`. `paramsText` is JSON, which is parsed and written anew.
- * Never rejects.
- */
+/** Sends the call, and reports what is known of it. `paramsText` is JSON, and is sent as it is. Never rejects. */
 export async function sendCall(input: CallInput, paramsText: string, onChange: (sent: Sent) => void): Promise<void> {
   const { commandId, action, userId, clientId } = input;
   let sent: Sent = {
@@ -295,7 +297,7 @@ export async function sendCall(input: CallInput, paramsText: string, onChange: (
   };
   show({});
   try {
-    const { data, text } = await send(InvokeDocument, { input: { ...input, params: JSON.parse(paramsText) } });
+    const { data, text } = await send(gql.InvokeDocument, { input: { ...input, params: exactJson(paramsText) } });
     show({ state: 'answered', answer: data.invokeAction, result: resultOf(text, 'invokeAction') });
   } catch (cause) {
     const error = errorOf(cause);
@@ -311,7 +313,7 @@ async function awaitLost(ids: CommandIds, show: (change: Partial<Sent>) => void)
   for (let tries = 1; tries <= AWAITS; tries++) {
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * tries));
     try {
-      const { data, text } = await send(AwaitCallDocument, { ...ids, withinMs: AWAIT_MS });
+      const { data, text } = await send(gql.AwaitCallDocument, { ...ids, withinMs: AWAIT_MS });
       const answer = data.awaitCommand;
       return show({ state: 'answered', answer, result: resultOf(text, 'awaitCommand'), error: null });
     } catch (cause) {

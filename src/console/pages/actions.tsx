@@ -1,20 +1,8 @@
-/**
- * Shows the list of the actions that connected clients advertise, the page of one action, and the page that says how
- * an agent is connected to this relay, which gets the actions as tools.
- */
+/** Shows the list of the actions that connected clients advertise, and the page of one action. */
 import { useRoute } from 'preact-iso';
-import {
-  ActionCallsDocument,
-  ActionDetailsDocument,
-  ActionSampleDocument,
-  ActionsOfUserDocument,
-  type ActionCallsQuery,
-  type ActionDetailsQuery,
-  type ActionSampleQuery,
-  type DeliveryFilter,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
 import { useQuery, type Query } from '../api/query.ts';
-import { callHref, pagePath, queryPath, relayUrl } from '../base.ts';
+import { pagePath, queryPath } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
 import { Sources, isAdmin, viewer } from '../shell/facts.tsx';
 import { useUrlState, type Filter } from '../ui/filters.tsx';
@@ -33,12 +21,14 @@ import {
   Section,
   Views,
 } from '../ui/page.tsx';
-import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
-import { Ago, CopyLine } from '../ui/values.tsx';
+import { List, PAGE_SIZE, Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
+import { Prose } from '../ui/values.tsx';
 import { duration, percent, plural, whole } from '../ui/words.ts';
-import { ActionName, CALL_COLUMNS } from './columns.tsx';
+import { ActionName, CallsTable } from './columns.tsx';
+import { FailureGroups, useFailures } from './failures.tsx';
+import { WhoMayCall } from './permissions.tsx';
 
-type AdvertisedSample = ActionSampleQuery['actions']['items'][number];
+type AdvertisedSample = gql.ActionSampleQuery['actions']['items'][number];
 
 const FILTERS: readonly Filter[] = [{ name: 'name', label: 'Name' }];
 
@@ -52,15 +42,7 @@ export function ActionsPage() {
   const pageInfo = { hasNextPage: groups.length > from + PAGE_SIZE, endCursor: String(from + PAGE_SIZE) };
   return (
     <>
-      <PageHead
-        title="Actions"
-        acts={
-          <>
-            <AsOf queries={[query]} />
-            <InvokeButton />
-          </>
-        }
-      >
+      <PageHead title="Actions" acts={[<AsOf queries={[query]} />, <InvokeButton />]}>
         What connected clients say they can run. Saying so is no permission: each call may still be refused.
       </PageHead>
       <List
@@ -82,9 +64,7 @@ export function ActionsPage() {
         isCut={groups.length > rows.length}
         empty={
           <Empty title="No client advertises an action">
-            <p>
-              A client advertises what it handles when it connects: <code>runtime.handle(name, spec, handler)</code>.
-            </p>
+            A client advertises what it handles when it connects: <code>runtime.handle(name, spec, handler)</code>.
           </Empty>
         }
         caption="Actions by name"
@@ -96,14 +76,11 @@ export function ActionsPage() {
   );
 }
 
-/**
- * Reads the advertisements that the viewer may see, of one action or of all (null). `isSample`: whether some may be
- * missing.
- */
+/** Reads the advertisements that the viewer may see, of one action or all (null). `isSample`: some may be missing. */
 function useAdvertised(name: string | null) {
   const admin = isAdmin.value;
-  const ofAll = useQuery(ActionSampleDocument, { name }, { skip: !admin });
-  const ofUser = useQuery(ActionsOfUserDocument, { userId: viewer.value?.userId ?? '' }, { skip: admin });
+  const ofAll = useQuery(gql.ActionSampleDocument, { name }, { skip: !admin });
+  const ofUser = useQuery(gql.ActionsOfUserDocument, { userId: viewer.value?.userId ?? '' }, { skip: admin });
   const found: readonly AdvertisedSample[] | undefined = admin ? ofAll.data?.actions.items : itemsOf(ofUser.data, name);
   return {
     query: admin ? ofAll : ofUser,
@@ -138,7 +115,6 @@ type ActionGroup = {
   readonly clients: readonly AdvertisedSample[];
 };
 
-/** Returns the groups in the order of their names. */
 function groupActions(items: readonly AdvertisedSample[]): readonly ActionGroup[] {
   return [...Map.groupBy(items, ({ action }) => action.name)]
     .map(([name, clients]) => ({
@@ -154,10 +130,10 @@ function groupActions(items: readonly AdvertisedSample[]): readonly ActionGroup[
 const NAMED = 3;
 
 const COLUMNS: readonly Column<ActionGroup>[] = [
-  { head: 'Action', class: 'c-1', names: true, cell: ({ name }) => <ActionName name={name} /> },
-  { head: 'What it does', class: 'why c-3 c-wide', cell: ({ summary }) => summary ?? '' },
-  { head: 'Version', class: 'nw c-off', cell: ({ versions }) => versions.join(', ') },
-  { head: 'Advertised by', class: 'c-5 c-wide', cell: ({ clients }) => <Clients clients={clients} /> },
+  nameColumn('Action', 'c-1', ({ name }) => <ActionName name={name} />),
+  column('What it does', 'why c-3 c-wide', ({ summary }) => summary ?? ''),
+  column('Version', 'nw c-off', ({ versions }) => versions.join(', ')),
+  column('Advertised by', 'c-5 c-wide', ({ clients }) => <Clients clients={clients} />),
   {
     head: 'Invoke',
     quietHead: true,
@@ -193,7 +169,7 @@ function OneAction({ name }: { readonly name: string }) {
   const { query, found, completeness, isSample } = useAdvertised(name);
   const { values } = useUrlState();
   const minutes = WINDOWS.find((candidate) => `${candidate}m` === values['window']) ?? WINDOW;
-  const calls = useQuery(ActionCallsDocument, { filter: filterOf(name, minutes) }, { skip: !isAdmin.value });
+  const calls = useQuery(gql.ActionCallsDocument, { filter: filterOf(name, minutes) }, { skip: !isAdmin.value });
   const summary = found && groupActions(found)[0]?.summary;
   const only = found?.length === 1 ? found[0] : undefined;
   const start = { action: name, ...(only && { userId: only.userId, clientId: only.clientId }) };
@@ -202,12 +178,7 @@ function OneAction({ name }: { readonly name: string }) {
       <PageHead
         title={name}
         crumbs={[{ href: pagePath('actions'), text: 'Actions' }]}
-        acts={
-          <>
-            <AsOf queries={isAdmin.value ? [query, calls] : [query]} />
-            <InvokeButton start={start} />
-          </>
-        }
+        acts={[<AsOf queries={isAdmin.value ? [query, calls] : [query]} />, <InvokeButton start={start} />]}
       >
         {summary ?? undefined}
       </PageHead>
@@ -224,25 +195,30 @@ function OneAction({ name }: { readonly name: string }) {
 const WINDOWS = [5, 15, 60] as const;
 const WINDOW = 60;
 
-type Measured = ActionCallsQuery['delivery']['measured'];
+type Measured = gql.ActionCallsQuery['delivery']['measured'];
 
 /** Selects the calls of an action in a window. Its begin is cut to the minute, so that repeated requests are equal. */
-function filterOf(action: string, minutes: number): DeliveryFilter {
+function filterOf(action: string, minutes: number): gql.DeliveryFilter {
   return { action, admittedAfter: new Date(Math.floor(Date.now() / 60_000 - minutes) * 60_000).toISOString() };
 }
 
-type ActionCallsProps = { readonly name: string; readonly minutes: number; readonly query: Query<ActionCallsQuery> };
+type ActionCallsProps = {
+  readonly name: string;
+  readonly minutes: number;
+  readonly query: Query<gql.ActionCallsQuery>;
+};
 
 function ActionCalls({ name, minutes, query }: ActionCallsProps) {
   const { hrefWith } = useUrlState();
   const data = query.data?.delivery;
+  const failures = useFailures(filterOf(name, minutes));
   const calls = queryPath('calls', { action: name, since: `${minutes}m` });
   return (
     <>
       <Views
         label="Window"
         views={WINDOWS.map((candidate) => ({
-          name: `Last ${candidate} min`,
+          name: candidate === WINDOW ? 'Last hour' : `Last ${candidate} min`,
           href: hrefWith({ window: candidate === WINDOW ? null : `${candidate}m` }),
           isCurrent: candidate === minutes,
         }))}
@@ -253,15 +229,16 @@ function ActionCalls({ name, minutes, query }: ActionCallsProps) {
       {data && (
         <>
           <Readouts figures={callFigures(data.measured)} />
-          <Failures name={name} calls={data.measured.nodes} />
+          <FailureGroups
+            query={failures}
+            when={minutes === WINDOW ? 'in the last hour' : `in the last ${minutes} min`}
+            kept={{ action: name, since: `${minutes}m` }}
+          />
           <Section title="Latest calls" about="admitted in this window" side={<a href={calls}>All calls of {name}</a>}>
-            <Table
+            <CallsTable
               caption={`Latest calls of ${name}`}
-              columns={CALL_COLUMNS.filter(({ head }) => head !== 'Action' && head !== 'Node')}
               rows={data.latest.nodes}
-              keyOf={({ userId, clientId, commandId }) => `${userId}/${clientId}/${commandId}`}
-              hrefOf={callHref}
-              look="two-lines"
+              without={['Action']}
               none="No call of this action was admitted in this window."
             />
           </Section>
@@ -305,48 +282,8 @@ function callFigures({ nodes, pageInfo }: Measured) {
 }
 
 /** Returns the value that this share of sorted values does not exceed; null without values. */
-function quantile(sorted: readonly number[], share: number): number | null {
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
-}
-
-type FailuresProps = { readonly name: string; readonly calls: Measured['nodes'] };
-
-/** Shows with which codes calls failed. Shows nothing if none did. */
-function Failures({ name, calls }: FailuresProps) {
-  const codes = Map.groupBy(
-    calls.filter(({ code }) => code !== null),
-    ({ code }) => code ?? '',
-  );
-  if (codes.size === 0) return null;
-  const rows = [...codes]
-    .map(([code, own]) => ({ code, count: own.length, last: own[0]?.admittedAt ?? null }))
-    .sort((a, b) => b.count - a.count);
-  return (
-    <Section title="Failures by code" about="as clients reported them, or the relay recorded them">
-      <Table
-        caption={`Failures of ${name} by code`}
-        columns={[
-          {
-            head: 'Code',
-            class: 'c-1',
-            names: true,
-            cell: ({ code }) => <a href={queryPath('calls', { action: name, code })}>{code}</a>,
-          },
-          { head: 'Calls', class: 'r c-2', cell: ({ count }) => whole(count) },
-          {
-            head: 'Last admitted',
-            class: 'r nw c-4',
-            label: 'last admitted',
-            cell: ({ last }) => (last === null ? <Nil why="not known" /> : <Ago at={last} />),
-          },
-        ]}
-        rows={rows}
-        keyOf={({ code }) => code}
-        look="small"
-      />
-    </Section>
-  );
-}
+const quantile = (sorted: readonly number[], share: number): number | null =>
+  sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
 
 type AdvertisersProps = {
   readonly name: string;
@@ -357,7 +294,6 @@ type AdvertisersProps = {
 /** The number of advertising clients that the page lists. */
 const LISTED = 40;
 
-/** Shows who advertises the action, in which versions, and what the chosen version takes. */
 function Advertisers({ name, found, isSample }: AdvertisersProps) {
   const { values, hrefWith } = useUrlState();
   const versions = [...Map.groupBy(found, ({ action }) => action.version ?? '')].sort(
@@ -395,19 +331,11 @@ function Advertisers({ name, found, isSample }: AdvertisersProps) {
         <Table
           caption={`Clients that advertise ${name}`}
           columns={[
-            { head: 'Client', class: 'c-1', names: true, cell: (row: AdvertisedSample) => <ClientLink {...row} /> },
-            {
-              head: 'Version',
-              class: 'nw c-3',
-              label: 'version',
-              cell: ({ action }) => action.version ?? <Nil why="none" />,
-            },
-            {
-              head: 'Invoke',
-              quietHead: true,
-              class: 'r c-2',
-              cell: ({ userId, clientId }) => <InvokeAction {...{ userId, clientId }} action={name} />,
-            },
+            nameColumn('Client', 'c-1', (row: AdvertisedSample) => <ClientLink {...row} />),
+            labelled('Version', 'nw c-3', ({ action }: AdvertisedSample) => action.version ?? <Nil why="none" />),
+            quietColumn('Invoke', 'r c-2', ({ userId, clientId }: AdvertisedSample) => (
+              <InvokeAction {...{ userId, clientId }} action={name} />
+            )),
           ]}
           rows={clients.slice(0, LISTED)}
           keyOf={({ userId, clientId }) => `${userId}/${clientId}`}
@@ -416,24 +344,28 @@ function Advertisers({ name, found, isSample }: AdvertisersProps) {
         {clients.length > LISTED && <p class="quiet">{`${LISTED} of ${plural(clients.length, 'client')}.`}</p>}
       </Section>
       <aside aria-label="Beside the clients">
+        <WhoMayCall userId={first.userId} action={name} />
         <Takes name={name} client={first} />
       </aside>
     </div>
   );
 }
 
-type Details = NonNullable<ActionDetailsQuery['connection']>['actions']['items'][number];
+type Details = NonNullable<gql.ActionDetailsQuery['connection']>['actions']['items'][number];
 
-/** Shows what a client says that the action does and takes. */
 function Takes({ name, client: { userId, clientId } }: { readonly name: string; readonly client: AdvertisedSample }) {
-  const query = useQuery(ActionDetailsDocument, { userId, clientId });
+  const query = useQuery(gql.ActionDetailsDocument, { userId, clientId });
   const details = query.data?.connection?.actions.items.find((action) => action.name === name);
   return (
     <Section title="What it takes" about={`as ${clientId} says`}>
       <ErrorNotice query={query} what="what it takes" />
       {details && (
         <>
-          {details.description !== null && <p class="soft">{details.description}</p>}
+          {details.description !== null && (
+            <p class="soft">
+              <Prose text={details.description} />
+            </p>
+          )}
           <Facts rows={factsOf(details)} />
           {details.schema === null ? (
             <p class="soft">It advertises no schema: any JSON value may be sent.</p>
@@ -466,85 +398,4 @@ function factsOf({ version, checksArguments, guards, effects }: Details) {
     said.length === 0 ? null : (['Effects', said.join(', ')] as const),
     before.length === 0 ? null : (['Before it runs', before.join(', ')] as const),
   ];
-}
-
-// The page for agents.
-
-/** Whether the relay serves agents, as it wrote into the page. */
-const isServed = document.querySelector('meta[name="callboard-mcp"]') !== null;
-
-/** How each host is configured, with `TOKEN` in place of the token of the agent. */
-const HOSTS: readonly { readonly name: string; readonly about: string; readonly text: (url: string) => string }[] = [
-  {
-    name: 'Claude Code',
-    about: 'a command',
-    text: (url) => `claude mcp add --transport http callboard ${url} --header "Authorization: Bearer TOKEN"`,
-  },
-  {
-    name: 'VS Code',
-    about: '.vscode/mcp.json',
-    text: (url) => json({ servers: { callboard: { type: 'http', url, headers: BEARER } } }),
-  },
-  {
-    name: 'Cursor',
-    about: '.cursor/mcp.json',
-    text: (url) => json({ mcpServers: { callboard: { url, headers: BEARER } } }),
-  },
-  {
-    name: 'Codex',
-    about: '~/.codex/config.toml, with the token in the variable CALLBOARD_TOKEN',
-    text: (url) => `[mcp_servers.callboard]\nurl = "${url}"\nbearer_token_env_var = "CALLBOARD_TOKEN"`,
-  },
-  {
-    name: 'A host that starts a program',
-    about: 'such as Claude Desktop',
-    text: () => {
-      const env = { CALLBOARD_URL: relayUrl(), CALLBOARD_TOKEN: 'TOKEN' };
-      return json({ mcpServers: { callboard: { command: 'npx', args: ['callboard', 'mcp'], env } } });
-    },
-  },
-];
-
-const BEARER = { Authorization: 'Bearer TOKEN' };
-
-function json(value: object): string {
-  return JSON.stringify(value, null, 2);
-}
-
-export function AgentsPage() {
-  const url = `${relayUrl()}/mcp`;
-  const user = isAdmin.value ? 'USER' : (viewer.value?.userId ?? 'USER');
-  return (
-    <>
-      <PageHead title="Agents">
-        An agent gets the actions of one user’s clients as tools, over the Model Context Protocol (MCP).
-      </PageHead>
-      {!isServed && (
-        <Information>
-          <b>This relay does not serve agents.</b> The setting MCP switches the endpoint on:{' '}
-          <code>CALLBOARD_MCP=on</code>. It needs the package <code>@modelcontextprotocol/server</code>.
-        </Information>
-      )}
-      <Section title="Endpoint">
-        <Facts
-          rows={[
-            ['Address', <code key="address">{url}</code>],
-            ['Token', 'that of a user; an administrator’s token is refused, because agents act for a user'],
-            ['Transport', 'streamable HTTP; hosts that start a program use callboard mcp'],
-          ]}
-        />
-      </Section>
-      <Section title="A token for an agent" about="It may call these actions, and nothing else, for 30 days.">
-        <CopyLine text={`callboard token --mcp --user ${user} --actions '*'`} what="the command" />
-      </Section>
-      <p class="after-table">
-        The lines for hosts follow their documentation and were not tried with this relay. Replace TOKEN by the token.
-      </p>
-      {HOSTS.map(({ name, about, text }) => (
-        <Section key={name} title={name} about={about}>
-          <CopyLine text={text(url)} what={`the lines for ${name}`} />
-        </Section>
-      ))}
-    </>
-  );
 }

@@ -1,25 +1,17 @@
 /** Shows the audit page: what operators did, to whom, and why. Also saves the acts that the filters select as a file. */
 import { useState } from 'preact/hooks';
-import {
-  AuditCheckDocument,
-  AuditDocument,
-  type AuditFilter,
-  type AuditQuery,
-  type OperatorAction,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { errorOf, request, type RequestError } from '../api/request.ts';
 import { callHref, clientHref, nodesHref, pagePath, streamHref, userHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
 import { ActError, AsOf, Empty, Information, Nil, Notice, PageHead } from '../ui/page.tsx';
-import { List, pageOf, type Column } from '../ui/table.tsx';
-import { ShortId, StateMark, Time, timeOfFilter } from '../ui/values.tsx';
+import { List, pageOf, timeColumn, nameColumn, column, type Column } from '../ui/table.tsx';
+import { Button, ShortId, StateMark, Time, timeOfFilter } from '../ui/values.tsx';
 import { capitalWord, nameClass, plainWord, plural, whole } from '../ui/words.ts';
 
-type AuditRow = AuditQuery['auditEvents']['nodes'][number];
-
-const ACTS: readonly OperatorAction[] = ['CANCEL', 'DISCONNECT', 'DRAIN', 'PAYLOAD', 'REVEAL'];
+const ACTS: readonly gql.OperatorAction[] = ['CANCEL', 'DISCONNECT', 'DRAIN', 'PAYLOAD', 'REVEAL'];
 const FILTERS: readonly Filter[] = [
   { name: 'act', label: 'Act', choices: choicesOf(ACTS) },
   { name: 'who', label: 'Who' },
@@ -28,38 +20,28 @@ const FILTERS: readonly Filter[] = [
   { name: 'user', label: 'User' },
 ];
 
-const COLUMNS: readonly Column<AuditRow>[] = [
-  { head: 'When', isTime: true, class: 'nw c-2 c-end', cell: ({ at }) => <Time at={at} exact /> },
-  { head: 'Act', class: 'c-1', names: true, cell: ({ action }) => capitalWord(action) },
-  { head: 'Who', class: 'c-3', cell: ({ who }) => <Who who={who} /> },
-  { head: 'Subject', class: 'c-5 c-wide', cell: (row) => <Subject {...row} /> },
-  { head: 'Reason', class: 'why c-6 c-wide', cell: ({ reason }) => reason ?? '' },
-  {
-    head: 'Outcome',
-    class: 'nw c-4 c-end',
-    cell: ({ outcome }) => (outcome === null ? <Nil why="not recorded" /> : plainWord(outcome)),
-  },
-  { head: 'Node', class: 'nw c-off', cell: ({ node }) => node },
+const COLUMNS: readonly Column<gql.AuditRowFragment>[] = [
+  timeColumn('When', 'nw c-2 c-end', ({ at }) => <Time at={at} exact />),
+  nameColumn('Act', 'c-1', ({ action }) => capitalWord(action)),
+  column('Who', 'c-3', ({ who }) => <Who who={who} />),
+  column('Subject', 'c-5 c-wide', (row) => <Subject {...row} />),
+  column('Reason', 'why c-6 c-wide', ({ reason }) => reason ?? ''),
+  column('Outcome', 'nw c-4 c-end', ({ outcome }) =>
+    outcome === null ? <Nil why="not recorded" /> : plainWord(outcome),
+  ),
+  column('Node', 'nw c-off', ({ node }) => node),
 ];
 
 export function AuditPage() {
   const { values } = useUrlState();
   const filter = filterOf(values);
-  const query = useQuery(AuditDocument, { filter, ...pageOf(values) });
+  const query = useQuery(gql.AuditDocument, { filter, ...pageOf(values) });
   const list = query.data?.auditEvents;
   const wrong = ['from', 'to'].filter((name) => values[name] && timeOfFilter(values[name]) === null);
   const hasUnnamed = list?.nodes.some(({ who }) => UNNAMED.test(who)) ?? false;
   return (
     <>
-      <PageHead
-        title="Audit"
-        acts={
-          <>
-            <AsOf queries={[query]} />
-            <SaveButton filter={filter} />
-          </>
-        }
-      >
+      <PageHead title="Audit" acts={[<AsOf queries={[query]} />, <SaveButton filter={filter} />]}>
         What operators did. Each row is written before its act, and a row that is changed or removed breaks the chain.
         Calls are not in it: <a href={pagePath('calls')}>Calls</a> has them, by caller.
       </PageHead>
@@ -71,25 +53,23 @@ export function AuditPage() {
         list={list}
         filters={isAdmin.value ? FILTERS : FILTERS.slice(0, -1)}
         bare="who"
-        notices={
-          <>
-            {wrong.map((name) => (
-              <Information key={name}>
-                <b>“{values[name]}” is not a time.</b> Write 14:31, or 2026-11-21T14:31, in UTC.
-              </Information>
-            ))}
-            {hasUnnamed && isAdmin.value && (
-              <Information>
-                A name such as <code>token-2</code> is the place of a token without a name in the setting ADMIN_TOKEN.
-                Write <code>name=token</code> there, and the audit names who holds it.
-              </Information>
-            )}
-          </>
-        }
+        notices={[
+          wrong.map((name) => (
+            <Information key={name}>
+              <b>“{values[name]}” is not a time.</b> Write 14:31, or 2026-11-21T14:31, in UTC.
+            </Information>
+          )),
+          hasUnnamed && isAdmin.value && (
+            <Information>
+              A name such as <code>token-2</code> is the place of a token without a name in the setting ADMIN_TOKEN.
+              Write <code>name=token</code> there, and the audit names who holds it.
+            </Information>
+          ),
+        ]}
         about={`${plural(list?.nodes.length ?? 0, 'event')} on this page, newest first.`}
         empty={
           <Empty title="No operator did anything yet" mark="all">
-            <p>Reveals, cancellations of others’ calls, disconnects and drains are written here.</p>
+            Reveals, cancellations of others’ calls, disconnects and drains are written here.
           </Empty>
         }
         caption="Audit events"
@@ -102,7 +82,7 @@ export function AuditPage() {
 
 /** Says what the relay found when it checked the chain. It repeats the check once a minute at most. */
 function ChainCheck() {
-  const { data, error } = useQuery(AuditCheckDocument, {});
+  const { data, error } = useQuery(gql.AuditCheckDocument, {});
   const found = data?.auditCheck;
   if (error) return <ActError title="The chain was not checked." error={error} />;
   if (!found) return <p class="quiet below-head">Checking the chain…</p>;
@@ -126,7 +106,7 @@ function ChainCheck() {
 /** The name of an administrator whose token has none in the settings. */
 const UNNAMED = /^admin:token-\d+$/;
 
-function filterOf(values: UrlState['values']): AuditFilter {
+function filterOf(values: UrlState['values']): gql.AuditFilter {
   const who = values['who'];
   return {
     action: oneOf(values['act'], ACTS),
@@ -138,7 +118,7 @@ function filterOf(values: UrlState['values']): AuditFilter {
   };
 }
 
-function Who({ who }: Pick<AuditRow, 'who'>) {
+function Who({ who }: Pick<gql.AuditRowFragment, 'who'>) {
   const name = who.replace(/^admin:/, '');
   const isViewer = viewer.value?.name === name;
   return (
@@ -149,8 +129,7 @@ function Who({ who }: Pick<AuditRow, 'who'>) {
   );
 }
 
-/** Shows what an act concerned, as links to it. */
-function Subject({ subject }: AuditRow) {
+function Subject({ subject }: gql.AuditRowFragment) {
   const { userId, clientId, commandId, messageId, nodeId, stream } = subject;
   const client = userId !== null && clientId !== null ? { userId, clientId } : null;
   if (client)
@@ -187,7 +166,7 @@ const SAVED_MAX = 10_000;
 type Saving = { readonly isBusy: boolean; readonly said: string | null; readonly error: RequestError | null };
 const IDLE: Saving = { isBusy: false, said: null, error: null };
 
-function SaveButton({ filter }: { readonly filter: AuditFilter }) {
+function SaveButton({ filter }: { readonly filter: gql.AuditFilter }) {
   const [{ isBusy, said, error }, setState] = useState(IDLE);
   const save = (): void => {
     if (isBusy) return;
@@ -211,22 +190,20 @@ function SaveButton({ filter }: { readonly filter: AuditFilter }) {
           {said}
         </span>
       )}
-      <button class="btn" type="button" onClick={save} aria-disabled={isBusy}>
-        {isBusy ? 'Saving…' : 'Save as JSON lines'}
-      </button>
+      <Button text={isBusy ? 'Saving…' : 'Save as JSON lines'} onClick={save} aria-disabled={isBusy} />
       <ActError title="It was not saved." error={error} />
     </>
   );
 }
 
-type Acts = { readonly rows: readonly AuditRow[]; readonly isCut: boolean };
+type Acts = { readonly rows: readonly gql.AuditRowFragment[]; readonly isCut: boolean };
 
 /** Reads the acts of a filter, newest first, at most SAVED_MAX. Rejects with RequestError. */
-async function readActs(filter: AuditFilter): Promise<Acts> {
-  const rows: AuditRow[] = [];
+async function readActs(filter: gql.AuditFilter): Promise<Acts> {
+  const rows: gql.AuditRowFragment[] = [];
   let after: string | null = null;
   do {
-    const { auditEvents }: AuditQuery = await request(AuditDocument, { filter, first: PART, after });
+    const { auditEvents }: gql.AuditQuery = await request(gql.AuditDocument, { filter, first: PART, after });
     rows.push(...auditEvents.nodes);
     after = auditEvents.pageInfo.hasNextPage ? auditEvents.pageInfo.endCursor : null;
   } while (after !== null && rows.length < SAVED_MAX);
@@ -234,7 +211,7 @@ async function readActs(filter: AuditFilter): Promise<Acts> {
 }
 
 /** Writes an act on one line, without the members that are null. */
-function lineOf({ subject, ...row }: AuditRow): string {
+function lineOf({ subject, ...row }: gql.AuditRowFragment): string {
   const ids = Object.fromEntries(Object.entries(subject).filter(([, id]) => id !== null));
   return `${JSON.stringify({ ...row, subject: ids })}\n`;
 }

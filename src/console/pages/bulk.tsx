@@ -4,21 +4,11 @@
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import {
-  BulkCallsDocument,
-  BulkClientsDocument,
-  CancelCallDocument,
-  DisconnectClientDocument,
-  type BulkCallsQuery,
-  type BulkClientsQuery,
-  type CancelState,
-  type DeliveryFilter,
-  type DisconnectState,
-  type Stage,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
 import { accepted, errorOf, isAbort, request, type RequestError } from '../api/request.ts';
 import { Dialog, TextField } from '../ui/dialogs.tsx';
 import { ActError } from '../ui/page.tsx';
+import { Button } from '../ui/values.tsx';
 import { plural, whole } from '../ui/words.ts';
 
 /** The maximum number of objects of one act, and of pages that are read to find them. */
@@ -107,13 +97,9 @@ function BulkDialog<Item>(props: BulkProps<Item>) {
         )}
         <div class="dialog-acts">
           {state.step === 'acting' ? (
-            <button class="btn" type="button" onClick={() => (isStopped.current = true)}>
-              Stop
-            </button>
+            <Button text="Stop" onClick={() => (isStopped.current = true)} />
           ) : (
-            <button class="btn" type="button" onClick={onClose}>
-              {isReady ? 'Keep them' : 'Close'}
-            </button>
+            <Button text={isReady ? 'Keep them' : 'Close'} onClick={onClose} />
           )}
           {isReady && (
             <button class="btn btn-danger" type="submit">
@@ -126,7 +112,21 @@ function BulkDialog<Item>(props: BulkProps<Item>) {
   );
 }
 
-/** Says how far the act is, in one sentence. */
+type BulkActProps<Item> = Omit<BulkProps<Item>, 'onClose'> & {
+  /** The button that opens the dialog. False: there is none, but an open dialog stays. */
+  readonly button: false | Omit<Parameters<typeof Button>[0], 'onClick'>;
+};
+
+function BulkAct<Item>({ button, ...dialog }: BulkActProps<Item>) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      {button && <Button {...button} onClick={() => setOpen(true)} />}
+      {isOpen && <BulkDialog {...dialog} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
 function Progress<Item>({ state, one }: { readonly state: State<Item>; readonly one: string }) {
   if (state.step === 'counting') return <>Counting…</>;
   if (state.step === 'failed') return null;
@@ -222,15 +222,18 @@ function cutTo<Item>({ items, isCut }: Found<Item>): Found<Item> {
 
 // Cancels all commands of a filter that wait: nothing was written of them to a client.
 
-type WaitingCall = BulkCallsQuery['commands']['nodes'][number];
+type WaitingCall = gql.BulkCallsQuery['commands']['nodes'][number];
 
-const WAITING: readonly Stage[] = ['ADMITTED', 'QUEUED'];
+const WAITING: readonly gql.Stage[] = ['ADMITTED', 'QUEUED'];
+
+/** Whether nothing of a command was written to a client. */
+export const isWaiting = ({ stage }: { readonly stage: gql.Stage }): boolean => WAITING.includes(stage);
 
 /** Whether a filter can select commands that wait. */
-export const selectsWaiting = ({ stage, outcome, code }: DeliveryFilter): boolean =>
+export const selectsWaiting = ({ stage, outcome, code }: gql.DeliveryFilter): boolean =>
   !outcome && !code && (!stage || WAITING.includes(stage));
 
-const CANCELLED: Readonly<Record<CancelState, string>> = {
+const CANCELLED: Readonly<Record<gql.CancelState, string>> = {
   CANCELLED: 'cancelled, never written to the client',
   REQUESTED: 'asked to stop, may have run',
   TOO_LATE: 'had ended already',
@@ -239,47 +242,37 @@ const CANCELLED: Readonly<Record<CancelState, string>> = {
 type CancelProps = {
   /** What the commands have in common, as the end of a sentence: `for kiosk-1`. */
   readonly of: string;
-  readonly filter: DeliveryFilter;
+  readonly filter: gql.DeliveryFilter;
   /** Whether there may be such commands. Without any there is no button, but an open dialog stays. */
   readonly isUseful: boolean;
   readonly onDone: () => void;
 };
 
 export function CancelWaiting({ of, filter, isUseful, onDone }: CancelProps) {
-  const [isOpen, setOpen] = useState(false);
   return (
-    <>
-      {isUseful && (
-        <button class="btn" type="button" onClick={() => setOpen(true)}>
-          Cancel waiting…
-        </button>
-      )}
-      {isOpen && (
-        <BulkDialog<WaitingCall>
-          title={`Cancel the waiting commands ${of}`}
-          one="command"
-          verb="Cancel"
-          find={(signal) => findWaiting(filter, signal)}
-          nameOf={({ clientId, action }) => `${action} on ${clientId}`}
-          act={cancel}
-          onClose={() => setOpen(false)}
-          onDone={onDone}
-        >
-          All commands {of} that wait for their client or for its link, of which nothing was written yet. One that is
-          written in the meantime is asked to stop, and may have run.
-        </BulkDialog>
-      )}
-    </>
+    <BulkAct<WaitingCall>
+      button={isUseful && { text: 'Cancel waiting…' }}
+      title={`Cancel the waiting commands ${of}`}
+      one="command"
+      verb="Cancel"
+      find={(signal) => findWaiting(filter, signal)}
+      nameOf={({ clientId, action }) => `${action} on ${clientId}`}
+      act={cancel}
+      onDone={onDone}
+    >
+      All commands {of} that wait for their client or for its link, of which nothing was written yet. One that is
+      written in the meantime is asked to stop, and may have run.
+    </BulkAct>
   );
 }
 
-async function findWaiting(filter: DeliveryFilter, signal: AbortSignal): Promise<Found<WaitingCall>> {
+async function findWaiting(filter: gql.DeliveryFilter, signal: AbortSignal): Promise<Found<WaitingCall>> {
   const stages = filter.stage ? [filter.stage] : WAITING;
   const found = await Promise.all(
     stages.map((stage) =>
       readPages(async (after) => {
         const variables = { filter: { ...filter, stage }, first: BULK_MAX, after };
-        return (await request(BulkCallsDocument, variables, signal)).commands;
+        return (await request(gql.BulkCallsDocument, variables, signal)).commands;
       }),
     ),
   );
@@ -288,14 +281,14 @@ async function findWaiting(filter: DeliveryFilter, signal: AbortSignal): Promise
 
 async function cancel({ userId, clientId, commandId }: WaitingCall, reason: string | null): Promise<string> {
   const input = { userId, clientId, commandId, reason };
-  return CANCELLED[accepted((await request(CancelCallDocument, { input })).cancelCommand).state];
+  return CANCELLED[accepted((await request(gql.CancelCallDocument, { input })).cancelCommand).state];
 }
 
 // Disconnects all clients of a node.
 
-type NodeClient = BulkClientsQuery['connections']['nodes'][number];
+type NodeClient = gql.ClientNamesQuery['connections']['nodes'][number];
 
-const DISCONNECTED: Readonly<Record<DisconnectState, string>> = {
+const DISCONNECTED: Readonly<Record<gql.DisconnectState, string>> = {
   CLOSED: 'closed',
   REQUESTED: 'asked to close, not confirmed yet',
 };
@@ -303,46 +296,32 @@ const DISCONNECTED: Readonly<Record<DisconnectState, string>> = {
 type DisconnectProps = { readonly nodeId: string } & Pick<CancelProps, 'isUseful' | 'onDone'>;
 
 export function DisconnectAll({ nodeId, isUseful, onDone }: DisconnectProps) {
-  const [isOpen, setOpen] = useState(false);
+  const button = { look: 'btn-s', text: 'Disconnect all…', 'aria-label': `Disconnect all of ${nodeId}…` };
   return (
-    <>
-      {isUseful && (
-        <button
-          class="btn btn-s"
-          type="button"
-          onClick={() => setOpen(true)}
-          aria-label={`Disconnect all of ${nodeId}…`}
-        >
-          Disconnect all…
-        </button>
-      )}
-      {isOpen && (
-        <BulkDialog<NodeClient>
-          title={`Disconnect all clients of ${nodeId}`}
-          one="client"
-          verb="Disconnect"
-          find={(signal) => findClients(nodeId, signal)}
-          nameOf={({ userId, clientId }) => `${userId} / ${clientId}`}
-          act={disconnect}
-          onClose={() => setOpen(false)}
-          onDone={onDone}
-        >
-          The relay closes the link of each client of {nodeId}. None of their calls is cancelled by this, and a client
-          may connect again at once, to this node too. To keep clients away from it, drain it.
-        </BulkDialog>
-      )}
-    </>
+    <BulkAct<NodeClient>
+      button={isUseful && button}
+      title={`Disconnect all clients of ${nodeId}`}
+      one="client"
+      verb="Disconnect"
+      find={(signal) => findClients(nodeId, signal)}
+      nameOf={({ userId, clientId }) => `${userId} / ${clientId}`}
+      act={disconnect}
+      onDone={onDone}
+    >
+      The relay closes the link of each client of {nodeId}. None of their calls is cancelled by this, and a client may
+      connect again at once, to this node too. To keep clients away from it, drain it.
+    </BulkAct>
   );
 }
 
 async function findClients(nodeId: string, signal: AbortSignal): Promise<Found<NodeClient>> {
   const found = await readPages(async (after) => {
-    return (await request(BulkClientsDocument, { nodeId, first: BULK_MAX, after }, signal)).connections;
+    return (await request(gql.ClientNamesDocument, { nodeId, first: BULK_MAX, after }, signal)).connections;
   });
   return { ...found, items: found.items.filter(({ status }) => status !== 'DISCONNECTED') };
 }
 
 async function disconnect({ userId, clientId }: NodeClient, reason: string | null): Promise<string> {
-  const answer = accepted((await request(DisconnectClientDocument, { userId, clientId, reason })).disconnectClient);
+  const answer = accepted((await request(gql.DisconnectClientDocument, { userId, clientId, reason })).disconnectClient);
   return DISCONNECTED[answer.state];
 }

@@ -1,16 +1,8 @@
 /** Shows the page of one call: what is proven about it and by which evidence, its progress, and a way to cancel it. */
-import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
-import {
-  CallPageDocument,
-  CallUpdatesDocument,
-  CancelCallDocument,
-  type CallPageQuery,
-  type CancelState,
-} from '../../../generated/console.ts';
-import { reasonText } from '../../protocol/visible-text.ts';
-import { useLive, useQuery, type Query } from '../api/query.ts';
+import * as gql from '../../../generated/console.ts';
+import { useQuery, type Query } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
 import { clientHref, pagePath, queryPath, userHref } from '../base.ts';
 import { commandLine, curlLine } from '../invoke/command-line.ts';
@@ -18,6 +10,7 @@ import { openInvoke } from '../invoke/open.tsx';
 import { LiveNotice, NodeLink, isAdmin, isSilent, traceHref, viewer } from '../shell/facts.tsx';
 import { Menu, ReasonDialog } from '../ui/dialogs.tsx';
 import {
+  ActButton,
   CutNotice,
   Empty,
   ErrorNotice,
@@ -31,6 +24,7 @@ import {
 } from '../ui/page.tsx';
 import { useLatest } from '../ui/table.tsx';
 import {
+  LinkButton,
   CommandMark,
   ConnectionMark,
   CopyAction,
@@ -42,18 +36,19 @@ import {
   Time,
   Until,
 } from '../ui/values.tsx';
-import { EXECUTION, WAIT_FOR, day, duration, plural } from '../ui/words.ts';
+import { WAIT_FOR, day, duration, plural } from '../ui/words.ts';
 import { caseAsJson, caseAsMarkdown, traceIdOf, CallTimeline, type CallDetails } from './timeline.tsx';
 import { ActionName } from './columns.tsx';
 import { MessagesTable, ResultReveal } from './history.tsx';
+import { callSentence, executionText } from './states.ts';
+import { CallProgress, ProgressBar, useProgress, type ReportedCall } from './progress.tsx';
 
 type Part = { readonly call: CallDetails };
 
 export function CallPage() {
   const { user = '', client = '', command = '' } = useRoute().params;
   const viewerId = viewer.value?.userId ?? 'admin';
-  // The key differs for each call and viewer, because the last known answer, an open dialog and its input belong to one
-  // call and one viewer.
+  // The last known answer, an open dialog and its input belong to one call and one viewer, which the key names.
   return (
     <OneCall key={`${viewerId} ${user}/${client}/${command}`} userId={user} clientId={client} commandId={command} />
   );
@@ -63,20 +58,13 @@ type CallIds = { readonly userId: string; readonly clientId: string; readonly co
 
 function OneCall(ids: CallIds) {
   const { userId, clientId, commandId } = ids;
-  const query = useQuery(CallPageDocument, { userId, clientId, commandId });
+  const query = useQuery(gql.CallPageDocument, { userId, clientId, commandId });
   const found = useLatest(query.data?.command);
   const isGone = query.data !== null && !query.data.command;
-  const [progress, setProgress] = useState<readonly unknown[]>([]);
-  useLive(CallUpdatesDocument, {
-    variables: { userId, clientId, commandId },
+  const progress = useProgress(ids, {
     skip: isGone || !found || found.outcome !== null,
-    onData: ({ commandUpdates: update }) => {
-      if (update.progress !== null) setProgress((was) => [...was.slice(-(PROGRESS_MAX - 1)), update.progress]);
-      else if (update.stage !== found?.delivery?.stage) query.changed();
-      return update.missed;
-    },
-    onStale: query.again,
-    onEnd: query.again,
+    stage: found?.delivery?.stage ?? null,
+    query,
   });
   return (
     <>
@@ -89,9 +77,6 @@ function OneCall(ids: CallIds) {
   );
 }
 
-/** The number of progress reports that the page keeps. */
-const PROGRESS_MAX = 50;
-
 const COPIED =
   'The line was copied without the arguments, which this page does not read. Write them in place of ARGUMENTS, as JSON: “Reveal…” below shows them, for a reason. As it is, the line runs nothing.';
 
@@ -100,13 +85,13 @@ const GONE = 'The relay no longer has a record of this call. This is what was la
 type CaseProps = Part & {
   /** Whether the relay no longer has a record of the call. `call` is then the last known answer. */
   readonly isGone: boolean;
-  readonly query: Query<CallPageQuery>;
-  readonly progress: readonly unknown[];
+  readonly query: Query<gql.CallPageQuery>;
+  readonly progress: ReportedCall;
 };
 
 function Case({ call, isGone, query, progress }: CaseProps) {
   const [cancelling, setCancelling] = useState(false);
-  const [cancelled, setCancelled] = useState<CancelState | null>(null);
+  const [cancelled, setCancelled] = useState<gql.CancelState | null>(null);
   const [copied, setCopied] = useState(false);
   const { userId, clientId, action, commandId } = call;
   return (
@@ -114,20 +99,16 @@ function Case({ call, isGone, query, progress }: CaseProps) {
       <PageHead
         title={action}
         crumbs={crumbsOf(userId, clientId)}
-        acts={
-          <>
-            <CopyMenu call={call} asOf={query.asOf} onLine={() => setCopied(true)} />
-            {call.outcome === null ? (
-              <button class="btn btn-danger" type="button" onClick={() => setCancelling(true)}>
-                Cancel…
-              </button>
-            ) : (
-              <button class="btn" type="button" onClick={() => openInvoke({ userId, clientId, action })}>
-                Call again…
-              </button>
-            )}
-          </>
-        }
+        acts={[
+          <CopyMenu call={call} asOf={query.asOf} onLine={() => setCopied(true)} />,
+          call.outcome === null ? (
+            <ActButton class="btn-danger" onClick={() => setCancelling(true)}>
+              Cancel…
+            </ActButton>
+          ) : (
+            <ActButton onClick={() => openInvoke({ userId, clientId, action })}>Call again…</ActButton>
+          ),
+        ]}
       >
         <FullId id={commandId} what="command id" />
       </PageHead>
@@ -137,11 +118,11 @@ function Case({ call, isGone, query, progress }: CaseProps) {
       {copied && <Information>{COPIED}</Information>}
       {cancelled && <Information>{CANCEL_WORDS[cancelled]}</Information>}
       <CutNotice completeness={call.history.completeness} />
-      <CallHead call={call} />
+      <CallHead call={call} progress={progress} />
       <div class="case">
         <div>
           <CallTimeline call={call} />
-          <CallProgress reports={progress} />
+          <CallProgress call={call} progress={progress} />
           <CallMessages call={call} />
         </div>
         <aside aria-label="Beside the call">
@@ -169,16 +150,10 @@ type CopyProps = Part & {
   readonly onLine: () => void;
 };
 
-/** Shows the menu that copies the case, or a line that runs the action of the call. */
 function CopyMenu({ call, asOf, onLine }: CopyProps) {
   const { userId, clientId, action } = call;
   const trace = traceIdOf(call);
-  const file = () => ({
-    call,
-    address: location.href,
-    asOf: asOf ?? Date.now(),
-    traceHref: trace && traceHref(trace),
-  });
+  const file = () => ({ call, address: location.href, asOf: asOf ?? Date.now(), traceHref: trace && traceHref(trace) });
   const lineOf = (write: typeof curlLine): string => {
     onLine();
     return write({ userId, clientId, action });
@@ -197,16 +172,10 @@ function NoRecord({ user }: { readonly user: string }) {
   return (
     <Empty
       title="No record of this command"
-      acts={
-        <a class="btn" href={queryPath('history', { user })}>
-          Look in the history of {user}
-        </a>
-      }
+      acts={<LinkButton text={`Look in the history of ${user}`} href={queryPath('history', { user })} />}
     >
-      <p>
-        It was never admitted, {isAdmin.value ? '' : 'it is not yours, '}or it ended more than an hour ago. Retained
-        messages may still name it.
-      </p>
+      It was never admitted, {isAdmin.value ? '' : 'it is not yours, '}or it ended more than an hour ago. Retained
+      messages may still name it.
     </Empty>
   );
 }
@@ -261,6 +230,7 @@ function Record({ call }: Part) {
             ),
           ],
           delivery.recoveredFromNodeId === null ? null : ['Recovered from', delivery.recoveredFromNodeId],
+          delivery.queuedAt === null ? ['Connects by', <Time at={delivery.connectDeadline} exact />] : null,
           ['Deadline', <Time at={delivery.deadline} exact />],
           trace === null ? null : ['Trace', <Trace id={trace} />],
         ]}
@@ -269,7 +239,6 @@ function Record({ call }: Part) {
   );
 }
 
-/** Shows the id of a trace, and a link to it if the relay names where traces are shown. */
 function Trace({ id }: { readonly id: string }) {
   const href = traceHref(id);
   return (
@@ -277,9 +246,7 @@ function Trace({ id }: { readonly id: string }) {
       <FullId id={id} what="trace id" />
       {href !== null && (
         <div>
-          <a class="btn btn-s" href={href} target="_blank" rel="noreferrer">
-            Open the trace
-          </a>
+          <LinkButton look="btn-s" text="Open the trace" href={href} target="_blank" rel="noreferrer" />
         </div>
       )}
     </>
@@ -328,7 +295,17 @@ function Waiters({ call }: Part) {
   );
 }
 
-function CallHead({ call }: Part) {
+function lastFact({ queuedAt, connectDeadline, deadline, clientId }: NonNullable<CallDetails['delivery']>) {
+  if (queuedAt !== null) return ['Ends', <Until at={deadline} />] as const;
+  const text = (
+    <>
+      <Time at={connectDeadline} />, unless {clientId} connects
+    </>
+  );
+  return ['Expires', text] as const;
+}
+
+function CallHead({ call, progress }: Part & { readonly progress: ReportedCall }) {
   const { delivery, outcome } = call;
   const isExpired = outcome === 'EXPIRED';
   // If the relay ended the call, the sentence says why. Its error would only repeat that.
@@ -343,7 +320,11 @@ function CallHead({ call }: Part) {
             outcome && <OutcomeMark outcome={outcome} />
           )}
         </p>
-        <p>{sentenceOf(call)}</p>
+        <p>
+          {callSentence({ ...call, reports: progress.count })}
+          {outcome === 'OUTCOME_UNKNOWN' && <strong> It may have run.</strong>}
+        </p>
+        <ProgressBar progress={progress} />
         {call.error && !isEndedByRelay && (
           <p class="soft">
             {call.error.message} <code>{call.error.code}</code>
@@ -354,9 +335,9 @@ function CallHead({ call }: Part) {
         <Facts
           rows={[
             ['Last proven', <StageMark stage={delivery.lastProvenStage} />],
-            isExpired ? null : ['Execution', EXECUTION[delivery.execution]],
+            ['Execution', executionText(delivery.execution, outcome !== null)],
             delivery.terminalAt === null
-              ? ['Ends', <Until at={delivery.deadline} />]
+              ? lastFact(delivery)
               : [
                   'Ended',
                   <>
@@ -373,49 +354,6 @@ function CallHead({ call }: Part) {
     </div>
   );
 }
-
-function sentenceOf({ outcome, delivery, clientId }: CallDetails): ComponentChildren {
-  if (!delivery) return 'Its record is no longer kept. What remains is in the retained messages below.';
-  switch (outcome) {
-    case 'COMPLETED':
-      return `${clientId} reported that it completed.`;
-    case 'FAILED':
-      return delivery.execution === 'REFUSED_BY_CLIENT'
-        ? `${clientId} refused it and did not run it.`
-        : `${clientId} reported that it failed.`;
-    case 'CANCELLED':
-      return delivery.dispatchedAt === null
-        ? 'It was cancelled before anything was written to the client.'
-        : 'It was cancelled after it was written to the client, which reported that it stopped.';
-    case 'EXPIRED':
-      return `${delivery.reason ? `${reasonText(delivery.reason)}. ` : ''}Nothing was written to a client, so it did not run.`;
-    case 'OUTCOME_UNKNOWN':
-      return (
-        <>
-          The relay began to write this command to {clientId}
-          {delivery.dispatchedAt && (
-            <>
-              {' '}
-              at <Time at={delivery.dispatchedAt} exact />
-            </>
-          )}
-          . {delivery.reason ? `${reasonText(delivery.reason)}.` : 'Then it had no answer.'}{' '}
-          <strong>It may have run.</strong> Nothing after the last proven stage is known.
-        </>
-      );
-    default:
-      return RUNNING[delivery.stage](clientId);
-  }
-}
-
-const RUNNING = {
-  ADMITTED: (client: string) => `It is on record and waits for ${client} to connect. Nothing was written.`,
-  QUEUED: (client: string) => `It is queued for the link of ${client}. Nothing was written.`,
-  DISPATCHED: (client: string) =>
-    `The relay began to write it to ${client}. That proves neither receipt nor execution.`,
-  ACKNOWLEDGED: (client: string) => `${client} confirmed that it received it. That does not prove that it ran.`,
-  TERMINAL: () => 'It ended.',
-};
 
 function CallMessages({ call }: Part) {
   const { nodes, pageInfo } = call.history;
@@ -434,35 +372,18 @@ function CallMessages({ call }: Part) {
   );
 }
 
-// Shows the progress that the client has reported since the page was opened.
-
-function CallProgress({ reports }: { readonly reports: readonly unknown[] }) {
-  if (reports.length === 0) return null;
-  return (
-    <Section title="Progress" about="as the client reported it since this page was opened, newest last">
-      <pre class="pre pre-wrap" tabIndex={0}>
-        {reports.map((report) => JSON.stringify(report)).join('\n')}
-      </pre>
-    </Section>
-  );
-}
-
-/** The sentence for each result of a cancellation. */
-const CANCEL_WORDS: Readonly<Record<CancelState, string>> = {
+const CANCEL_WORDS: Readonly<Record<gql.CancelState, string>> = {
   CANCELLED: 'Cancelled: it was never written to the client.',
   REQUESTED: 'The client was asked to stop it. It may have run already.',
   TOO_LATE: 'Too late to cancel: it had ended already.',
 };
 
-type CancelProps = Part & {
-  readonly onClose: () => void;
-  readonly onDone: (state: CancelState) => void;
-};
+type CancelProps = Part & { readonly onClose: () => void; readonly onDone: (state: gql.CancelState) => void };
 
 function CancelDialog({ call, onClose, onDone }: CancelProps) {
   const { userId, clientId, commandId, action } = call;
   const cancel = async (reason: string | null): Promise<void> => {
-    const { cancelCommand: answer } = await request(CancelCallDocument, {
+    const { cancelCommand: answer } = await request(gql.CancelCallDocument, {
       input: { userId, clientId, commandId, reason },
     });
     onDone(accepted(answer).state);

@@ -1,22 +1,6 @@
-/**
- * Shows the list of calls that the relay has a record of, the list of callers that wait for an answer, and the
- * admission scopes: how many commands each holds, and how many it may hold.
- */
-import { useEffect, useRef } from 'preact/hooks';
-import {
-  CallEventsDocument,
-  CallsDocument,
-  WaitsDocument,
-  CapacityDocument,
-  type CallRowFragment,
-  type CommandEventFilter,
-  type DeliveryFilter,
-  type FailuresQuery,
-  type PendingRpcFilter,
-  type Stage,
-  type WaitRowFragment,
-  type CapacityQuery,
-} from '../../../generated/console.ts';
+/** Shows the list of calls that the relay has a record of, and the list of callers that wait for an answer. */
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import * as gql from '../../../generated/console.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
 import { callHref } from '../base.ts';
 import { InvokeButton, openInvoke } from '../invoke/open.tsx';
@@ -31,22 +15,23 @@ import {
   type Filter,
   type UrlState,
 } from '../ui/filters.tsx';
-import { AsOf, Empty, Information, PageHead, Views, Nil, Readouts, Section } from '../ui/page.tsx';
-import { List, NewBar, pageOf, useLiveRows, Table, type Column } from '../ui/table.tsx';
-import { OUTCOME_ORDER, Time } from '../ui/values.tsx';
-import { givenId, isCommandId, plural, whole, nameClass } from '../ui/words.ts';
-import { CancelWaiting, selectsWaiting } from './bulk.tsx';
-import { CALL_COLUMNS, WAIT_COLUMNS, SCOPE_COLUMNS, oldestQueued } from './columns.tsx';
+import { AsOf, Empty, Information, Nil, PageHead, Views } from '../ui/page.tsx';
+import { List, NewBar, pageOf, useLiveRows, labelled, type Column } from '../ui/table.tsx';
+import { LinkButton, Ago, Button, OUTCOME_ORDER } from '../ui/values.tsx';
+import { givenId, isCommandId, plural, whole } from '../ui/words.ts';
+import { CancelWaiting, isWaiting, selectsWaiting } from './bulk.tsx';
+import { CALL_COLUMNS, WAIT_COLUMNS, clientStream } from './columns.tsx';
+import { useStreams } from './streams.ts';
 import { ANY_FAILURE, FAILURE_OUTCOMES, FailureGroups, boundOf, timeBefore, useFailures } from './failures.tsx';
 
-const STAGES: readonly Stage[] = ['ADMITTED', 'QUEUED', 'DISPATCHED', 'ACKNOWLEDGED', 'TERMINAL'];
+const STAGES: readonly gql.Stage[] = ['ADMITTED', 'QUEUED', 'DISPATCHED', 'ACKNOWLEDGED', 'TERMINAL'];
 const SINCE = durationFilter('since', 'Since', ['5m', '15m', '60m']);
 const CALLER: Filter = { name: 'caller', label: 'Caller' };
 const FILTERS: readonly Filter[] = [
   {
     name: 'outcome',
     label: 'Outcome',
-    choices: [...choicesOf(OUTCOME_ORDER), { value: ANY_FAILURE, text: 'any failure' }],
+    choices: [...choicesOf(OUTCOME_ORDER), { value: ANY_FAILURE, text: 'not completed' }],
   },
   { name: 'stage', label: 'Stage', choices: choicesOf(STAGES) },
   { name: 'id', label: 'Id or trace', isTyped: true },
@@ -61,21 +46,25 @@ const FILTERS: readonly Filter[] = [
 
 const FILTERS_OF_USER = FILTERS.filter(({ name }) => name !== 'user' && name !== 'node');
 
-const keyOf = (row: CallRowFragment): string => `${row.userId}/${row.clientId}/${row.commandId}`;
+const keyOf = (row: gql.CallRowFragment): string => `${row.userId}/${row.clientId}/${row.commandId}`;
 
 export function CallsPage() {
   const { values, hrefWith } = useUrlState();
   const filter = { ...filterOf(values), admittedAfter: useAdmittedAfter(values) };
   const failures = useListedFailures(values, filter);
-  const query = useQuery(CallsDocument, { filter, ...pageOf(values) });
+  const query = useQuery(gql.CallsDocument, { filter, ...pageOf(values) });
   const list = query.data?.commands;
   const follow = values['follow'] === 'on';
-  const canCancel = selectsWaiting(filter) && Object.values(filter).some((value) => value != null);
   const { rows, fresh, push } = useLiveRows(list?.nodes, { keyOf, query, follow });
-  useLive(CallEventsDocument, {
+  const mayWait = list?.pageInfo.hasNextPage === true || rows.some(isWaiting);
+  const canCancel = mayWait && selectsWaiting(filter) && Object.values(filter).some((value) => value != null);
+  const reports = useReports(filter.stage === 'ACKNOWLEDGED' ? rows : NO_ROWS);
+  const columns = useMemo(() => (reports ? withProgress(reports) : CALL_COLUMNS), [reports]);
+  useLive(gql.CallEventsDocument, {
     variables: { filter: feedOf(filter) },
     onData: ({ commandEvents: { stage, record, missed } }) => {
       push(record, stage === 'ADMITTED' && !values['after'] && fits(record, filter));
+      if (stage === 'ACKNOWLEDGED' && filter.stage === stage) query.changed();
       return missed;
     },
     onStale: query.again,
@@ -84,16 +73,16 @@ export function CallsPage() {
     <>
       <PageHead
         title="Calls"
-        acts={
-          <>
-            <a class="btn" href={hrefWith({ follow: follow ? null : 'on' })} aria-current={follow ? 'true' : undefined}>
-              {follow ? 'Stop following' : 'Follow'}
-            </a>
-            <PauseButton />
-            <CancelWaiting of="of this list" filter={filter} isUseful={canCancel} onDone={query.again} />
-            <InvokeButton />
-          </>
-        }
+        acts={[
+          <LinkButton
+            text={follow ? 'Stop following' : 'Follow'}
+            href={hrefWith({ follow: follow ? null : 'on' })}
+            aria-current={follow ? 'true' : undefined}
+          />,
+          <PauseButton />,
+          <CancelWaiting of="of this list" filter={filter} isUseful={canCancel} onDone={query.again} />,
+          <InvokeButton />,
+        ]}
       >
         Commands that run, and those that ended in the last hour. Newest first.
       </PageHead>
@@ -106,27 +95,18 @@ export function CallsPage() {
         filters={isAdmin.value ? FILTERS : FILTERS_OF_USER}
         bare={(word) => (isCommandId(word) ? 'id' : isAdmin.value ? 'user' : 'action')}
         held="Calls on this node are shown"
-        notices={
-          <>
-            <LiveNotice />
-            {failures.shown && <FailureGroups query={failures.shown} when={whenText(values)} kept={keptOf(values)} />}
-            <NewBar count={fresh} one="call" many="calls" onShow={query.again} />
-          </>
-        }
+        notices={[
+          <LiveNotice />,
+          failures.shown && <FailureGroups query={failures.shown} when={whenText(values)} kept={keptOf(values)} />,
+          <NewBar count={fresh} one="call" many="calls" onShow={query.again} />,
+        ]}
         empty={
-          <Empty
-            title="No call yet"
-            acts={
-              <button class="btn" type="button" onClick={() => openInvoke({})}>
-                Invoke an action
-              </button>
-            }
-          >
-            <p>Nothing runs, and no call ended within the last hour. Older calls are in the history of their user.</p>
+          <Empty title="No call yet" acts={<Button text="Invoke an action" onClick={() => openInvoke({})} />}>
+            Nothing runs, and no call ended within the last hour. Older calls are in the history of their user.
           </Empty>
         }
         caption="Calls"
-        columns={CALL_COLUMNS}
+        columns={columns}
         rows={rows}
         keyOf={keyOf}
         hrefOf={callHref}
@@ -136,11 +116,44 @@ export function CallsPage() {
   );
 }
 
+const NO_ROWS: readonly gql.CallRowFragment[] = [];
+/** The number of clients whose progress is read, and the pause before it is read again, in milliseconds. */
+const REPORTING = 10;
+const REPORTS_EVERY_MS = 3_000;
+
+/** The retained reports of progress by the id of their call. At most one a second is retained. */
+type Reports = ReadonlyMap<string, { readonly count: number; readonly lastAt: string }>;
+
+/** Reads the reports of progress of running calls, without their payloads. Null: the list is not of running calls. */
+function useReports(rows: readonly gql.CallRowFragment[]): Reports | null {
+  const streams = [...new Set(rows.map(({ userId, clientId }) => clientStream(userId, clientId)))].slice(0, REPORTING);
+  const { data } = useStreams(streams, { kinds: ['PROGRESS'], first: 100, everyMs: REPORTS_EVERY_MS });
+  return useMemo(() => {
+    if (streams.length === 0) return null;
+    const all = (data ?? []).flatMap(({ nodes }) => nodes);
+    const byCall = Map.groupBy(all, ({ commandId }) => commandId ?? '');
+    return new Map([...byCall].map(([id, own]) => [id, { count: own.length, lastAt: own[0]?.at ?? '' }]));
+  }, [data, streams.join(' ')]);
+}
+
+function withProgress(reports: Reports): typeof CALL_COLUMNS {
+  const progress: Column<gql.CallRowFragment> = labelled('Progress', 'nw c-6', ({ commandId }) => {
+    const report = reports.get(commandId);
+    if (!report) return <Nil why="no report of it is retained" />;
+    return (
+      <>
+        {plural(report.count, 'report')}, <Ago at={report.lastAt} />
+      </>
+    );
+  });
+  return CALL_COLUMNS.map((column) => (column.head === 'Why' ? progress : column));
+}
+
 /**
  * Counts the failures among the calls of the list's filter. `all`: of every outcome, for the tabs. `shown`: those that
  * the page shows in groups; null unless the list is of failures.
  */
-function useListedFailures({ outcome }: UrlState['values'], filter: DeliveryFilter) {
+function useListedFailures({ outcome }: UrlState['values'], filter: gql.DeliveryFilter) {
   const isOfFailures = outcome === ANY_FAILURE || FAILURE_OUTCOMES.some((one) => one === outcome?.toUpperCase());
   const isOfOne = isOfFailures && outcome !== ANY_FAILURE;
   const all = useFailures({ ...filter, outcome: null, outcomes: null, stage: null });
@@ -148,10 +161,7 @@ function useListedFailures({ outcome }: UrlState['values'], filter: DeliveryFilt
   return { all, shown: !isOfFailures || !isAdmin.value ? null : isOfOne ? one : all };
 }
 
-/**
- * Returns the earliest time of admission. It stays the same on the later pages of the list, because a cursor is valid
- * for one filter only.
- */
+/** Returns the earliest time of admission: the same on all pages of a list, as a cursor is valid for one filter. */
 function useAdmittedAfter({ since, after }: UrlState['values']): string | null {
   const kept = useRef<{ readonly since: string | undefined; readonly time: string | null } | null>(null);
   if (kept.current === null || !after || kept.current.since !== since)
@@ -161,21 +171,20 @@ function useAdmittedAfter({ since, after }: UrlState['values']): string | null {
 
 /** Returns the time that the list covers, as the end of a sentence. */
 function whenText({ since }: UrlState['values']): string {
-  return durationMs(since) === null ? 'among the calls with a record' : `in the last ${textOf(SINCE, since ?? '')}`;
+  return durationMs(since) === null
+    ? 'among the calls with a record'
+    : `in the last ${since === '60m' ? 'hour' : textOf(SINCE, since ?? '')}`;
 }
 
-/** Returns the members of the query that are filters of the list. */
-function keptOf(values: UrlState['values']): Readonly<Record<string, string>> {
-  return Object.fromEntries(FILTERS.flatMap(({ name }) => (values[name] ? [[name, values[name]]] : [])));
-}
+const keptOf = (values: UrlState['values']): Readonly<Record<string, string>> =>
+  Object.fromEntries(FILTERS.flatMap(({ name }) => (values[name] ? [[name, values[name]]] : [])));
 
 /** Returns the part of a filter that the feed of events supports. `fits` applies the rest. */
-function feedOf({ userId, clientId, action }: DeliveryFilter): CommandEventFilter {
+function feedOf({ userId, clientId, action }: gql.DeliveryFilter): gql.CommandEventFilter {
   return { userId: userId ?? null, clientId: clientId ?? null, action: action ?? null };
 }
 
-/** Whether a call that was just admitted belongs to the filtered list. */
-function fits(row: CallRowFragment, filter: DeliveryFilter): boolean {
+function fits(row: gql.CallRowFragment, filter: gql.DeliveryFilter): boolean {
   return (
     !filter.outcome &&
     !filter.outcomes &&
@@ -187,8 +196,7 @@ function fits(row: CallRowFragment, filter: DeliveryFilter): boolean {
   );
 }
 
-/** Returns the filter of the list, without its time. */
-function filterOf(values: UrlState['values']): DeliveryFilter {
+function filterOf(values: UrlState['values']): gql.DeliveryFilter {
   return {
     outcome: oneOf(values['outcome'], OUTCOME_ORDER),
     outcomes: values['outcome'] === ANY_FAILURE ? [...FAILURE_OUTCOMES] : null,
@@ -209,13 +217,14 @@ type View = { readonly name: string; readonly outcome: string | null; readonly s
 const VIEWS: readonly View[] = [
   { name: 'All', outcome: null, stage: null },
   { name: 'Waiting for a client', outcome: null, stage: 'admitted' },
-  { name: 'Failures', outcome: ANY_FAILURE, stage: null },
+  { name: 'Running', outcome: null, stage: 'acknowledged' },
+  { name: 'Not completed', outcome: ANY_FAILURE, stage: null },
   { name: 'Failed', outcome: 'failed', stage: null },
   { name: 'Expired', outcome: 'expired', stage: null },
   { name: 'Outcome unknown', outcome: 'outcome_unknown', stage: null },
 ];
 
-type Counted = FailuresQuery['delivery']['failures'];
+type Counted = gql.FailuresQuery['delivery']['failures'];
 
 function CallViews({ counted }: { readonly counted: Counted | undefined }) {
   const { values, hrefWith } = useUrlState();
@@ -258,18 +267,13 @@ export function WaitsPage() {
   const filter = waitFilterOf(values);
   // No event reports that a wait has reached the age of the filter, so the list is read again at intervals.
   const everyMs = filter.minAgeMs === null ? undefined : OLDER_EVERY_MS;
-  const query = useQuery(WaitsDocument, { filter, ...pageOf(values) }, { everyMs });
+  const query = useQuery(gql.WaitsDocument, { filter, ...pageOf(values) }, { everyMs });
   const list = query.data?.pendingRpcs;
   useWaitChanges(filter, query);
   useGiveUps(list?.nodes, query);
   const count = query.data?.pendingRpcCount.count ?? 0;
   const replaced = list?.nodes.filter(({ instanceMismatch }) => instanceMismatch !== null).length ?? 0;
-  const acts = (
-    <>
-      <AsOf queries={[query]} />
-      <PauseButton />
-    </>
-  );
+  const acts = [<AsOf queries={[query]} />, <PauseButton />];
   return (
     <>
       <PageHead title="Waits" acts={acts}>
@@ -283,21 +287,19 @@ export function WaitsPage() {
         filters={isAdmin.value ? WAIT_FILTERS : WAIT_FILTERS.slice(1)}
         bare="client"
         held="Its waiting callers are missing, and calls to its clients are shown"
-        notices={
-          <>
-            <LiveNotice />
-            {replaced > 0 && (
-              <Information>
-                <b>{plural(replaced, 'wait')} expect another instance</b> than the one that is connected now. Their
-                commands stay with the instance that they were sent to.
-              </Information>
-            )}
-          </>
-        }
+        notices={[
+          <LiveNotice />,
+          replaced > 0 && (
+            <Information>
+              <b>{plural(replaced, 'wait')} expect another instance</b> than the one that is connected now. Their
+              commands stay with the instance that they were sent to.
+            </Information>
+          ),
+        ]}
         about={`${list?.nodes.length ?? 0} shown of ${plural(count, 'wait')}.`}
         empty={
           <Empty title="No caller waits" mark="all">
-            <p>{isEveryNodeHeard() ? 'Every caller has its answer.' : 'Callers of a silent node are not known.'}</p>
+            {isEveryNodeHeard() ? 'Every caller has its answer.' : 'Callers of a silent node are not known.'}
           </Empty>
         }
         caption="Waits"
@@ -309,12 +311,10 @@ export function WaitsPage() {
   );
 }
 
-/**
- * Reads the list again after a command was admitted or has ended, because most waits begin and end with their command.
- */
-function useWaitChanges({ userId, clientId }: PendingRpcFilter, query: Query<unknown>): void {
+/** Reads the list again after a command was admitted or ended: most waits begin and end with their command. */
+function useWaitChanges({ userId, clientId }: gql.PendingRpcFilter, query: Query<unknown>): void {
   const filter = { userId: userId ?? null, clientId: clientId ?? null };
-  useLive(CallEventsDocument, {
+  useLive(gql.CallEventsDocument, {
     variables: { filter },
     onData: ({ commandEvents: { stage, missed } }) => {
       if (stage === 'ADMITTED' || stage === 'ENDED') query.changed();
@@ -325,7 +325,7 @@ function useWaitChanges({ userId, clientId }: PendingRpcFilter, query: Query<unk
 }
 
 /** Reads the list again when the first of its callers gives up, because no event reports that. */
-function useGiveUps(rows: readonly WaitRowFragment[] | undefined, { changed }: Query<unknown>): void {
+function useGiveUps(rows: readonly gql.WaitRowFragment[] | undefined, { changed }: Query<unknown>): void {
   useEffect(() => {
     const left = (rows ?? []).map(({ timesOutAt }) => Date.parse(timesOutAt) - Date.now()).filter((ms) => ms > 0);
     if (left.length === 0) return undefined;
@@ -334,7 +334,7 @@ function useGiveUps(rows: readonly WaitRowFragment[] | undefined, { changed }: Q
   }, [rows]);
 }
 
-function waitFilterOf(values: UrlState['values']): PendingRpcFilter {
+function waitFilterOf(values: UrlState['values']): gql.PendingRpcFilter {
   return {
     userId: values['user'] ?? null,
     clientId: values['client'] ?? null,
@@ -342,77 +342,4 @@ function waitFilterOf(values: UrlState['values']): PendingRpcFilter {
     nodeId: values['node'] ?? null,
     minAgeMs: durationMs(values['older']),
   };
-}
-
-// The page of admission scopes.
-
-type ScopeRow = CapacityQuery['delivery']['tenants']['nodes'][number];
-type Summary = CapacityQuery['delivery']['summary'];
-
-const CAPACITY_COLUMNS: readonly Column<ScopeRow>[] = [
-  ...SCOPE_COLUMNS,
-  {
-    head: 'Earliest deadline',
-    class: 'nw c-4',
-    label: 'earliest deadline',
-    cell: ({ oldestDeadline }) => (oldestDeadline === null ? <Nil why="none" /> : <Time at={oldestDeadline} exact />),
-  },
-  { head: 'Held by', class: 'c-5 c-wide', label: 'held by', cell: ({ holders }) => <Holders holders={holders} /> },
-];
-
-export function CapacityPage() {
-  const { values } = useUrlState();
-  const query = useQuery(CapacityDocument, pageOf(values));
-  const list = query.data?.delivery.tenants;
-  return (
-    <>
-      <PageHead title="Capacity" acts={<AsOf queries={[query]} />}>
-        What each admission scope holds now: a user, or a group of users in the policy file, whose live commands count
-        against one limit. It says that commands were admitted, not that anything runs.
-      </PageHead>
-      <List
-        one="scope"
-        many="admission scopes"
-        query={query}
-        list={list}
-        held="What this node holds is shown"
-        notices={query.data && <Readouts figures={figuresOf(query.data.delivery.summary)} />}
-        empty={
-          <Empty title="No scope holds a reservation" mark="all">
-            <p>Every admitted command has ended, so every scope has all its room.</p>
-          </Empty>
-        }
-      >
-        <Section title="Scopes" about="held now, of what each may hold at once">
-          <Table
-            caption="Admission scopes"
-            columns={CAPACITY_COLUMNS}
-            rows={list?.nodes ?? []}
-            keyOf={({ scopeId }) => scopeId}
-            look="small"
-          />
-        </Section>
-      </List>
-    </>
-  );
-}
-
-function figuresOf({ trackedCommands, dueCommands, sampleSize, sampledOldestQueuedAgeMs }: Summary) {
-  return [
-    { name: 'Commands with a record', value: whole(trackedCommands), about: 'running, and ended within the last hour' },
-    { name: 'Overdue', value: whole(dueCommands), about: 'past a deadline, not yet ended', isOver: dueCommands > 0 },
-    oldestQueued({ sampleSize, sampledOldestQueuedAgeMs }),
-  ];
-}
-
-function Holders({ holders }: { readonly holders: ScopeRow['holders'] }) {
-  const [first] = holders;
-  if (!first) return null;
-  const more = holders.length - 1;
-  return (
-    <a href={callHref(first)} class={nameClass(first.userId, first.clientId)}>
-      {first.userId} / {first.clientId}
-      {more > 0 && ` and ${more} more`}
-    </a>
-  );
 }

@@ -1,52 +1,42 @@
-/**
- * Shows the page of one client: its link, its actions, its calls, the callers that wait for it, the contexts that it
- * reports, and a way to disconnect it.
- */
+/** Shows the page of one client: its link, actions, calls, waiting callers and contexts, and a way to disconnect it. */
 import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
-import {
-  ClientCallsDocument,
-  ClientChangesDocument,
-  ClientLinksDocument,
-  ClientPageDocument,
-  DisconnectClientDocument,
-  type ClientCallsQuery,
-  type ClientLinksQuery,
-  type ClientPageQuery,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
-import { callHref, pagePath, queryPath, streamHref, userHref } from '../base.ts';
+import { pagePath, placeHref, queryPath, streamHref, userHref } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
-import { LiveNotice, NodeLink, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
+import { LiveNotice, NodeLink, isAdmin, isSilent, lastHourText, viewer } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
 import {
+  ActButton,
   AsOf,
   CutNotice,
   Empty,
   ErrorNotice,
   Facts,
   Loading,
+  Metadata,
   Nil,
   PageHead,
   Section,
   type Crumbs,
 } from '../ui/page.tsx';
-import { Table, useLatest, type Column } from '../ui/table.tsx';
-import { Ago, ConnectionMark, FullId, ShortId, Since, StateMark, Time } from '../ui/values.tsx';
+import { Table, useLatest, nameColumn, column, quietColumn, labelled, type Column } from '../ui/table.tsx';
+import { LinkButton, Ago, ConnectionMark, FullId, ShortId, Since, StateMark, Time, When } from '../ui/values.tsx';
 import { CAUSE, HEARTBEAT, capitalWord, duration, sentenceCase, whole } from '../ui/words.ts';
-import { CancelWaiting } from './bulk.tsx';
-import { ActionName, CALL_COLUMNS, WAIT_COLUMNS, linkStream } from './columns.tsx';
+import { CancelWaiting, isWaiting } from './bulk.tsx';
+import { ActionName, CallsTable, WAIT_COLUMNS, linkStream } from './columns.tsx';
 import { CONTEXT_COLUMNS } from './places.tsx';
+import { awaySentence, isUnstable, unstableText } from './states.ts';
 
-type ClientDetails = NonNullable<ClientPageQuery['connection']>;
+type ClientDetails = NonNullable<gql.ClientPageQuery['connection']>;
 
 export function ClientPage() {
   const { user = '', client = '' } = useRoute().params;
   const viewerId = viewer.value?.userId ?? 'admin';
-  // The key differs for each client and viewer, because the last known answer, an open dialog and its input belong to
-  // one client and one viewer.
+  // The last known answer, an open dialog and its input belong to one client and one viewer, which the key names.
   return <OneClient key={`${viewerId} ${user}/${client}`} userId={user} clientId={client} />;
 }
 
@@ -54,14 +44,17 @@ type Part = { readonly client: ClientDetails };
 type ClientIds = { readonly userId: string; readonly clientId: string };
 
 function OneClient({ userId, clientId }: ClientIds) {
-  const query = useQuery(ClientPageDocument, { userId, clientId });
+  const query = useQuery(gql.ClientPageDocument, { userId, clientId });
   const found = query.data?.connection;
   const client = useLatest(found);
-  const ofCalls = { filter: { userId, clientId }, first: CALLS };
-  const calls = useQuery(ClientCallsDocument, ofCalls);
-  const links = useQuery(ClientLinksDocument, { stream: linkStream(userId) });
+  const calls = useQuery(gql.CallsDocument, { filter: { userId, clientId }, first: CALLS });
+  const links = useQuery(gql.MessagesDocument, {
+    stream: linkStream(userId),
+    order: 'NEWEST_FIRST',
+    first: LINKS_READ,
+  });
   const queries = [query, calls, links];
-  useLive(ClientChangesDocument, {
+  useLive(gql.ClientChangesDocument, {
     variables: { userId },
     onData: ({ connectionEvents: { connection, missed } }) => {
       if (connection.clientId === clientId) queries.forEach(({ changed }) => changed());
@@ -77,16 +70,11 @@ function OneClient({ userId, clientId }: ClientIds) {
         <PageHead
           title={clientId}
           crumbs={crumbsOf(userId)}
-          acts={
-            <>
-              <a class="btn" href={queryPath('clients', { user: userId })}>
-                Clients of {userId}
-              </a>
-              <a class="btn" href={queryPath('history', { user: userId })}>
-                History of {userId}
-              </a>
-            </>
-          }
+          acts={[
+            <CancelCalls {...{ userId, clientId, calls }} />,
+            <LinkButton text={`Clients of ${userId}`} href={queryPath('clients', { user: userId })} />,
+            <LinkButton text={`History of ${userId}`} href={queryPath('history', { user: userId })} />,
+          ]}
         />
       )}
       {!client && <ErrorNotice query={query} what="this client" />}
@@ -103,9 +91,9 @@ type DetailsProps = {
   readonly client: ClientDetails;
   /** Whether the relay has forgotten the client. `client` is then the last known answer. */
   readonly isGone: boolean;
-  readonly query: Query<ClientPageQuery>;
-  readonly calls: Query<ClientCallsQuery>;
-  readonly links: Query<ClientLinksQuery>;
+  readonly query: Query<gql.ClientPageQuery>;
+  readonly calls: Query<gql.CallsQuery>;
+  readonly links: Query<gql.MessagesQuery>;
 };
 
 function Details({ client, isGone, query, calls, links }: DetailsProps) {
@@ -116,27 +104,21 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
       <PageHead
         title={clientId}
         crumbs={crumbsOf(userId)}
-        acts={
-          <>
-            <AsOf queries={[query, calls, links]} />
-            <CancelWaiting
-              of={`for ${clientId}`}
-              filter={{ userId, clientId }}
-              isUseful={client.queued > 0}
-              onDone={calls.again}
-            />
-            {isAdmin.value && (
-              <button class="btn" type="button" onClick={() => setClosing(true)}>
-                Disconnect…
-              </button>
-            )}
-            <InvokeButton start={{ userId, clientId }} />
-          </>
-        }
+        acts={[
+          <AsOf queries={[query, calls, links]} />,
+          <CancelCalls {...{ userId, clientId, calls }} queued={client.queued} />,
+          isAdmin.value && <ActButton onClick={() => setClosing(true)}>Disconnect…</ActButton>,
+          <InvokeButton start={{ userId, clientId }} />,
+        ]}
       />
       <ErrorNotice query={query} what="this client" />
       <LiveNotice />
-      <ClientHead client={client} isRecorded={isSilent(client.nodeId)} isGone={isGone} />
+      <ClientHead
+        client={client}
+        isRecorded={isSilent(client.nodeId)}
+        isGone={isGone}
+        cause={lastCause(linksIn(links.data, clientId))}
+      />
       <div class="case">
         <div>
           <ClientActions client={client} />
@@ -146,7 +128,7 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
         <aside aria-label="Beside the client">
           <ClientFacts client={client} />
           <Waiting client={client} />
-          <ClientMetadata client={client} />
+          <Metadata value={client.metadata} />
         </aside>
       </div>
       <Places client={client} />
@@ -155,7 +137,15 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
   );
 }
 
-type CallsProps = ClientIds & { readonly query: Query<ClientCallsQuery> };
+type CancelProps = ClientIds & Pick<DetailsProps, 'calls'> & { readonly queued?: number };
+
+function CancelCalls({ userId, clientId, calls, queued = 0 }: CancelProps) {
+  const isUseful = queued > 0 || (calls.data?.commands.nodes.some(isWaiting) ?? false);
+  const ofClient = { of: `for ${clientId}`, filter: { userId, clientId } };
+  return <CancelWaiting {...ofClient} isUseful={isUseful} onDone={calls.again} />;
+}
+
+type CallsProps = ClientIds & { readonly query: Query<gql.CallsQuery> };
 
 function ClientCalls({ userId, clientId, query }: CallsProps) {
   const calls = query.data?.commands;
@@ -168,13 +158,10 @@ function ClientCalls({ userId, clientId, query }: CallsProps) {
       <ErrorNotice query={query} what="its calls" />
       <CutNotice completeness={calls?.completeness} />
       {calls && (
-        <Table
+        <CallsTable
           caption="Calls of this client"
-          columns={CALL_COLUMNS.filter(({ head }) => head !== 'Client' && head !== 'Node')}
           rows={calls.nodes}
-          keyOf={(row) => row.commandId}
-          hrefOf={callHref}
-          look="two-lines"
+          without={['Client']}
           none={`No call of ${calls.completeness.complete ? 'the last hour' : 'those that were read'} went to this client.`}
         />
       )}
@@ -187,7 +174,7 @@ function Waiting({ client }: Part) {
     <Section title="Callers that wait">
       <Table
         caption="Callers that wait for this client"
-        columns={WAIT_COLUMNS.filter(({ head }) => head === 'Action' || head === 'Waits')}
+        columns={WAIT_COLUMNS.filter(({ head }) => head === 'Action' || head === 'Waiting')}
         rows={client.pendingRpcs.nodes}
         keyOf={(row) => row.rpcId}
         look="small"
@@ -207,6 +194,7 @@ function Places({ client }: Part) {
         columns={CONTEXT_COLUMNS.filter(({ head }) => head !== 'Client')}
         rows={nodes}
         keyOf={(row) => row.contextId}
+        hrefOf={placeHref}
       />
     </Section>
   );
@@ -216,14 +204,14 @@ type GoneProps = ClientIds & Pick<DetailsProps, 'calls' | 'links'>;
 
 /** Shows what the relay still knows of a client without a connection: its calls, and its links. */
 function NotConnected({ userId, clientId, calls, links }: GoneProps) {
-  const isKnown = linksIn(links.data, clientId).length > 0 || (calls.data?.commands.nodes.length ?? 0) > 0;
-  if (!isKnown)
+  const known = linksIn(links.data, clientId);
+  const nodes = calls.data?.commands.nodes ?? [];
+  const waiting = nodes.filter(isWaiting).length;
+  if (known.length + nodes.length === 0)
     return (
       <Empty title="This client is not connected">
-        <p>
-          The relay has no call and no link of it: it was never connected, {isAdmin.value ? '' : 'it is not yours, '}or
-          it has been away for a long time.
-        </p>
+        The relay has no call and no link of it: it was never connected, {isAdmin.value ? '' : 'it is not yours, '}or it
+        has been away for a long time.
       </Empty>
     );
   return (
@@ -233,13 +221,11 @@ function NotConnected({ userId, clientId, calls, links }: GoneProps) {
           <p>
             <StateMark shape="down">Not connected</StateMark>
           </p>
-          <p>
-            It has been away for longer than the relay remembers a lost link. Its calls and its links are still known.
-          </p>
+          <p>{awaySentence({ links: known.length, calls: nodes.length, waiting })}</p>
         </div>
       </div>
       {isAdmin.value && <ClientCalls {...{ userId, clientId }} query={calls} />}
-      <ClientLinks {...{ userId, clientId }} query={links} />
+      {known.length > 0 && <ClientLinks {...{ userId, clientId }} query={links} />}
     </>
   );
 }
@@ -256,17 +242,25 @@ type HeadProps = Part & {
   readonly isRecorded: boolean;
   /** Whether the relay has forgotten the client since the page was opened. */
   readonly isGone: boolean;
+  /** Why its last link ended; null if that is not known. */
+  readonly cause: gql.DisconnectCause | null;
 };
 
-/** Shows the state of the link in one sentence. */
-function ClientHead({ client, isRecorded, isGone }: HeadProps) {
+const lastCause = (links: readonly ClientLinkRow[]): gql.DisconnectCause | null =>
+  links.find(({ ended }) => ended !== null)?.ended?.link?.cause ?? null;
+
+function ClientHead({ client, isRecorded, isGone, cause }: HeadProps) {
+  const unstable = !isGone && isUnstable(client.reconnectsLastHour);
   return (
     <div class="case-head">
       <div>
         <p>
-          <ConnectionMark status={client.status} recorded={isRecorded || isGone} />
+          <ConnectionMark status={client.status} recorded={isRecorded || isGone} isUnstable={unstable} />
         </p>
-        <p>{isGone ? GONE : sentenceOf(client, isRecorded)}</p>
+        <p>
+          {isGone ? GONE : sentenceOf(client, isRecorded)}
+          {unstable && <strong> {unstableText(client.reconnectsLastHour, cause)}</strong>}
+        </p>
       </div>
       <Facts
         rows={[
@@ -280,12 +274,13 @@ function ClientHead({ client, isRecorded, isGone }: HeadProps) {
   );
 }
 
-/** A client that reconnected at least this often within an hour is shown as one that flaps. */
-const FLAPS = 6;
-
 function Reconnects({ count }: { readonly count: number }) {
-  if (count === 0) return <>None in the last hour</>;
-  return <span class={count >= FLAPS ? 'over' : undefined}>{whole(count)} in the last hour</span>;
+  if (count === 0) return <>None {lastHourText()}</>;
+  return (
+    <span class={isUnstable(count) ? 'over' : undefined}>
+      {whole(count)} {lastHourText()}
+    </span>
+  );
 }
 
 const GONE =
@@ -328,7 +323,6 @@ function ClientFacts({ client }: Part) {
   );
 }
 
-/** Shows the instances before the present one, newest first. */
 function Replaced({ client }: Part) {
   if (client.predecessors.length === 0) return <>Not recently</>;
   return (
@@ -342,29 +336,15 @@ function Replaced({ client }: Part) {
   );
 }
 
-function ClientMetadata({ client }: Part) {
-  if (client.metadata === null) return null;
-  return (
-    <Section title="Metadata" about="as the client sent it">
-      <pre class="pre pre-wrap">{JSON.stringify(client.metadata, null, 2)}</pre>
-    </Section>
-  );
-}
-
 type Action = ClientDetails['actions']['items'][number];
 
 function ClientActions({ client }: Part) {
   const { userId, clientId, actions } = client;
   const columns: readonly Column<Action>[] = [
-    { head: 'Action', names: true, class: 'c-1', cell: ({ name }) => <ActionName name={name} /> },
-    { head: 'What it does', class: 'why c-3 c-wide', cell: ({ summary }) => summary ?? '' },
-    { head: 'Version', class: 'nw c-off', cell: ({ version }) => version ?? '' },
-    {
-      head: 'Invoke',
-      quietHead: true,
-      class: 'r c-2',
-      cell: ({ name }) => <InvokeAction {...{ userId, clientId }} action={name} />,
-    },
+    nameColumn('Action', 'c-1', ({ name }) => <ActionName name={name} />),
+    column('What it does', 'why c-3 c-wide', ({ summary }) => summary ?? ''),
+    column('Version', 'nw c-off', ({ version }) => version ?? ''),
+    quietColumn('Invoke', 'r c-2', ({ name }) => <InvokeAction {...{ userId, clientId }} action={name} />),
   ];
   return (
     <Section title="Actions" about="that the client says it can run; each call may still be refused">
@@ -384,15 +364,16 @@ function ClientActions({ client }: Part) {
 // Shows the links of the client. The link history of its user has a row for each link that opened, and one for each that
 // ended; the two rows of a link are shown as one.
 
-/** The number of links that are shown. */
+/** The number of rows of the link history that are read, and of links that are shown. */
+const LINKS_READ = 200;
 const LINKS = 10;
 
-type HistoryRow = ClientLinksQuery['messages']['nodes'][number];
+type HistoryRow = gql.LinkRowFragment;
 /** A link by the rows of its opening and of its end. One is null if the link is up, or the history lacks its row. */
 type ClientLinkRow = { readonly opened: HistoryRow | null; readonly ended: HistoryRow | null };
 
 /** Returns the links of a client, latest first. The rows of one link have the same epoch. */
-function linksIn(data: ClientLinksQuery | null, clientId: string): readonly ClientLinkRow[] {
+function linksIn(data: gql.MessagesQuery | null, clientId: string): readonly ClientLinkRow[] {
   const rows = data?.messages.nodes.filter((row) => row.clientId === clientId) ?? [];
   return [...Map.groupBy(rows, ({ id, link }) => link?.epoch ?? id).values()].map((own) => ({
     opened: own.find(({ kind }) => kind === 'LINK_OPENED') ?? null,
@@ -403,29 +384,21 @@ function linksIn(data: ClientLinksQuery | null, clientId: string): readonly Clie
 const CLIENT_LINK_COLUMNS: readonly Column<ClientLinkRow>[] = [
   {
     head: 'Opened',
+    isTime: true,
     class: 'nw c-1',
     names: true,
-    cell: ({ opened }) => (opened ? <Ago at={opened.at} /> : <Nil why="before these rows" />),
+    cell: ({ opened }) => (opened ? <When at={opened.at} /> : <Nil why="before these rows" />),
   },
-  {
-    head: 'Open for',
-    class: 'r nw c-2 c-end',
-    label: 'open for',
-    cell: ({ opened, ended }) => {
-      if (ended) return ended.link?.openMs == null ? <Nil why="not known" /> : duration(ended.link.openMs);
-      return opened && <Since at={opened.at} />;
-    },
-  },
-  { head: 'How it ended', class: 'why c-3 c-wide', cell: ({ ended }) => (ended ? endOfLink(ended) : 'It is up') },
-  { head: 'Node', class: 'nw c-5', label: 'node', cell: ({ opened, ended }) => (ended ?? opened)?.link?.nodeId },
-  {
-    head: 'Instance',
-    class: 'nw c-off',
-    cell: ({ opened, ended }) => {
-      const id = (ended ?? opened)?.instanceId;
-      return id && <ShortId id={id} />;
-    },
-  },
+  labelled('Open for', 'r nw c-2 c-end', ({ opened, ended }) => {
+    if (ended) return ended.link?.openMs == null ? <Nil why="not known" /> : duration(ended.link.openMs);
+    return opened && <Since at={opened.at} />;
+  }),
+  column('How it ended', 'why c-3 c-wide', ({ ended }) => (ended ? endOfLink(ended) : 'It is up')),
+  labelled('Node', 'nw c-5', ({ opened, ended }) => (ended ?? opened)?.link?.nodeId),
+  column('Instance', 'nw c-off', ({ opened, ended }) => {
+    const id = (ended ?? opened)?.instanceId;
+    return id && <ShortId id={id} />;
+  }),
 ];
 
 function endOfLink({ kind, link }: HistoryRow): string {
@@ -433,7 +406,7 @@ function endOfLink({ kind, link }: HistoryRow): string {
   return link?.cause ? sentenceCase(CAUSE[link.cause]) : 'Closed';
 }
 
-type LinksProps = ClientIds & { readonly query: Query<ClientLinksQuery> };
+type LinksProps = ClientIds & { readonly query: Query<gql.MessagesQuery> };
 
 function ClientLinks({ userId, clientId, query }: LinksProps) {
   const list = query.data?.messages;
@@ -465,7 +438,7 @@ type DisconnectProps = Part & { readonly onClose: () => void; readonly onDone: (
 function DisconnectDialog({ client, onClose, onDone }: DisconnectProps) {
   const { userId, clientId, inFlight } = client;
   const disconnect = async (reason: string | null): Promise<void> => {
-    const { disconnectClient: answer } = await request(DisconnectClientDocument, { userId, clientId, reason });
+    const { disconnectClient: answer } = await request(gql.DisconnectClientDocument, { userId, clientId, reason });
     accepted(answer);
     onDone();
   };
@@ -482,7 +455,7 @@ function DisconnectDialog({ client, onClose, onDone }: DisconnectProps) {
       <p class="soft">
         The relay closes its link.{' '}
         {inFlight > 0 ? `Of its ${inFlight} calls in flight, none is cancelled by this. ` : ''}
-        The client may connect again at once; to keep it out, revoke its token.
+        The client may connect again at once. Its token stays valid until it expires.
       </p>
     </ReasonDialog>
   );

@@ -1,30 +1,29 @@
 /** Shows the list of clients whose link is up or was lost recently, and those that lead by a measure. */
 import { useLayoutEffect, useState } from 'preact/hooks';
-import {
-  BacklogCountDocument,
-  ClientChangesDocument,
-  ClientsDocument,
-  TopClientsDocument,
-  type ClientMeasure,
-  type ClientRowFragment,
-  type ClientType,
-  type ClientsQuery,
-  type ClientsQueryVariables,
-  type ConnectionStatus,
-  type TopClientsQuery,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
 import { useLive, useQuery } from '../api/query.ts';
 import { clientHref, pagePath } from '../base.ts';
-import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, linkCount, silentNodes } from '../shell/facts.tsx';
+import { LiveNotice, PauseButton, isAdmin, isSilent, linkCount, silentNodes } from '../shell/facts.tsx';
 import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
-import { ClientLink, Count, Empty, ErrorNotice, Loading, Nil, PageHead, Views } from '../ui/page.tsx';
-import { List, NewBar, PAGE_SIZE, Pager, Table, pageOf, useLiveRows, type Column } from '../ui/table.tsx';
-import { Ago, ConnectionMark, StateMark } from '../ui/values.tsx';
+import { ClientLink, Count, Empty, Nil, PageHead, Views } from '../ui/page.tsx';
+import {
+  List,
+  NewBar,
+  PAGE_SIZE,
+  pageOf,
+  useLiveRows,
+  labelled,
+  column,
+  nameColumn,
+  type Column,
+} from '../ui/table.tsx';
+import { Ago } from '../ui/values.tsx';
 import { CAUSE, plural, sentenceCase, whole } from '../ui/words.ts';
-import { CLIENT_COLUMNS, NoClients } from './columns.tsx';
+import { CLIENT_COLUMNS, ClientState, NoClients } from './columns.tsx';
+import { isUnstable } from './states.ts';
 
-const STATUSES: readonly ConnectionStatus[] = ['CONNECTED', 'STALE', 'DISCONNECTED'];
-const TYPES: readonly ClientType[] = ['BROWSER', 'CONSOLE', 'MOBILE', 'WEB'];
+const STATUSES: readonly gql.ConnectionStatus[] = ['CONNECTED', 'STALE', 'DISCONNECTED'];
+const TYPES: readonly gql.ClientType[] = ['BROWSER', 'CONSOLE', 'MOBILE', 'WEB'];
 const FILTERS: readonly Filter[] = [
   { name: 'user', label: 'User' },
   { name: 'node', label: 'Node' },
@@ -35,7 +34,8 @@ const FILTERS: readonly Filter[] = [
   { name: 'status', label: 'Status', choices: choicesOf(STATUSES) },
 ];
 
-const keyOf = ({ userId, clientId }: Pick<ClientRowFragment, 'userId' | 'clientId'>): string => `${userId}/${clientId}`;
+const keyOf = ({ userId, clientId }: Pick<gql.ClientRowFragment, 'userId' | 'clientId'>): string =>
+  `${userId}/${clientId}`;
 
 export function ClientsPage() {
   const { values } = useUrlState();
@@ -43,15 +43,10 @@ export function ClientsPage() {
   return ranking ? <TopClients key={ranking.view} ranking={ranking} /> : <ClientList />;
 }
 
-type ClientViewsProps = {
-  /** The number of all clients; undefined if it is not known. */
-  readonly all?: number | undefined;
-};
-
-/** Shows links to the views of clients, for administrators, with the number of clients where it is known cheaply. */
-function ClientViews({ all }: ClientViewsProps) {
+/** Shows links to the views of clients, with the number of clients where it is known cheaply. `all`: that of all. */
+function ClientViews({ all }: { readonly all?: number | undefined }) {
   const { values } = useUrlState();
-  const backlog = useQuery(BacklogCountDocument, {}).data?.topClients.items.length;
+  const backlog = useQuery(gql.BacklogCountDocument, {}).data?.topClients.items.length;
   const silent = silentNodes.value.reduce((sum, { links }) => sum + links, 0);
   const counts: Readonly<Record<string, string | undefined>> = {
     '': all === undefined ? undefined : whole(all),
@@ -71,25 +66,22 @@ function ClientViews({ all }: ClientViewsProps) {
   );
 }
 
-function isUnfiltered(values: UrlState['values']): boolean {
-  return FILTERS.every(({ name }) => !values[name]);
-}
+const isUnfiltered = (values: UrlState['values']): boolean => FILTERS.every(({ name }) => !values[name]);
 
-type Listed = ClientsQuery['connections']['nodes'][number];
+type Listed = gql.ClientsQuery['connections']['nodes'][number];
 /** A client of the list. The number of waiting callers is null for a client that appeared since the list was read. */
-type ListedRow = Omit<Listed, 'pendingRpcCount'> & { readonly pendingRpcCount: number | null };
+type ListedRow = Omit<Listed, 'pendingRpcCount' | 'reconnectsLastHour'> & {
+  readonly pendingRpcCount: number | null;
+  readonly reconnectsLastHour?: number;
+};
 
 const LIST_COLUMNS: readonly Column<ListedRow>[] = CLIENT_COLUMNS.flatMap((column): readonly Column<ListedRow>[] => {
   if (column.head !== 'In flight') return [column];
   return [
     column,
-    {
-      head: 'Waiting',
-      class: 'r c-7',
-      label: 'waiting',
-      cell: ({ pendingRpcCount: count }) =>
-        count === null ? <Nil why="not read since it changed" /> : <Count value={count} />,
-    },
+    labelled('Waiting', 'r c-7', ({ pendingRpcCount: count }) =>
+      count === null ? <Nil why="not read since it changed" /> : <Count value={count} />,
+    ),
   ];
 });
 
@@ -97,13 +89,13 @@ function ClientList() {
   const { values } = useUrlState();
   const userId = isAdmin.value ? (values['user'] ?? null) : null;
   const filter = filterOf(values);
-  const query = useQuery(ClientsDocument, { ...filter, userId, ...pageOf(values) });
+  const query = useQuery(gql.ClientsDocument, { ...filter, userId, ...pageOf(values) });
   const list = query.data?.connections;
   const { rows, fresh, push } = useLiveRows<ListedRow>(list?.nodes, { keyOf, query });
   const isPlain = isUnfiltered(values) && !values['view'];
   // What nodes last reported is some seconds old, so it is used only if the list has further pages.
   const isWhole = isPlain && !values['after'] && list?.pageInfo.hasNextPage === false;
-  useLive(ClientChangesDocument, {
+  useLive(gql.ClientChangesDocument, {
     variables: { userId },
     onData: ({ connectionEvents: { connection, missed } }) => {
       // An event does not count the callers that wait, because that asks every node.
@@ -128,12 +120,7 @@ function ClientList() {
         filters={isAdmin.value ? FILTERS : FILTERS.slice(1)}
         bare="text"
         held="Clients of this node are shown"
-        notices={
-          <>
-            <LiveNotice />
-            <NewBar count={fresh} one="client" many="clients" onShow={query.again} />
-          </>
-        }
+        notices={[<LiveNotice />, <NewBar count={fresh} one="client" many="clients" onShow={query.again} />]}
         about={`${plural(rows.length, 'client')} on this page, in order of user and client.`}
         empty={filter.onSilentNodes ? <NoneSilent /> : <NoClients />}
         caption="Clients by user and client"
@@ -147,7 +134,7 @@ function ClientList() {
   );
 }
 
-type ClientFilter = Omit<ClientsQueryVariables, 'userId' | 'first' | 'after'>;
+type ClientFilter = Omit<gql.ClientsQueryVariables, 'userId' | 'first' | 'after'>;
 
 function filterOf(values: UrlState['values']): ClientFilter {
   const label = values['label'];
@@ -165,16 +152,13 @@ function filterOf(values: UrlState['values']): ClientFilter {
 function NoneSilent() {
   return (
     <Empty title="No client is on a silent node" mark="all">
-      <p>Every node reports, so the state of every client is known.</p>
+      Every node reports, so the state of every client is known.
     </Empty>
   );
 }
 
-/**
- * Whether a connection that just changed belongs to the filtered list. False with a filter that only the relay applies:
- * for text, labels, or silent nodes.
- */
-function fits(row: ClientRowFragment, filter: ClientFilter): boolean {
+/** Whether a changed connection belongs to the filtered list. False with a filter that only the relay applies. */
+function fits(row: gql.ClientRowFragment, filter: ClientFilter): boolean {
   if (filter.text || filter.labels || filter.onSilentNodes) return false;
   return (
     (filter.nodeId ?? row.nodeId) === row.nodeId &&
@@ -189,12 +173,12 @@ function fits(row: ClientRowFragment, filter: ClientFilter): boolean {
 /** The maximum number of clients that the relay ranks. */
 const RANKED_MAX = 100;
 
-type Row = TopClientsQuery['topClients']['items'][number];
+type Row = gql.TopClientsQuery['topClients']['items'][number];
 
 type Ranking = {
   /** The name of the view in the URL. */
   readonly view: string;
-  readonly by: ClientMeasure;
+  readonly by: gql.ClientMeasure;
   readonly title: string;
   /** A sentence that says what is shown. */
   readonly about: string;
@@ -208,31 +192,24 @@ type Ranking = {
 const SILENT = 'silent';
 
 const ROW_COLUMNS: readonly Column<Row>[] = [
-  { head: 'Status', class: 'c-1', cell: statusOf },
-  { head: 'Client', class: 'c-3', names: true, cell: (row) => <ClientLink {...row} /> },
-  { head: 'Node', class: 'nw c-5', label: 'node', cell: ({ connection }) => connection?.nodeId ?? <Nil why="none" /> },
-  { head: 'Queued', class: 'r c-6 c-end', label: 'queued', cell: ({ queued }) => <Count value={queued} /> },
-  { head: 'In flight', class: 'r c-7', label: 'in flight', cell: ({ inFlight }) => <Count value={inFlight} /> },
-  { head: 'Waiting', class: 'r c-7', label: 'waiting', cell: (row) => <Count value={row.pendingRpcCount} /> },
+  column('Status', 'c-1', (row) => <ClientState {...row} />),
+  nameColumn('Client', 'c-3', (row) => <ClientLink {...row} />),
+  labelled('Node', 'nw c-5', ({ connection }) => connection?.nodeId ?? <Nil why="none" />),
+  labelled('Queued', 'r c-6 c-end', ({ queued }) => <Count value={queued} />),
+  labelled('In flight', 'r c-7', ({ inFlight }) => <Count value={inFlight} />),
+  labelled('Waiting', 'r c-7', (row) => <Count value={row.pendingRpcCount} />),
 ];
-const RECONNECTS: Column<Row> = {
-  head: 'Reconnects',
-  class: 'r c-2',
-  label: 'reconnects',
-  cell: ({ reconnectsLastHour: count }) => <Count value={count} text={whole(count)} />,
-};
-const LAST_SEEN: Column<Row> = {
-  head: 'Last seen',
-  class: 'r nw c-8',
-  label: 'last seen',
-  cell: ({ connection }) => (connection ? <Ago at={connection.lastSeenAt} /> : <Nil why="forgotten" />),
-};
-const LAST_END: Column<Row> = {
-  head: 'Last link ended',
-  class: 'c-9 c-wide',
-  cell: ({ connection }) =>
-    connection?.disconnectCause ? sentenceCase(CAUSE[connection.disconnectCause]) : <Nil why="its link is up" />,
-};
+const RECONNECTS: Column<Row> = labelled('Reconnects', 'r c-2', ({ reconnectsLastHour: count }) => (
+  <Count value={count} text={whole(count)} />
+));
+const LAST_SEEN: Column<Row> = labelled('Last seen', 'r nw c-8', ({ connection }) =>
+  connection ? <Ago at={connection.lastSeenAt} /> : <Nil why="forgotten" />,
+);
+const LAST_END: Column<Row> = column('Last link ended', 'c-9 c-wide', ({ connection, reconnectsLastHour }) => {
+  if (connection?.disconnectCause) return sentenceCase(CAUSE[connection.disconnectCause]);
+  // The status of an unstable client says why its links end.
+  return <Nil why={isUnstable(reconnectsLastHour) ? 'see its status' : 'its link is up'} />;
+});
 
 const RANKINGS: readonly Ranking[] = [
   {
@@ -252,7 +229,7 @@ const RANKINGS: readonly Ranking[] = [
       'How often the links of clients opened again in the last hour. The page of a client says why its links ended.',
     order: 'most reconnects first',
     none: 'No client reconnected in the last hour.',
-    columns: [...ROW_COLUMNS.slice(0, 2), RECONNECTS, ...ROW_COLUMNS.slice(2, 4), LAST_SEEN, LAST_END],
+    columns: [...ROW_COLUMNS.slice(0, 2), RECONNECTS, ...ROW_COLUMNS.slice(2, 4), LAST_SEEN],
   },
   {
     view: 'silence',
@@ -274,16 +251,17 @@ const VIEWS: readonly { readonly name: string; readonly view: string }[] = [
 ];
 
 function TopClients({ ranking: { by, title, about, order, none, columns } }: { readonly ranking: Ranking }) {
-  const query = useQuery(TopClientsDocument, { by });
+  const query = useQuery(gql.TopClientsDocument, { by });
   const list = query.data?.topClients;
   const items = list?.items ?? [];
-  const { values, hrefWith } = useUrlState();
+  const { values } = useUrlState();
   const start = startOf(values['after'], items.length);
   const shown = items.slice(start, start + PAGE_SIZE);
   const end = start + shown.length;
+  const span = shown.length < items.length ? `${start + 1} to ${end} of ` : '';
   const [fresh, setFresh] = useState(0);
   useLayoutEffect(() => setFresh(0), [list]);
-  useLive(ClientChangesDocument, {
+  useLive(gql.ClientChangesDocument, {
     variables: { userId: null },
     onData: ({ connectionEvents: { missed } }) => {
       setFresh((was) => was + 1);
@@ -297,32 +275,23 @@ function TopClients({ ranking: { by, title, about, order, none, columns } }: { r
         {about}
       </PageHead>
       <ClientViews />
-      <ErrorNotice query={query} what="these clients" />
-      <Sources completeness={list?.completeness} held="Clients of this node are shown" />
-      <LiveNotice />
-      <NewBar count={fresh} one="change" many="changes" onShow={query.again} />
-      {!list && query.loading && <Loading what="clients" />}
-      {list && (
-        <Table
-          caption={title}
-          columns={columns}
-          rows={shown}
-          keyOf={keyOf}
-          hrefOf={clientHref}
-          isRecorded={({ connection }) => isSilent(connection?.nodeId ?? null)}
-          none={none}
-        />
-      )}
-      {items.length > 0 && (
-        <Pager
-          first={start > 0 ? hrefWith({ after: null }) : null}
-          next={end < items.length ? hrefWith({ after: String(end) }) : null}
-          size={Math.min(PAGE_SIZE, items.length - end)}
-        >
-          {shown.length < items.length && `${start + 1} to ${end} of `}
-          {plural(items.length, 'client')}, {order}.
-        </Pager>
-      )}
+      <List
+        one="client"
+        many="these clients"
+        query={query}
+        list={list && { ...list, nodes: shown, pageInfo: { hasNextPage: end < items.length, endCursor: String(end) } }}
+        held="Clients of this node are shown"
+        notices={[<LiveNotice />, <NewBar count={fresh} one="change" many="changes" onShow={query.again} />]}
+        about={`${span}${plural(items.length, 'client')}, ${order}.`}
+        isCut={false}
+        size={Math.min(PAGE_SIZE, items.length - end)}
+        empty={<p class="soft">{none}</p>}
+        caption={title}
+        columns={columns}
+        keyOf={keyOf}
+        hrefOf={clientHref}
+        isRecorded={({ connection }) => isSilent(connection?.nodeId ?? null)}
+      />
     </>
   );
 }
@@ -335,9 +304,4 @@ function startOf(after: string | undefined, count: number): number {
   const lastPage = Math.floor(Math.max(0, count - 1) / PAGE_SIZE);
   const page = Math.floor(Number(after ?? 0) / PAGE_SIZE);
   return page > 0 ? Math.min(page, lastPage) * PAGE_SIZE : 0;
-}
-
-function statusOf({ connection }: Row) {
-  if (!connection) return <StateMark shape="down">Not connected</StateMark>;
-  return <ConnectionMark status={connection.status} recorded={isSilent(connection.nodeId)} />;
 }

@@ -1,25 +1,34 @@
 /** The columns of tables, the figures and the notices that several pages show. */
-import type {
-  CallRowFragment,
-  CallerPartFragment,
-  ClientRowFragment,
-  LinkRowFragment,
-  Outcome,
-  WaitRowFragment,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
+import { useMemo } from 'preact/hooks';
 import { reasonText } from '../../protocol/visible-text.ts';
+import { useQuery } from '../api/query.ts';
 import { now } from '../api/request.ts';
+import { isUnstable } from './states.ts';
 import { callHref, pagePath, queryPath, relayUrl, segments } from '../base.ts';
 import { LONG_WAIT_MS, isSilent, viewer } from '../shell/facts.tsx';
 import { ClientLink, Count, Empty, Information, Nil } from '../ui/page.tsx';
-import type { Column } from '../ui/table.tsx';
-import { Ago, CommandMark, ConnectionMark, CopyLine, ShortId, StageMark, Time, Until } from '../ui/values.tsx';
+import { Table, column, nameColumn, labelled, timeColumn, quietColumn, type Column } from '../ui/table.tsx';
+import {
+  Ago,
+  CommandMark,
+  ConnectionMark,
+  CopyLine,
+  NameLink,
+  ShortId,
+  StageMark,
+  StateMark,
+  Time,
+  Until,
+  When,
+} from '../ui/values.tsx';
 import {
   CAUSE,
   HEARTBEAT,
   WAIT_FOR,
   age,
   capitalWord,
+  clock,
   duration,
   nameClass,
   percent,
@@ -28,31 +37,32 @@ import {
   whole,
 } from '../ui/words.ts';
 
-export const WAIT_COLUMNS: readonly Column<WaitRowFragment>[] = [
-  { head: 'Stage', class: 'c-1', cell: (row) => <StageMark stage={row.stage} /> },
-  { head: 'Action', class: 'c-3', names: true, cell: (row) => <ActionLink {...row} /> },
-  { head: 'Client', class: 'nw c-4 c-end', cell: (row) => <ClientLink {...row} /> },
-  {
-    head: 'Caller',
-    class: 'nw c-5',
-    label: 'caller',
-    cell: ({ caller }) => <CallerLink caller={caller} page="waits" />,
-  },
-  { head: 'Waits for', class: 'nw c-6', label: 'for', cell: (row) => WAIT_FOR[row.waitFor] },
-  { head: 'Caller on', class: 'nw c-off', cell: (row) => row.callerNodeId },
-  { head: 'Client on', class: 'nw c-off', cell: (row) => row.nodeId ?? 'no node' },
-  { head: 'Gives up', class: 'nw c-off', cell: (row) => <Until at={row.timesOutAt} /> },
-  { head: 'Waits', class: 'r nw c-2 c-end', cell: (row) => <Waited row={row} /> },
+export const WAIT_COLUMNS: readonly Column<gql.WaitRowFragment>[] = [
+  column('Stage', 'c-1', (row) => <StageMark stage={row.stage} />),
+  nameColumn('Action', 'c-3', (row) => <ActionLink {...row} />),
+  column('Client', 'nw c-4 c-end', (row) => <ClientLink {...row} />),
+  labelled('Caller', 'nw c-5', ({ caller }) => <CallerLink caller={caller} page="waits" />),
+  labelled('Until', 'nw c-6', (row) => WAIT_FOR[row.waitFor]),
+  column('Caller on', 'nw c-off', (row) => row.callerNodeId),
+  column('Client on', 'nw c-off', (row) => row.nodeId ?? 'no node'),
+  column('Gives up', 'nw c-off', givesUp),
+  column('Waiting', 'r nw c-2 c-end', (row) => <Waited row={row} />),
 ];
+
+/** Shows when a wait ends at the latest: a command that waits for its client expires at its connect deadline. */
+function givesUp({ stage, timesOutAt, connectDeadline, clientId }: gql.WaitRowFragment) {
+  if (stage !== 'ADMITTED' || connectDeadline > timesOutAt) return <Until at={timesOutAt} />;
+  return (
+    <span title={`Unless ${clientId} connects`}>
+      expires <Until at={connectDeadline} />
+    </span>
+  );
+}
 
 type NamedCall = Parameters<typeof callHref>[0] & { readonly action: string };
 
-function ActionLink(row: NamedCall) {
-  return (
-    <a href={callHref(row)} class={nameClass(row.action)}>
-      {row.action}
-    </a>
-  );
+export function ActionLink(row: NamedCall) {
+  return <NameLink href={callHref(row)} text={row.action} />;
 }
 
 const CALLER_KINDS = {
@@ -62,10 +72,10 @@ const CALLER_KINDS = {
   MCP: 'Agent of',
 } as const;
 
-type CallerProps = { readonly caller: CallerPartFragment; readonly page: 'calls' | 'waits' };
+type CallerProps = { readonly caller: gql.CallerPartFragment; readonly page: 'calls' | 'waits' };
 
 /** Shows who called, as a link to the calls or waits of this caller. */
-function CallerLink({ caller: { kind, name, program }, page }: CallerProps) {
+export function CallerLink({ caller: { kind, name, program }, page }: CallerProps) {
   return (
     <a
       href={queryPath(page, { caller: name })}
@@ -77,55 +87,80 @@ function CallerLink({ caller: { kind, name, program }, page }: CallerProps) {
   );
 }
 
-function Waited({ row }: { readonly row: WaitRowFragment }) {
+function Waited({ row }: { readonly row: gql.WaitRowFragment }) {
   const ms = now.value - Date.parse(row.createdAt);
   return <span class={ms > LONG_WAIT_MS ? 'over' : undefined}>{age(ms)}</span>;
 }
 
 /** Shows the name of an action as a link to its page. */
 export function ActionName({ name }: { readonly name: string }) {
+  return <NameLink href={pagePath(`actions/${segments(name)}`)} text={name} />;
+}
+
+/** A row of a list of clients. A change that an event reports does not say how often the client reconnected. */
+type ClientRow = gql.ClientRowFragment & { readonly reconnectsLastHour?: number };
+
+export const CLIENT_COLUMNS: readonly Column<ClientRow>[] = [
+  column('Status', 'c-1', (row) => <ClientState {...row} connection={row} />),
+  nameColumn('Client', 'c-3', (row) => <ClientLink {...row} />),
+  column('Type', 'c-4 c-end', (row) => capitalWord(row.clientType)),
+  labelled('Node', 'nw c-5', (row) => row.nodeId),
+  column('Link', 'nw c-off', (row) => (row.status === 'DISCONNECTED' ? 'Down' : HEARTBEAT[row.heartbeat])),
+  labelled('Queued', 'r c-6 c-end', (row) => <Count value={row.queued} />),
+  labelled('In flight', 'r c-7', (row) => <Count value={row.inFlight} />),
+  column('Actions', 'r c-off', (row) => <Count value={row.actionNames.length} />),
+  timeColumn('Connected', 'nw c-off', (row) => <Time at={row.connectedAt} />),
+  column('Last seen', 'r nw c-2 c-end', (row) => <Ago at={row.lastSeenAt} />),
+];
+
+type Stated = {
+  readonly userId: string;
+  readonly clientId: string;
+  readonly reconnectsLastHour?: number;
+  /** The client's connection; null if it has none. */
+  readonly connection: Pick<gql.ClientRowFragment, 'status' | 'nodeId' | 'disconnectCause'> | null;
+};
+
+/** Shows the state of a client's link. Of an unstable one it also says why its links end. */
+export function ClientState({ userId, clientId, reconnectsLastHour = 0, connection }: Stated) {
+  if (!connection) return <StateMark shape="down">Not connected</StateMark>;
+  const { status, nodeId } = connection;
+  const unstable = isUnstable(reconnectsLastHour);
   return (
-    <a href={pagePath(`actions/${segments(name)}`)} class={nameClass(name)}>
-      {name}
-    </a>
+    <>
+      <ConnectionMark status={status} recorded={isSilent(nodeId)} isUnstable={unstable} />
+      {unstable && status === 'CONNECTED' && <LastEnd {...{ userId, clientId }} before="because " />}
+    </>
   );
 }
 
-export const CLIENT_COLUMNS: readonly Column<ClientRowFragment>[] = [
-  {
-    head: 'Status',
-    class: 'c-1',
-    cell: (row) => <ConnectionMark status={row.status} recorded={isSilent(row.nodeId)} />,
-  },
-  { head: 'Client', class: 'c-3', names: true, cell: (row) => <ClientLink {...row} /> },
-  { head: 'Type', class: 'c-4 c-end', cell: (row) => capitalWord(row.clientType) },
-  { head: 'Node', class: 'nw c-5', label: 'node', cell: (row) => row.nodeId },
-  {
-    head: 'Link',
-    class: 'nw c-off',
-    cell: (row) => (row.status === 'DISCONNECTED' ? 'Down' : HEARTBEAT[row.heartbeat]),
-  },
-  { head: 'Queued', class: 'r c-6 c-end', label: 'queued', cell: (row) => <Count value={row.queued} /> },
-  { head: 'In flight', class: 'r c-7', label: 'in flight', cell: (row) => <Count value={row.inFlight} /> },
-  { head: 'Actions', class: 'r c-off', cell: (row) => <Count value={row.actionNames.length} /> },
-  { head: 'Connected', isTime: true, class: 'nw c-off', cell: (row) => <Time at={row.connectedAt} /> },
-  { head: 'Last seen', class: 'r nw c-2 c-end', cell: (row) => <Ago at={row.lastSeenAt} /> },
-];
+type LastEndProps = { readonly userId: string; readonly clientId: string; readonly before?: string };
 
-/** Returns the name of the stream that holds the link history of a user. */
-export function linkStream(userId: string): string {
-  return `${userId}/links`;
+const LINK_ENDS: readonly gql.MessageKind[] = ['LINK_CLOSED', 'LINK_REPLACED'];
+
+/** Says why the last link of a client ended, by the link history of its user. */
+export function LastEnd({ userId, clientId, before = '' }: LastEndProps) {
+  const stream = linkStream(userId);
+  const { data } = useQuery(gql.MessagesDocument, { stream, kinds: [...LINK_ENDS], order: 'NEWEST_FIRST', first: 100 });
+  const cause = data?.messages.nodes.find((row) => row.clientId === clientId)?.link?.cause;
+  return cause ? <small class="cause">{before + CAUSE[cause]}</small> : null;
 }
 
-export const LINK_COLUMNS: readonly Column<LinkRowFragment>[] = [
-  { head: 'When', class: 'nw c-2 c-end', cell: ({ at }) => <Ago at={at} /> },
-  { head: 'What', class: 'c-1', names: true, cell: whatOf },
-  { head: 'Open for', class: 'r nw c-5', label: 'open for', cell: openFor },
-  { head: 'Node', class: 'nw c-6', label: 'node', cell: ({ link }) => link?.nodeId },
-  { head: 'Instance', class: 'nw c-off', cell: ({ instanceId }) => instanceId && <ShortId id={instanceId} /> },
+/** Returns the name of the stream that holds the link history of a user. */
+export const linkStream = (userId: string): string => `${userId}/links`;
+
+/** Returns the name of the stream that holds the messages of a client's calls. */
+export const clientStream = (userId: string, clientId: string): string => `${userId}/clients/${clientId}`;
+
+export const LINK_COLUMNS: readonly Column<gql.LinkRowFragment>[] = [
+  timeColumn('When', 'nw c-2 c-end', ({ at }) => <When at={at} />),
+  nameColumn('What', 'c-1', whatOf),
+  labelled('Open for', 'r nw c-5', openFor),
+  labelled('Node', 'nw c-6', ({ link }) => link?.nodeId),
+  column('Instance', 'nw c-off', ({ instanceId }) => instanceId && <ShortId id={instanceId} />),
 ];
 
-function whatOf({ kind, link, instanceId, error }: LinkRowFragment) {
+export function whatOf({ kind, link, instanceId, error }: gql.LinkRowFragment) {
   const cause = link?.cause;
   if (kind === 'RELAY_AWAY') return error?.message ?? 'The relay was stopped and started again';
   if (kind === 'LINK_REPLACED') return 'Replaced by a newer link';
@@ -134,35 +169,37 @@ function whatOf({ kind, link, instanceId, error }: LinkRowFragment) {
   return link.previousInstanceId === instanceId ? 'Opened again' : 'Opened by another instance';
 }
 
-function openFor({ link }: LinkRowFragment) {
+function openFor({ link }: gql.LinkRowFragment) {
   if (!link) return <Nil why="no link" />;
   const ms = link.openMs;
   return ms === null ? <Nil why="it opened here" /> : duration(ms);
 }
 
-export const CALL_COLUMNS: readonly Column<CallRowFragment>[] = [
-  { head: 'State', class: 'nw c-1', cell: (row) => <CommandMark {...row} /> },
-  { head: 'Action', class: 'c-3', names: true, cell: (row) => <ActionLink {...row} /> },
-  { head: 'Client', class: 'nw c-5 c-wide', cell: (row) => <ClientLink {...row} /> },
-  {
-    head: 'Caller',
-    class: 'nw c-8',
-    label: 'caller',
-    cell: ({ caller }) => <CallerLink caller={caller} page="calls" />,
-  },
-  { head: 'Command', class: 'c-4 c-end nw', cell: (row) => <ShortId id={row.commandId} href={callHref(row)} /> },
-  {
-    head: 'Admitted',
-    isTime: true,
-    class: 'nw c-7',
-    label: 'admitted',
-    cell: (row) => <Time at={row.admittedAt} exact />,
-  },
-  { head: 'Took', class: 'r nw c-2 c-end', cell: (row) => <Took row={row} /> },
-  { head: 'Why', class: 'why why-line c-6 c-wide', cell: (row) => <Why text={whyText(row)} /> },
+export const CALL_COLUMNS: readonly Column<gql.CallRowFragment>[] = [
+  column('State', 'nw c-1', (row) => <CommandMark {...row} />),
+  nameColumn('Action', 'c-3', (row) => <ActionLink {...row} />),
+  column('Client', 'nw c-5', (row) => <ClientLink {...row} />),
+  { head: 'Caller', class: 'nw c-6', label: 'by', cell: ({ caller }) => <CallerLink caller={caller} page="calls" /> },
+  column('Command', 'c-4 c-end nw', (row) => <ShortId id={row.commandId} href={callHref(row)} />),
+  timeColumn('Admitted', 'nw c-7', (row) => <Time at={row.admittedAt} exact />),
+  column('Took', 'r nw c-2 c-end', (row) => <Took row={row} />),
+  column('Why', 'why why-line c-8 c-wide', (row) => <Why text={whyText(row)} />),
 ];
 
-function Took({ row }: { readonly row: CallRowFragment }) {
+type CallsTableProps = {
+  readonly caption: string;
+  readonly rows: readonly gql.CallRowFragment[];
+  /** The headings of the columns that the page says for all rows. */
+  readonly without: readonly string[];
+  readonly none: string;
+};
+
+export function CallsTable({ without, ...table }: CallsTableProps) {
+  const columns = useMemo(() => CALL_COLUMNS.filter(({ head }) => !without.includes(head)), [without.join(' ')]);
+  return <Table {...table} columns={columns} keyOf={callHref} hrefOf={callHref} look="two-lines" />;
+}
+
+function Took({ row }: { readonly row: gql.CallRowFragment }) {
   if (row.durationMs !== null) return <>{duration(row.durationMs)}</>;
   return <span class="soft">{duration(Math.max(0, now.value - Date.parse(row.admittedAt)))} so far</span>;
 }
@@ -173,15 +210,16 @@ function Why({ text }: { readonly text: string }) {
 }
 
 /** Returns why a call ended as it did, or what it is waiting for. */
-function whyText(row: CallRowFragment): string {
+function whyText(row: gql.CallRowFragment): string {
   const late = row.lateResults > 0 ? plural(row.lateResults, 'late result') : '';
-  const waiting = row.stage === 'ADMITTED' ? 'Client away; it may still connect' : '';
+  const waiting =
+    row.stage === 'ADMITTED' ? `Expires ${clock(row.connectDeadline)} unless ${row.clientId} connects` : '';
   const why = row.outcome === null ? waiting : endText(row);
   return [why, late].filter((part) => part !== '').join(' · ');
 }
 
 /** Returns the client's message, or the relay's reason for the end. */
-function endText({ code, message, reason, outcome }: CallRowFragment): string {
+function endText({ code, message, reason, outcome }: gql.CallRowFragment): string {
   // The message of an expired call is the relay's own, and says what the reason says.
   if (code !== null && message !== null && outcome !== 'EXPIRED') return `${reasonText(code)}: ${message}`;
   return reason === null ? '' : reasonText(reason);
@@ -193,21 +231,15 @@ type Scope = { readonly scopeId: string; readonly reservedCommands: number; read
 const NEARLY_FULL = 0.9;
 
 export const SCOPE_COLUMNS: readonly Column<Scope>[] = [
-  { head: 'Scope', class: 'c-1', names: true, cell: ({ scopeId }) => scopeId },
-  { head: 'Share', quietHead: true, class: 'bar-col c-off', cell: (scope) => <Bar scope={scope} /> },
-  { head: 'Held', class: 'r nw c-2', label: 'held', cell: (scope) => <Held scope={scope} /> },
-  {
-    head: 'Limit',
-    class: 'r c-3',
-    label: 'limit',
-    cell: ({ limit }) => (limit === null ? <Nil why="no limit for this scope" /> : whole(limit)),
-  },
+  nameColumn('Scope', 'c-1', ({ scopeId }) => scopeId),
+  quietColumn('Share', 'bar-col c-off', (scope) => <Bar scope={scope} />),
+  labelled('Held', 'r nw c-2', (scope) => <Held scope={scope} />),
+  labelled('Limit', 'r c-3', ({ limit }) => (limit === null ? <Nil why="no limit for this scope" /> : whole(limit))),
 ];
 
 /** Returns the fraction of its limit that a scope uses; 0 without a limit. */
-export function shareOf({ reservedCommands, limit }: Scope): number {
-  return limit === null || limit === 0 ? 0 : reservedCommands / limit;
-}
+export const shareOf = ({ reservedCommands, limit }: Scope): number =>
+  limit === null || limit === 0 ? 0 : reservedCommands / limit;
 
 function Bar({ scope }: { readonly scope: Scope }) {
   const share = Math.min(1, shareOf(scope));
@@ -228,9 +260,7 @@ function Held({ scope }: { readonly scope: Scope }) {
 }
 
 /** Returns the name of the counter of an outcome. */
-export function outcomeCounter(outcome: Outcome): string {
-  return `commands_ended:${outcome.toLowerCase()}`;
-}
+export const outcomeCounter = (outcome: gql.Outcome): string => `commands_ended:${outcome.toLowerCase()}`;
 
 type Queued = { readonly sampleSize: number; readonly sampledOldestQueuedAgeMs: number | null };
 
@@ -265,12 +295,16 @@ export function VersionsNotice({ nodes }: { readonly nodes: readonly NodeVersion
 /** Says how to connect a first client. */
 export function NoClients() {
   const user = viewer.value?.userId ?? 'alice';
+  const url = relayUrl().replace(/^http/, 'ws');
+  const lines = ['npm run demo', `callboard token --user ${user}`, programText(url)];
   return (
-    <Empty title="No client is connected">
-      <p>Start the demo, or connect a client of your own with a user’s token.</p>
-      <CopyLine text="npm run demo" />
-      <CopyLine text={`callboard token --user ${user}`} />
-      <CopyLine text={programText(relayUrl().replace(/^http/, 'ws'))} />
+    <Empty
+      title="No client is connected"
+      below={lines.map((text) => (
+        <CopyLine key={text} text={text} />
+      ))}
+    >
+      Start the demo, or connect a client of your own with a user’s token.
     </Empty>
   );
 }

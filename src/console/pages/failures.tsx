@@ -1,25 +1,17 @@
-/**
- * Shows calls that failed in groups, on the overview and above the list of calls. Each group leads to the list of its
- * calls, and to its last one.
- */
+/** Shows calls that failed in groups. Each group leads to the list of its calls, and to its last one. */
 import { useMemo } from 'preact/hooks';
-import {
-  FailuresDocument,
-  type DeliveryFilter,
-  type FailureKey,
-  type FailuresQuery,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/visible-text.ts';
 import { useQuery, type Query } from '../api/query.ts';
 import { callHref, queryPath } from '../base.ts';
 import { isAdmin, silentNodes } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/filters.tsx';
 import { CutNotice, ErrorNotice, Section, Views } from '../ui/page.tsx';
-import { Table, type Column } from '../ui/table.tsx';
-import { Ago, OUTCOME_ORDER, outcomeWord } from '../ui/values.tsx';
+import { Table, labelled, nameColumn, type Column } from '../ui/table.tsx';
+import { Ago, OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
 import { nameClass, percent, plural, whole } from '../ui/words.ts';
 
-type Failures = FailuresQuery['delivery']['failures'];
+type Failures = gql.FailuresQuery['delivery']['failures'];
 type Group = Failures['groups'][number];
 
 /** The word in the URL for all outcomes that count as failures. */
@@ -42,7 +34,7 @@ export function timeBefore(ms: number | null): string | null {
   return new Date(Math.floor((Date.now() - ms) / step) * step).toISOString();
 }
 
-type Grouping = { readonly name: string; readonly text: string; readonly by: readonly FailureKey[] };
+type Grouping = { readonly name: string; readonly text: string; readonly by: readonly gql.FailureKey[] };
 const DEFAULT: Grouping = { name: 'cause', text: 'Action and code', by: ['ACTION', 'CODE'] };
 const GROUPINGS: readonly Grouping[] = [
   DEFAULT,
@@ -57,23 +49,19 @@ function useGrouping(): Grouping {
   return GROUPINGS.find(({ name }) => name === values['by']) ?? DEFAULT;
 }
 
-/**
- * Counts the calls that failed, of those that match a filter, in the groups that the URL chooses. For administrators
- * only.
- */
-export function useFailures(filter: DeliveryFilter, { skip = false } = {}): Query<FailuresQuery> {
+/** Counts the calls that failed, of those that match a filter, in the groups of the URL. For administrators only. */
+export function useFailures(filter: gql.DeliveryFilter, { skip = false } = {}): Query<gql.FailuresQuery> {
   const { by } = useGrouping();
   const asking = { everyMs: EVERY_MS, skip: skip || !isAdmin.value };
-  return useQuery(FailuresDocument, { filter, by: [...by], first: SHOWN }, asking);
+  return useQuery(gql.FailuresDocument, { filter, by: [...by], first: SHOWN }, asking);
 }
 
 /** Returns the bound of an answer that did not read all calls; null if it did. */
-export function boundOf({ completeness }: Failures): number | null {
-  return completeness.sources.find(({ reason }) => reason === 'LIMIT_REACHED')?.limit ?? null;
-}
+export const boundOf = ({ completeness }: Failures): number | null =>
+  completeness.sources.find(({ reason }) => reason === 'LIMIT_REACHED')?.limit ?? null;
 
 type FailureGroupsProps = {
-  readonly query: Query<FailuresQuery>;
+  readonly query: Query<gql.FailuresQuery>;
   /** The time that is counted, as the end of a sentence: `in the last 15 min`. */
   readonly when: string;
   /** The members of the query that select the calls of the page. The links to the calls of a group keep them. */
@@ -86,9 +74,9 @@ export function FailureGroups({ query, when, kept }: FailureGroupsProps) {
   const failures = query.data?.delivery.failures;
   return (
     <Section
-      title="Failures"
+      title="Not completed"
       class="groups"
-      about={failures && aboutText(failures, when)}
+      about={failures && <About failures={failures} when={when} />}
       side={failures && failures.count > 0 && <GroupingViews shown={grouping} />}
     >
       <ErrorNotice query={query} what="the failures" />
@@ -96,7 +84,7 @@ export function FailureGroups({ query, when, kept }: FailureGroupsProps) {
       {failures && failures.count > 0 && (
         <>
           <Table
-            caption={`Failures by ${grouping.text.toLowerCase()}`}
+            caption={`Not completed, by ${grouping.text.toLowerCase()}`}
             columns={columns}
             rows={failures.groups}
             keyOf={keyOf}
@@ -126,7 +114,6 @@ export function WindowFailures({ seconds, text }: WindowProps) {
   return <FailureGroups query={query} when={when} kept={{ since: `${ms / 60_000}m` }} />;
 }
 
-/** Shows links to the same failures in other groups. */
 function GroupingViews({ shown }: { readonly shown: Grouping }) {
   const { hrefWith } = useUrlState();
   const views = GROUPINGS.map((one) => ({
@@ -134,26 +121,36 @@ function GroupingViews({ shown }: { readonly shown: Grouping }) {
     href: hrefWith({ by: one === DEFAULT ? null : one.name }),
     isCurrent: one === shown,
   }));
-  return <Views label="Failures by" views={views} />;
+  return <Views label="Not completed by" views={views} />;
 }
 
-function aboutText(failures: Failures, when: string): string {
-  if (failures.count === 0) return `none ${when}`;
-  const counts = OUTCOME_ORDER.flatMap((outcome) => {
-    const count = failures.outcomes.find((one) => one.outcome === outcome)?.count ?? 0;
-    return count === 0 ? [] : [`${whole(count)} ${outcomeWord(outcome).toLowerCase()}`];
-  });
-  return `${counts.join(', ')} ${when}`;
+/** Counts the calls by outcome, each with its shape: an unknown outcome is no failure. */
+function About({ failures, when }: { readonly failures: Failures; readonly when: string }) {
+  if (failures.count === 0) return <>none {when}</>;
+  return (
+    <>
+      {OUTCOME_ORDER.map((outcome) => {
+        const count = failures.outcomes.find((one) => one.outcome === outcome)?.count ?? 0;
+        return (
+          count > 0 && (
+            <span key={outcome} class="ended-as">
+              {whole(count)} <OutcomeMark outcome={outcome} />
+            </span>
+          )
+        );
+      })}{' '}
+      {when}
+    </>
+  );
 }
 
-/** Says what was not counted. */
 function FailureNotices({ failures }: { readonly failures: Failures }) {
   const bound = boundOf(failures);
   const others = failures.completeness.sources.filter(({ reason }) => reason !== 'LIMIT_REACHED');
   return (
     <>
       {bound !== null && (
-        <p class="quiet">Counted among the newest {whole(bound)} calls. Failures of older calls are not counted.</p>
+        <p class="quiet">Counted among the newest {whole(bound)} calls. Older calls are not counted.</p>
       )}
       <CutNotice
         completeness={{ complete: others.every(({ complete }) => complete), sources: others }}
@@ -163,36 +160,25 @@ function FailureNotices({ failures }: { readonly failures: Failures }) {
   );
 }
 
-function keyOf({ action, code, userId, clientId, nodeId }: Group): string {
-  return JSON.stringify([action, code, userId, clientId, nodeId]);
-}
+const keyOf = ({ action, code, userId, clientId, nodeId }: Group): string =>
+  JSON.stringify([action, code, userId, clientId, nodeId]);
 
 const COLUMNS: readonly Column<Group>[] = [
-  { head: 'Failures', class: 'r nw c-2 c-end', label: 'failures', cell: ({ count }) => whole(count) },
-  { head: 'Share', class: 'r nw c-4 c-end', label: 'share', cell: ({ share }) => percent(share) },
-  {
-    head: 'Last',
-    class: 'r nw c-5',
-    label: 'last',
-    cell: ({ last }) => (
-      <a href={callHref(last)}>
-        <Ago at={last.admittedAt} />
-      </a>
-    ),
-  },
+  labelled('Calls', 'r nw c-2 c-end', ({ count }) => whole(count)),
+  labelled('Share', 'r nw c-4 c-end', ({ share }) => percent(share)),
+  labelled('Last', 'r nw c-5', ({ last }) => (
+    <a href={callHref(last)}>
+      <Ago at={last.admittedAt} />
+    </a>
+  )),
 ];
 
 function columnsOf(grouping: Grouping, kept: FailureGroupsProps['kept']): readonly Column<Group>[] {
-  const names: Column<Group> = {
-    head: grouping.text,
-    class: 'c-1',
-    names: true,
-    cell: (group) => (
-      <a href={listHref(group, kept)} class={nameClass(...partsOf(group))}>
-        <GroupName group={group} />
-      </a>
-    ),
-  };
+  const names: Column<Group> = nameColumn(grouping.text, 'c-1', (group) => (
+    <a href={listHref(group, kept)} class={nameClass(...partsOf(group))}>
+      <GroupName group={group} />
+    </a>
+  ));
   return [names, ...COLUMNS];
 }
 
@@ -212,7 +198,6 @@ function partsOf({ action, code, userId, clientId, nodeId }: Group): readonly st
   return [action, code === null ? null : reasonText(code), client, nodeId].filter((part) => part !== null);
 }
 
-/** Returns the address of the list of the calls of a group. */
 function listHref({ action, code, userId, clientId, nodeId }: Group, kept: FailureGroupsProps['kept']): string {
   const values = { action, code, user: userId, client: clientId, node: nodeId };
   const given = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null);

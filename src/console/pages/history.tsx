@@ -1,48 +1,38 @@
-/**
- * Shows the history page: the streams of one user, and the retained messages of one stream. Also shows the dialog that
- * reveals a payload, and the page of deduplication.
- */
+/** Shows the newest streams, those of one user, and the messages of one; and the dialog that reveals a payload. */
 import { useEffect, useState } from 'preact/hooks';
-import {
-  DedupDocument,
-  MessagesDocument,
-  RevealMessageDocument,
-  RevealPayloadDocument,
-  RevealResultDocument,
-  StreamsDocument,
-  type DedupQuery,
-  type LinkRowFragment,
-  type MessageKind,
-  type MessageOrder,
-  type MessageRowFragment,
-  type PayloadState,
-  type RevealPayloadInput,
-  type StreamRowFragment,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { RequestError, accepted, errorOf, send, textAt } from '../api/request.ts';
 import { callHref, pagePath, queryPath, streamHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
-import { Dialog, ReasonDialog } from '../ui/dialogs.tsx';
+import { CloseAct, Dialog, ReasonDialog } from '../ui/dialogs.tsx';
 import { FilterBar, choicesOf, oneOf, useUrlState, type Filter } from '../ui/filters.tsx';
 import {
   ActError,
   AsOf,
   ClientLink,
+  CutNotice,
   Empty,
   ErrorNotice,
-  Facts,
   Information,
   Loading,
   Nil,
   PageHead,
-  Readouts,
   Section,
-  Views,
 } from '../ui/page.tsx';
-import { List, Table, pageOf, type Column } from '../ui/table.tsx';
-import { Ago, Icon, Payload, ShortId, Time, timeOfFilter } from '../ui/values.tsx';
-import { age, bytes, capitalWord, nameClass, percent, whole } from '../ui/words.ts';
+import {
+  List,
+  Table,
+  pageOf,
+  column,
+  nameColumn,
+  labelled,
+  timeColumn,
+  quietColumn,
+  type Column,
+} from '../ui/table.tsx';
+import { Ago, Icon, NameLink, Payload, ShortId, Time, timeOfFilter } from '../ui/values.tsx';
+import { bytes, capitalWord, whole } from '../ui/words.ts';
 import { LINK_COLUMNS, linkStream } from './columns.tsx';
 
 const FILTERS: readonly Filter[] = [
@@ -65,30 +55,49 @@ export function HistoryPage() {
         filters={isAdmin.value ? FILTERS : FILTERS.slice(1)}
         bare={isAdmin.value ? 'user' : 'prefix'}
       />
-      {userId === undefined ? <ChooseUser /> : <StreamList userId={userId} prefix={values['prefix'] ?? null} />}
+      {userId === undefined ? <NewestStreams /> : <StreamList userId={userId} prefix={values['prefix'] ?? null} />}
     </>
   );
 }
 
-function ChooseUser() {
+/** The number of streams that are shown of all users. */
+const NEWEST = 40;
+
+function NewestStreams() {
+  const query = useQuery(gql.NewestStreamsDocument, {});
+  const users = query.data?.users;
+  const streams = (users?.nodes ?? []).flatMap((user) =>
+    user.streams.nodes.map((row) => ({ ...row, userId: user.userId })),
+  );
+  const rows = streams.sort((one, other) => (other.lastAt ?? '').localeCompare(one.lastAt ?? '')).slice(0, NEWEST);
+  const isCut = users?.pageInfo.hasNextPage || users?.nodes.some((user) => user.streams.pageInfo.hasNextPage);
   return (
-    <Empty
-      title="Whose history?"
-      mark="users"
-      acts={
-        <a class="btn" href={pagePath('users')}>
-          Choose among users
-        </a>
-      }
-    >
-      <p>
-        Streams belong to users. Write a user’s id into the field above, such as <code>user:alice</code>.
-      </p>
-    </Empty>
+    <Section title="Newest streams" about="of all users" side={<AsOf queries={[query]} />}>
+      <ErrorNotice query={query} what="the streams" />
+      <CutNotice completeness={users?.completeness} />
+      {isCut && (
+        <Information>
+          The first 20 streams of each of the first 50 users were read. Filter by user for others.
+        </Information>
+      )}
+      {!users && query.loading && <Loading what="the streams" />}
+      {users && (
+        <div class="tbl-fit">
+          <Table
+            caption="Newest streams of all users"
+            columns={[STREAM_USER, ...STREAM_COLUMNS]}
+            rows={rows}
+            keyOf={({ key }) => key}
+            hrefOf={({ key }) => streamHref(key)}
+            none="No message is retained."
+          />
+        </div>
+      )}
+    </Section>
   );
 }
 
-const KINDS: readonly MessageKind[] = [
+const KINDS: readonly gql.MessageKind[] = [
   ...(['COMMAND', 'PROGRESS', 'RESULT', 'ERROR', 'LATE_RESULT', 'EVENT', 'CANCEL'] as const),
   ...(['LINK_OPENED', 'LINK_CLOSED', 'LINK_REPLACED', 'RELAY_AWAY'] as const),
 ];
@@ -99,13 +108,9 @@ const MESSAGE_FILTERS: readonly Filter[] = [
 ];
 
 /** The columns of the link history of a user. They include the client of each link. */
-const COLUMNS: readonly Column<LinkRowFragment & { readonly userId: string }>[] = [
+const COLUMNS: readonly Column<gql.LinkRowFragment & { readonly userId: string }>[] = [
   ...LINK_COLUMNS.slice(0, 2),
-  {
-    head: 'Client',
-    class: 'c-3',
-    cell: ({ userId, clientId }) => clientId && <ClientLink {...{ userId, clientId }} />,
-  },
+  column('Client', 'c-3', ({ userId, clientId }) => clientId && <ClientLink {...{ userId, clientId }} />),
   ...LINK_COLUMNS.slice(2),
 ];
 
@@ -114,8 +119,8 @@ function StreamMessages({ stream }: { readonly stream: string }) {
   const userId = stream.slice(0, stream.indexOf('/'));
   const isLinks = stream === linkStream(userId);
   const kind = oneOf(values['kind'], KINDS);
-  const order: MessageOrder = values['order'] === 'oldest' ? 'OLDEST_FIRST' : 'NEWEST_FIRST';
-  const query = useQuery(MessagesDocument, {
+  const order: gql.MessageOrder = values['order'] === 'oldest' ? 'OLDEST_FIRST' : 'NEWEST_FIRST';
+  const query = useQuery(gql.MessagesDocument, {
     stream,
     kinds: kind === null ? null : [kind],
     afterTime: timeOfFilter(values['from']),
@@ -154,7 +159,7 @@ function StreamMessages({ stream }: { readonly stream: string }) {
         bare="kind"
         empty={
           <Empty title="No message in this stream">
-            <p>None was ever kept, or all are older than the relay keeps messages.</p>
+            None was ever kept, or all are older than the relay keeps messages.
           </Empty>
         }
       >
@@ -170,7 +175,7 @@ function StreamMessages({ stream }: { readonly stream: string }) {
 
 function StreamList({ userId, prefix }: { readonly userId: string; readonly prefix: string | null }) {
   const { values } = useUrlState();
-  const query = useQuery(StreamsDocument, { userId, prefix, ...pageOf(values) });
+  const query = useQuery(gql.StreamsDocument, { userId, prefix, ...pageOf(values) });
   const list = query.data?.streams;
   return (
     <Section title={`Streams of ${userId}`} side={<AsOf queries={[query]} />}>
@@ -182,11 +187,9 @@ function StreamList({ userId, prefix }: { readonly userId: string; readonly pref
           list={list}
           empty={
             <Empty title="No stream">
-              <p>
-                {prefix === null
-                  ? 'No message of this user is retained.'
-                  : `No stream of this user begins with “${prefix}”.`}
-              </p>
+              {prefix === null
+                ? 'No message of this user is retained.'
+                : `No stream of this user begins with “${prefix}”.`}
             </Empty>
           }
           caption={`Streams of ${userId}`}
@@ -199,32 +202,27 @@ function StreamList({ userId, prefix }: { readonly userId: string; readonly pref
   );
 }
 
-const streamLink = ({ key, suffix }: StreamRowFragment) => (
-  <a href={streamHref(key)} class={nameClass(suffix)}>
-    {suffix}
-  </a>
-);
+const STREAM_USER: Column<gql.StreamRowFragment & { readonly userId: string }> = {
+  head: 'User',
+  class: 'c-5',
+  label: 'of',
+  cell: ({ userId }) => <a href={queryPath('history', { user: userId })}>{userId}</a>,
+};
 
-export const STREAM_COLUMNS: readonly Column<StreamRowFragment>[] = [
-  { head: 'Stream', class: 'c-1', names: true, cell: (row) => streamLink(row) },
-  {
-    head: 'Messages',
-    class: 'r c-2',
-    label: 'messages',
-    cell: ({ messageCount }) =>
-      messageCount === null ? <Nil why="this store cannot count them cheaply" /> : whole(messageCount),
-  },
-  { head: 'Oldest', class: 'r nw c-3', label: 'oldest', cell: ({ firstAt }) => agoOf(firstAt) },
-  { head: 'Newest', class: 'r nw c-4', label: 'newest', cell: ({ lastAt }) => agoOf(lastAt) },
+export const STREAM_COLUMNS: readonly Column<gql.StreamRowFragment>[] = [
+  nameColumn('Stream', 'c-1', ({ key, suffix }) => <NameLink href={streamHref(key)} text={suffix} />),
+  labelled('Messages', 'r c-2', ({ messageCount }) =>
+    messageCount === null ? <Nil why="this store cannot count them cheaply" /> : whole(messageCount),
+  ),
+  labelled('Oldest', 'r nw c-3', ({ firstAt }) => agoOf(firstAt)),
+  labelled('Newest', 'r nw c-4', ({ lastAt }) => agoOf(lastAt)),
 ];
 
-function agoOf(at: string | null) {
-  return at === null ? <Nil why="this store cannot tell it cheaply" /> : <Ago at={at} />;
-}
+const agoOf = (at: string | null) => (at === null ? <Nil why="this store cannot tell it cheaply" /> : <Ago at={at} />);
 
 // Shows a table of retained messages. Payloads are read only when the user reveals them.
 
-type HistoryRow = MessageRowFragment & {
+type HistoryRow = gql.MessageRowFragment & {
   readonly userId: string;
   readonly stream?: string;
   readonly commandId?: string | null;
@@ -236,17 +234,14 @@ type MessagesTableProps = { readonly rows: readonly HistoryRow[]; readonly capti
 export function MessagesTable({ rows, caption }: MessagesTableProps) {
   const [revealed, setRevealed] = useState<HistoryRow | null>(null);
   const columns: readonly Column<HistoryRow>[] = [
-    { head: 'Retained', isTime: true, class: 'nw c-2 c-end', cell: ({ at }) => <Time at={at} exact /> },
-    { head: 'Kind', class: 'c-1', names: true, cell: ({ kind }) => capitalWord(kind) },
+    timeColumn('Retained', 'nw c-2 c-end', ({ at }) => <Time at={at} exact />),
+    nameColumn('Kind', 'c-1', ({ kind }) => capitalWord(kind)),
     ...(rows.some(({ stream }) => stream !== undefined) ? [STREAM] : []),
     ...(rows.some(({ commandId }) => commandId) ? [COMMAND] : []),
-    { head: 'Size', class: 'r nw c-4 c-end', cell: sizeOf },
-    {
-      head: 'Payload',
-      quietHead: true,
-      class: 'payload-cell c-5 c-wide',
-      cell: (row) => <PayloadCell row={row} onReveal={() => setRevealed(row)} />,
-    },
+    column('Size', 'r nw c-4 c-end', sizeOf),
+    quietColumn('Payload', 'payload-cell c-5 c-wide', (row) => (
+      <PayloadCell row={row} onReveal={() => setRevealed(row)} />
+    )),
   ];
   return (
     <>
@@ -263,23 +258,15 @@ export function MessagesTable({ rows, caption }: MessagesTableProps) {
   );
 }
 
-function sizeOf({ payloadBytes }: HistoryRow) {
-  return payloadBytes === 0 ? <Nil why="no payload" /> : bytes(payloadBytes);
-}
+const sizeOf = ({ payloadBytes }: HistoryRow) => (payloadBytes === 0 ? <Nil why="no payload" /> : bytes(payloadBytes));
 
-const STREAM: Column<HistoryRow> = {
-  head: 'Stream',
-  class: 'c-3',
-  cell: ({ stream }) => stream?.slice(stream.indexOf('/') + 1),
-};
+const STREAM: Column<HistoryRow> = column('Stream', 'c-3', ({ stream }) => stream?.slice(stream.indexOf('/') + 1));
 
-const COMMAND: Column<HistoryRow> = {
-  head: 'Command',
-  class: 'c-3',
-  cell: ({ commandId, commandHref = null }) => (commandId ? <ShortId id={commandId} href={commandHref} /> : null),
-};
+const COMMAND: Column<HistoryRow> = column('Command', 'c-3', ({ commandId, commandHref = null }) =>
+  commandId ? <ShortId id={commandId} href={commandHref} /> : null,
+);
 
-const ABSENT: Partial<Record<PayloadState, string>> = {
+const ABSENT: Partial<Record<gql.PayloadState, string>> = {
   NONE: 'No payload',
   EXPIRED: 'No longer kept',
   UNAVAILABLE: 'Cannot be read now',
@@ -297,12 +284,11 @@ function PayloadCell({ row, onReveal }: { readonly row: HistoryRow; readonly onR
   );
 }
 
-// Shows one payload after the user has asked for it. The payload is kept only while the dialog is open, and never
-// across navigation.
+// Shows one payload, which is kept only while the dialog is open, and never across navigation.
 
 function MessageReveal({ row, onClose }: { readonly row: HistoryRow; readonly onClose: () => void }) {
   const own = async (): Promise<string | null> => {
-    const { data, text } = await send(RevealMessageDocument, { id: row.id });
+    const { data, text } = await send(gql.RevealMessageDocument, { id: row.id });
     const state = data.node && 'payloadState' in data.node ? data.node.payloadState : null;
     if (state !== 'INCLUDED' && state !== 'SPILLED_INCLUDED')
       throw new RequestError('not_found', 'The payload is no longer kept.');
@@ -322,7 +308,7 @@ export function ResultReveal({ call, isExpired }: ResultProps) {
   const [open, setOpen] = useState(false);
   const { userId, clientId, commandId } = call;
   const own = async (): Promise<string | null> => {
-    const { text } = await send(RevealResultDocument, { userId, clientId, commandId });
+    const { text } = await send(gql.RevealResultDocument, { userId, clientId, commandId });
     return textAt(text, ['data', 'command', 'result']);
   };
   const subject = { subject: 'COMMAND_RESULT', userId, clientId, commandId } as const;
@@ -343,21 +329,18 @@ export function ResultReveal({ call, isExpired }: ResultProps) {
 
 type RevealProps = {
   readonly title: string;
-  readonly subject: Omit<RevealPayloadInput, 'reason'>;
+  readonly subject: Omit<gql.RevealPayloadInput, 'reason'>;
   /** Reads a payload that belongs to the viewer, who need not give a reason. */
   readonly own: () => Promise<string | null>;
   readonly onClose: () => void;
 };
 
-/**
- * Shows a payload. An administrator must first give a reason. The reason is written to the audit log before anything is
- * shown.
- */
+/** Shows a payload. An administrator must first give a reason, which is in the audit log before anything is shown. */
 function Reveal({ title, subject, own, onClose }: RevealProps) {
   const [read, setRead] = useState<RevealProps['own'] | null>(() => (isAdmin.value ? null : own));
   if (read !== null) return <Revealed title={title} read={read} onClose={onClose} />;
   const reveal = async (reason: string | null): Promise<void> => {
-    const { data, text } = await send(RevealPayloadDocument, { input: { ...subject, reason: reason ?? '' } });
+    const { data, text } = await send(gql.RevealPayloadDocument, { input: { ...subject, reason: reason ?? '' } });
     accepted(data.revealPayload);
     const shown = textAt(text, ['data', 'revealPayload', 'value']);
     setRead(() => async () => shown);
@@ -395,79 +378,7 @@ function Revealed({ title, read, onClose }: RevealedProps) {
     <Dialog title={title} onClose={onClose} class="dialog dialog-wide">
       <ActError title="It was not revealed." error={error} />
       {text !== null && <Payload text={text} what={title.toLowerCase()} />}
-      <div class="dialog-acts">
-        <button class="btn" type="button" onClick={onClose}>
-          Hide
-        </button>
-      </div>
+      <CloseAct text="Hide" onClose={onClose} />
     </Dialog>
-  );
-}
-
-// Shows what the relay received more than once: statistics of ingestion, not of execution.
-
-/** The time windows that the page offers, and the one that it begins with. Seconds. */
-const WINDOWS = [60, 300, 900, 3600];
-const WINDOW = 300;
-
-export function DedupPage() {
-  const { values, hrefWith } = useUrlState();
-  const windowSeconds = WINDOWS.find((seconds) => String(seconds) === values['window']) ?? WINDOW;
-  const query = useQuery(DedupDocument, { windowSeconds });
-  const dedup = query.data?.dedup;
-  return (
-    <>
-      <PageHead title="Deduplication" acts={<AsOf queries={[query]} />}>
-        Messages that the relay received more than once. This says nothing of what clients executed.
-      </PageHead>
-      <Views
-        label="Window"
-        views={WINDOWS.map((seconds) => ({
-          name: `Last ${seconds === 3600 ? 'hour' : `${seconds / 60} min`}`,
-          href: hrefWith({ window: seconds === WINDOW ? null : String(seconds) }),
-          isCurrent: seconds === windowSeconds,
-        }))}
-      />
-      <ErrorNotice query={query} what="deduplication" />
-      {!dedup && query.loading && <Loading what="deduplication" />}
-      {dedup && <DedupDetails {...dedup} />}
-    </>
-  );
-}
-
-function DedupDetails({ stats, backend }: DedupQuery['dedup']) {
-  const { seen, unique, duplicates, liveKeys } = stats;
-  return (
-    <>
-      {!stats.exact && (
-        <Information>
-          <b>These figures are estimates.</b> This store counts the keys that it still holds, and older ones are gone.
-        </Information>
-      )}
-      <Readouts
-        figures={[
-          { name: 'Received', value: whole(seen), about: 'messages in this window' },
-          { name: 'New', value: whole(unique), about: 'seen for the first time' },
-          {
-            name: 'Repeated',
-            value: whole(duplicates),
-            about: seen === 0 ? 'none received' : percent(duplicates / seen),
-          },
-          liveKeys === null
-            ? { name: 'Remembered now', value: '–', about: 'not known cheaply' }
-            : { name: 'Remembered now', value: whole(liveKeys), about: 'message ids' },
-        ]}
-      />
-      <Section title="Deduplicator">
-        <Facts
-          rows={[
-            ['Implementation', backend.implementation],
-            ['Remembers for', age(backend.ttlSeconds * 1000)],
-            backend.namespace === null ? null : ['Namespace', backend.namespace],
-            ['Counts in steps of', age(stats.grainSeconds * 1000)],
-          ]}
-        />
-      </Section>
-    </>
   );
 }

@@ -17,11 +17,12 @@ import {
   PageHead,
   Section,
 } from '../ui/page.tsx';
-import { Table, type Column } from '../ui/table.tsx';
-import { Ago, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
+import { Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
+import { Ago, Button, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
 import { age, amount, bytes as sizeText, capitalWord, clock, plainWord, plural, whole } from '../ui/words.ts';
 import { DisconnectAll } from './bulk.tsx';
 import { VersionsNotice, outcomeCounter } from './columns.tsx';
+import { Deduplication } from './deduplication.tsx';
 
 type NodeRow = NodesQuery['delivery']['nodes']['nodes'][number];
 
@@ -69,6 +70,7 @@ export function NodesPage() {
             minute. Background: whether it takes work from other nodes and ends calls whose deadline is over.
           </p>
           <NodeCounters nodes={list.nodes} reports={reports} />
+          <Deduplication />
           {query.data?.server.durability && <Durability {...query.data.server.durability} />}
         </>
       )}
@@ -85,26 +87,21 @@ export function NodesPage() {
 }
 
 const columnsOf = (reports: Reports): readonly Column<NodeRow>[] => [
-  { head: 'Node', class: 'c-1', names: true, cell: ({ nodeId }) => nodeId },
-  { head: 'State', class: 'nw c-2 c-end', cell: (node) => <NodeMark node={node} /> },
-  { head: 'Version', class: 'nw c-3', label: 'version', cell: ({ version }) => version ?? <NotReported /> },
-  { head: 'Up for', class: 'nw c-4 c-end', label: 'up for', cell: (node) => upFor(node) },
-  { head: 'Clients', class: 'r c-5', label: 'clients', cell: ({ links }) => whole(links) },
-  { head: 'Waiting', class: 'r c-6 c-end', label: 'waiting', cell: (node) => whole(node.connectionWaiters) },
-  { head: 'Running', class: 'r c-7', label: 'running', cell: (node) => whole(node.unfinishedCommands) },
-  { head: 'Memory', class: 'r c-8 c-end', label: 'memory', cell: (node) => memoryOf(node) },
-  {
-    head: 'Loop delay',
-    class: 'r c-8',
-    label: 'loop delay',
-    cell: (node) => (
-      <span class="with-spark">
-        <DelayBars reports={node.stale ? [] : (reports.get(node.nodeId) ?? [])} />
-        {delayOf(node)}
-      </span>
-    ),
-  },
-  { head: 'Background', class: 'nw c-8 c-end', label: 'background', cell: (node) => workOf(node) },
+  nameColumn('Node', 'c-1', ({ nodeId }) => nodeId),
+  column('State', 'nw c-2 c-end', (node) => <NodeMark node={node} />),
+  labelled('Version', 'nw c-3', ({ version }) => version ?? <NotReported />),
+  labelled('Up for', 'nw c-4 c-end', (node) => upFor(node)),
+  labelled('Clients', 'r c-5', ({ links }) => whole(links)),
+  labelled('Waiting', 'r c-6 c-end', (node) => whole(node.connectionWaiters)),
+  labelled('Running', 'r c-7', (node) => whole(node.unfinishedCommands)),
+  labelled('Memory', 'r c-8 c-end', (node) => memoryOf(node)),
+  labelled('Loop delay', 'r c-8', (node) => (
+    <span class="with-spark">
+      <DelayBars reports={node.stale ? [] : (reports.get(node.nodeId) ?? [])} />
+      {delayOf(node)}
+    </span>
+  )),
+  labelled('Background', 'nw c-8 c-end', (node) => workOf(node)),
 ];
 
 /** An event loop that is later than this, in milliseconds, is shown as late. */
@@ -119,9 +116,7 @@ function upFor({ startedAt, updatedAt, stale }: NodeRow) {
   return stale ? age(Date.parse(updatedAt) - Date.parse(startedAt)) : <Since at={startedAt} />;
 }
 
-function memoryOf({ memoryBytes }: NodeRow) {
-  return memoryBytes === null ? <NotReported /> : sizeText(memoryBytes);
-}
+const memoryOf = ({ memoryBytes }: NodeRow) => (memoryBytes === null ? <NotReported /> : sizeText(memoryBytes));
 
 /** The reports of each node that were read within MINUTE_MS, by its id, oldest first. */
 type Reports = ReadonlyMap<string, readonly NodeRow[]>;
@@ -184,26 +179,15 @@ function workOf({ stale, mailboxListenerAlive, reconciliationAlive }: NodeRow) {
 }
 
 function actsColumn(onDrain: (node: NodeRow) => void, onDone: () => void): Column<NodeRow> {
-  return {
-    head: 'Acts',
-    quietHead: true,
-    class: 'r c-9 c-wide',
-    cell: (node) => (
-      <span class="row-acts">
-        {node.draining && !node.stale && <span class="soft">{plural(node.links, 'link')} to close</span>}
-        <DisconnectAll
-          nodeId={node.nodeId}
-          isUseful={node.links > 0 && !node.draining && !node.stale}
-          onDone={onDone}
-        />
-        {!node.draining && !node.stale && (
-          <button class="btn btn-s" type="button" aria-label={`Drain ${node.nodeId}…`} onClick={() => onDrain(node)}>
-            Drain…
-          </button>
-        )}
-      </span>
-    ),
-  };
+  return quietColumn('Acts', 'r c-9 c-wide', (node) => (
+    <span class="row-acts">
+      {node.draining && !node.stale && <span class="soft">{plural(node.links, 'link')} to close</span>}
+      <DisconnectAll nodeId={node.nodeId} isUseful={node.links > 0 && !node.draining && !node.stale} onDone={onDone} />
+      {!node.draining && !node.stale && (
+        <Button look="btn-s" text="Drain…" aria-label={`Drain ${node.nodeId}…`} onClick={() => onDrain(node)} />
+      )}
+    </span>
+  ));
 }
 
 function NodeMark({ node }: { readonly node: NodeRow }) {
@@ -275,70 +259,52 @@ function syncText(sync: string): string {
 
 // Shows what each node has counted since it started.
 
-type CounterGroup = {
-  readonly title: string;
-  /** The words for each counter of the group, by its name without a case. They are listed in this order. */
-  readonly words: Readonly<Record<string, string>>;
-};
+/** The words for each counter of a group, by its name without a case. They are listed in this order. */
+type CounterWords = Readonly<Record<string, string>>;
 
 /** The groups of counters. Counters that no group names are listed in the last one, in the order of their names. */
-const GROUPS: readonly CounterGroup[] = [
-  { title: 'How calls ended', words: { commands_ended: '' } },
-  {
-    title: 'Calls',
-    words: {
-      commands_admitted: 'Admitted',
-      commands_refused: 'Refused',
-      commands_dispatched: 'Dispatched to a client',
-      commands_acknowledged: 'Acknowledged by the client',
-      commands_recovered: 'Queued again after a link or a node was lost',
-      late_results: 'Late results, kept as evidence',
-      fenced_results: 'Results of another instance, refused',
-      replies_dropped: 'Answers for which no caller waited any more',
-    },
+const GROUPS: readonly (readonly [title: string, words: CounterWords])[] = Object.entries({
+  'How calls ended': { commands_ended: '' },
+  Calls: {
+    commands_admitted: 'Admitted',
+    commands_refused: 'Refused',
+    commands_dispatched: 'Dispatched to a client',
+    commands_acknowledged: 'Acknowledged by the client',
+    commands_recovered: 'Queued or written again after a link or a node was lost',
+    late_results: 'Late results, kept as evidence',
+    fenced_results: 'Results of another instance, refused',
+    replies_dropped: 'Answers for which no caller waited any more',
   },
-  {
-    title: 'Links',
-    words: {
-      links_opened: 'Links opened',
-      links_closed: 'Client links closed',
-      frames_refused: 'Frames refused',
-      node_losses: 'Losses of this node',
-    },
+  Links: {
+    links_opened: 'Links opened',
+    links_closed: 'Client links closed',
+    frames_refused: 'Frames refused',
+    node_losses: 'Losses of this node',
   },
-  {
-    title: 'Requests',
-    words: {
-      requests: 'Requests',
-      tokens_refused: 'Tokens refused',
-      inbound_limited: 'Users slowed or refused for sending too much',
-      errors_masked: 'Unexpected errors',
-    },
+  Requests: {
+    requests: 'Requests',
+    tokens_refused: 'Tokens refused',
+    inbound_limited: 'Users slowed or refused for sending too much',
+    errors_masked: 'Unexpected errors',
   },
-  {
-    title: 'Messages',
-    words: {
-      messages_ingested: 'Messages received',
-      context_reports: 'Reports of contexts and windows',
-      payloads_spilled: 'Payloads written to the spill store',
-      payloads_unstored: 'Payloads that could not be written',
-    },
+  Messages: {
+    messages_ingested: 'Messages received',
+    context_reports: 'Reports of contexts and windows',
+    payloads_spilled: 'Payloads written to the spill store',
+    payloads_unstored: 'Payloads that could not be written',
   },
-  {
-    title: 'Bounds reached',
-    words: {
-      sockets_refused: 'Connections refused or closed to make room',
-      unread_cut: 'Connections closed: too much unread',
-      sockets_cut: 'Connections closed: nothing was read',
-      results_given_up: 'Results dropped early',
-      records_reduced: 'Records reduced for lack of room',
-      ids_forgotten: 'Command ids forgotten early',
-      dedup_marks_evicted: 'Deduplication marks dropped early',
-      audit_failures: 'Audit rows that could not be written',
-    },
+  'Bounds reached': {
+    sockets_refused: 'Connections refused or closed to make room',
+    unread_cut: 'Connections closed: too much unread',
+    sockets_cut: 'Connections closed: nothing was read',
+    results_given_up: 'Results dropped early',
+    records_reduced: 'Records reduced for lack of room',
+    ids_forgotten: 'Command ids forgotten early',
+    dedup_marks_evicted: 'Deduplication marks dropped early',
+    audit_failures: 'Audit rows that could not be written',
   },
-  { title: 'Others', words: {} },
-];
+  Others: {},
+});
 
 /** The words for the cases of counters that would not be understood in plain words. */
 const CASES: Readonly<Record<string, string>> = {
@@ -364,7 +330,7 @@ type CountersProps = { readonly nodes: readonly NodeRow[]; readonly reports: Rep
 
 function NodeCounters({ nodes, reports }: CountersProps) {
   const names = [...new Set(nodes.flatMap(({ counters }) => counters.map(({ name }) => name)))];
-  const groups = GROUPS.map((group, at) => ({ title: group.title, names: namesOf(names, group, at) }));
+  const groups = GROUPS.map(([title, words], at) => ({ title, names: namesOf(names, words, at) }));
   if (names.length === 0) return null;
   return (
     <Section
@@ -382,9 +348,9 @@ function NodeCounters({ nodes, reports }: CountersProps) {
 }
 
 /** Returns the counters of a group in its order. The last group has those that no other one names. */
-function namesOf(names: readonly string[], { words }: CounterGroup, at: number): readonly string[] {
+function namesOf(names: readonly string[], words: CounterWords, at: number): readonly string[] {
   if (at === GROUPS.length - 1)
-    return names.filter((name) => !GROUPS.some((group) => Object.hasOwn(group.words, partsOf(name)[0]))).sort();
+    return names.filter((name) => !GROUPS.some(([, known]) => Object.hasOwn(known, partsOf(name)[0]))).sort();
   if (at === 0) return OUTCOME_ORDER.map(outcomeCounter).filter((name) => names.includes(name));
   return Object.keys(words).flatMap((word) => names.filter((name) => partsOf(name)[0] === word).sort());
 }
@@ -393,34 +359,21 @@ type CounterTableProps = CountersProps & { readonly title: string; readonly name
 
 function CounterTable({ title, names, nodes, reports }: CounterTableProps) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, by node`}>
-      <table class="tbl tbl-s">
-        <thead>
-          <tr>
-            <th scope="col">{title}</th>
-            {nodes.map(({ nodeId, stale, updatedAt }) => (
-              <th key={nodeId} scope="col" class="r">
-                {nodeId}
-                {stale && `, at ${clock(updatedAt)}`}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {names.map((name) => (
-            <tr key={name}>
-              <th scope="row">{nameText(name)}</th>
-              {nodes.map((node) => (
-                <td key={node.nodeId} class={node.stale ? 'r quiet' : 'r'}>
-                  <Figure node={node} before={reports.get(node.nodeId)?.[0]} name={name} />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      caption={`${title}, by node`}
+      columns={[nameColumn(title, '', nameText), ...nodes.map((node) => figureColumn(node, reports))]}
+      rows={names}
+      keyOf={(name) => name}
+      look="figures"
+    />
   );
+}
+
+function figureColumn(node: NodeRow, reports: Reports): Column<string> {
+  const head = node.stale ? `${node.nodeId}, at ${clock(node.updatedAt)}` : node.nodeId;
+  return column(head, node.stale ? 'r quiet' : 'r', (name) => (
+    <Figure node={node} before={reports.get(node.nodeId)?.[0]} name={name} />
+  ));
 }
 
 type FigureProps = {
@@ -442,15 +395,14 @@ function Figure({ node, before = node, name }: FigureProps) {
   );
 }
 
-function counted({ counters }: NodeRow, name: string): number {
-  return counters.find((counter) => counter.name === name)?.value ?? 0;
-}
+const counted = ({ counters }: NodeRow, name: string): number =>
+  counters.find((counter) => counter.name === name)?.value ?? 0;
 
 function nameText(name: string) {
   const outcome = OUTCOME_ORDER.find((candidate) => outcomeCounter(candidate) === name);
   if (outcome) return <OutcomeMark outcome={outcome} />;
   const [counter, label] = partsOf(name);
-  const text = GROUPS.find(({ words }) => Object.hasOwn(words, counter))?.words[counter] ?? capitalWord(counter);
+  const text = GROUPS.find(([, words]) => Object.hasOwn(words, counter))?.[1][counter] ?? capitalWord(counter);
   return label === undefined ? text : `${text}: ${CASES[label] ?? plainWord(label)}`;
 }
 

@@ -3,7 +3,7 @@ import type { Outcome, OverviewSeriesQuery } from '../../../generated/console.ts
 import { BarsPlot, LinesPlot, type PlotMark, type PlotTime, type TimeSpan } from '../plot/plot.tsx';
 import { silentNodes } from '../shell/facts.tsx';
 import { CutNotice, Loading } from '../ui/page.tsx';
-import { OUTCOME_ORDER, outcomeWord } from '../ui/values.tsx';
+import { OUTCOME_ORDER, outcomeShape, outcomeWord } from '../ui/values.tsx';
 import { amount, clockAt, duration, whole } from '../ui/words.ts';
 import { LONG_WAIT_MS } from '../shell/facts.tsx';
 
@@ -61,19 +61,12 @@ function missingText(completeness: OverviewSeriesQuery['series']['completeness']
 
 /** The outcomes from the bottom of the stack to its top: the normal one first, those that must not be missed last. */
 const STACK: readonly Outcome[] = ['COMPLETED', 'CANCELLED', 'FAILED', 'EXPIRED', 'OUTCOME_UNKNOWN'];
-const FILLS: Readonly<Record<Outcome, string>> = {
-  COMPLETED: 'f-completed',
-  CANCELLED: 'f-cancelled',
-  FAILED: 'f-failed',
-  EXPIRED: 'f-expired',
-  OUTCOME_UNKNOWN: 'f-unknown',
-};
 
 function EndsPlot({ items, time, marks, missing }: PlotData) {
   const layers = STACK.map((outcome) => ({
     name: outcomeWord(outcome).toLowerCase(),
     points: perMinute(pointsOf(items, 'commands_ended', outcome.toLowerCase()), time),
-    fill: FILLS[outcome],
+    fill: `f-${outcomeShape(outcome)}`,
     loud: outcome === 'EXPIRED' || outcome === 'OUTCOME_UNKNOWN',
   }));
   const counts = OUTCOME_ORDER.map((outcome) => {
@@ -214,9 +207,7 @@ function OneLinePlot({ plot, items, time, marks, missing }: PlotData & { readonl
   return <LinesPlot {...{ title, unit, time, marks, summary }} lines={[{ name, look: 'strong', points }]} {...look} />;
 }
 
-function timeText(slot: number, time: PlotTime): string {
-  return clockAt(time.from + slot * time.stepMs);
-}
+const timeText = (slot: number, time: PlotTime): string => clockAt(time.from + slot * time.stepMs);
 
 /** Returns the label of a power of ten of a millisecond: `10 ms`, `1 s`, `100 s`. */
 function powerText(ms: number): string {
@@ -246,10 +237,7 @@ export type WindowFigures = {
   readonly perMinute: number | null;
   readonly ends: Readonly<Record<Outcome, number>>;
   readonly endsTotal: number;
-  /**
-   * How long commands took, in milliseconds. Null if none ended, and for a chosen span: the relay computes quantiles of
-   * windows up to now only.
-   */
+  /** How long commands took, in ms. Null if none ended, and for a span: the relay computes it for windows up to now. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
 };
@@ -304,7 +292,6 @@ function within(items: readonly SeriesItem[], { from, to }: TimeSpan): readonly 
   });
 }
 
-/** Returns the time range of the series; null if there are no series. */
 function timeOf(items: readonly SeriesItem[]): PlotTime | null {
   const [first] = items;
   if (!first) return null;
@@ -317,33 +304,22 @@ function pointsOf(items: readonly SeriesItem[], name: string, label: string | nu
   return found?.points ?? items[0]?.points.map(() => null) ?? [];
 }
 
-/**
- * Returns the sums of the points of a series over all its labels. A sum is null where the series `commands_admitted`
- * has no value.
- */
+/** Returns the sums of a series over all its labels. A sum is null where `commands_admitted` has no value. */
 function totalOf(items: readonly SeriesItem[], name: string): Points {
   const lines = items.filter((item) => item.name === name);
   const known = items.find((item) => item.name === 'commands_admitted')?.points ?? [];
   return known.map((value, i) => (value === null ? null : sumOf(lines.map(({ points }) => points[i] ?? 0))));
 }
 
-function inMs(points: Points): Points {
-  return points.map((value) => (value === null ? null : value * 1000));
-}
+const inMs = (points: Points): Points => points.map((value) => (value === null ? null : value * 1000));
 
-/** Converts counts per step to counts per minute. */
 function perMinute(points: Points, time: PlotTime): Points {
   return points.map((value) => (value === null ? null : (value * 60_000) / time.stepMs));
 }
 
-function sumOf(points: Points): number {
-  return points.reduce((sum: number, value) => sum + (value ?? 0), 0);
-}
+const sumOf = (points: Points): number => points.reduce((sum: number, value) => sum + (value ?? 0), 0);
 
-/** Returns the latest known value; null if none is known. */
-function lastOf(points: Points): number | null {
-  return points.findLast((value) => value !== null) ?? null;
-}
+const lastOf = (points: Points): number | null => points.findLast((value) => value !== null) ?? null;
 
 type Most = { readonly value: number; readonly at: number };
 

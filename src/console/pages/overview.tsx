@@ -1,51 +1,51 @@
 /** Shows the overview of one window of time: figures, how calls ended, plots, the longest waits and the fullest scopes. */
-import { useMemo, useState } from 'preact/hooks';
-import {
-  OverviewDocument,
-  OverviewSeriesDocument,
-  type Outcome,
-  type OverviewQuery,
-} from '../../../generated/console.ts';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { now } from '../api/request.ts';
-import { callHref, pagePath } from '../base.ts';
+import { callHref, clientHref, pagePath } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
 import { KEPT_MS, SpanDialog, useSpan, type TimeSpan } from '../plot/plot.tsx';
-import { LONG_WAIT_MS, PauseButton, Sources, isEveryNodeHeard, silentNodes } from '../shell/facts.tsx';
+import {
+  LONG_WAIT_MS,
+  PauseButton,
+  Sources,
+  isEveryNodeHeard,
+  lastHourText,
+  silentNodes,
+  waitCount,
+} from '../shell/facts.tsx';
 import { useUrlState, useKeys } from '../ui/filters.tsx';
-import { ErrorNotice, Information, Loading, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
-import { Table } from '../ui/table.tsx';
-import { OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
+import { ClientLink, ErrorNotice, Information, Loading, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
+import { Table, nameColumn, column, type Column } from '../ui/table.tsx';
+import { Button, OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
 import { age, amount, clockAt, day, duration, percent, plural, whole, zoneName } from '../ui/words.ts';
-import { NoClients, SCOPE_COLUMNS, VersionsNotice, WAIT_COLUMNS, oldestQueued, shareOf } from './columns.tsx';
+import { LastEnd, NoClients, SCOPE_COLUMNS, VersionsNotice, WAIT_COLUMNS, oldestQueued, shareOf } from './columns.tsx';
 import { WindowFailures } from './failures.tsx';
+import { isUnstable } from './states.ts';
 import { OverviewPlots, SERIES_NAMES, missingNodes, windowOf, type WindowFigures } from './overview-plots.tsx';
 
 /** The pause after each answer before the overview is read again, in milliseconds. */
 const EVERY_MS = 3_000;
-const WAITS_SHOWN = ['Stage', 'Action', 'Client', 'Caller', 'Waits'];
+const WAITS_SHOWN = ['Stage', 'Action', 'Client', 'Caller', 'Waiting'];
 /** The number of admission scopes that the page shows: the fullest ones. */
 const SCOPES_SHOWN = 5;
 
 export function OverviewPage() {
-  const query = useQuery(OverviewDocument, {}, { everyMs: EVERY_MS });
+  const query = useQuery(gql.OverviewDocument, {}, { everyMs: EVERY_MS });
+  // The rail and the page show one number, the one that was read last.
+  useEffect(() => {
+    if (query.data) waitCount.value = query.data.pendingRpcCount.count;
+  }, [query.data]);
   const range = useRange();
   const { span, windowSeconds, stepSeconds, everyMs } = range;
   const { seconds, text } = useWindow();
-  const plots = useQuery(OverviewSeriesDocument, { names: SERIES_NAMES, windowSeconds, stepSeconds }, { everyMs });
+  const plots = useQuery(gql.OverviewSeriesDocument, { names: SERIES_NAMES, windowSeconds, stepSeconds }, { everyMs });
   const shown = useMemo(() => plots.data && windowOf(plots.data, span), [plots.data, span]);
   const isReady = query.data !== null && (plots.data ?? plots.error) !== null;
   return (
     <>
-      <PageHead
-        title="Overview"
-        acts={
-          <>
-            <PauseButton isPolled />
-            <InvokeButton />
-          </>
-        }
-      >
+      <PageHead title="Overview" acts={[<PauseButton isPolled />, <InvokeButton />]}>
         {shown && spanText({ from: shown.from, to: shown.to }, true)}
       </PageHead>
       <RangeBar />
@@ -64,6 +64,7 @@ export function OverviewPage() {
               {shown && plots.data && (
                 <Ends ends={shown.ends} since={sinceOf(range)} missing={missingNodes(plots.data.series.completeness)} />
               )}
+              <UnstableClients data={query.data} />
               {span === null && <WindowFailures seconds={seconds} text={text} />}
               {plots.data && <OverviewPlots series={plots.data.series} span={span} isLoading={plots.loading} />}
               <div class="cols">
@@ -79,14 +80,39 @@ export function OverviewPage() {
 }
 
 /** Whether no client is connected, no caller waits, and nothing was admitted or ended in the window. */
-function isUnused(data: OverviewQuery, shown: WindowFigures | null): boolean {
+function isUnused(data: gql.OverviewQuery, shown: WindowFigures | null): boolean {
   const isIdle = shown !== null && shown.admitted === 0 && shown.endsTotal === 0;
   return isIdle && isEveryNodeHeard() && linksOf(data) === 0 && data.pendingRpcCount.count === 0;
 }
 
-function LongestWaits({ data }: { readonly data: OverviewQuery }) {
+/** Names the clients whose links open again and again, and why they end. Shows nothing without one. */
+function UnstableClients({ data }: { readonly data: gql.OverviewQuery }) {
+  const rows = data.topClients.items.filter(({ reconnectsLastHour }) => isUnstable(reconnectsLastHour));
+  if (rows.length === 0) return null;
+  const side = <a href={pagePath('clients?view=reconnects')}>Most reconnects</a>;
+  return (
+    <Section title="Unstable clients" about="whose links open again and again" side={side}>
+      <Table
+        caption="Unstable clients"
+        columns={UNSTABLE_COLUMNS}
+        rows={rows}
+        keyOf={({ userId, clientId }) => `${userId}/${clientId}`}
+        hrefOf={clientHref}
+        look="small"
+      />
+    </Section>
+  );
+}
+
+const UNSTABLE_COLUMNS: readonly Column<gql.OverviewQuery['topClients']['items'][number]>[] = [
+  nameColumn('Client', 'c-1', (row) => <ClientLink {...row} />),
+  column('Reconnects', 'nw c-2 c-end', ({ reconnectsLastHour: count }) => `${whole(count)} ${lastHourText()}`),
+  column('Why its links end', 'c-3 c-wide', (row) => <LastEnd {...row} />),
+];
+
+function LongestWaits({ data }: { readonly data: gql.OverviewQuery }) {
   const { nodes } = data.pendingRpcs;
-  const { count } = data.pendingRpcCount;
+  const count = waitCount.value ?? data.pendingRpcCount.count;
   return (
     <Section
       title="Who waits longest"
@@ -109,7 +135,7 @@ function LongestWaits({ data }: { readonly data: OverviewQuery }) {
   );
 }
 
-function FullestScopes({ data }: { readonly data: OverviewQuery }) {
+function FullestScopes({ data }: { readonly data: gql.OverviewQuery }) {
   const fullest = [...data.delivery.tenants.nodes]
     .sort((one, other) => shareOf(other) - shareOf(one) || other.reservedCommands - one.reservedCommands)
     .slice(0, SCOPES_SHOWN);
@@ -117,7 +143,7 @@ function FullestScopes({ data }: { readonly data: OverviewQuery }) {
     <Section
       title="Fullest admission scopes"
       about="held now, of what each may hold at once"
-      side={<a href={pagePath('capacity')}>All scopes</a>}
+      side={<a href={pagePath('limits')}>All scopes</a>}
     >
       <Table
         caption="The fullest scopes"
@@ -132,7 +158,7 @@ function FullestScopes({ data }: { readonly data: OverviewQuery }) {
 }
 
 /** Returns the figures of now and of the window. `shown` is null if the series could not be read. */
-function figuresOf(data: OverviewQuery, shown: WindowFigures | null) {
+function figuresOf(data: gql.OverviewQuery, shown: WindowFigures | null) {
   const { delivery, pendingRpcs, pendingRpcCount, longWaits } = data;
   const [oldest] = pendingRpcs.nodes;
   const waited = oldest ? now.value - Date.parse(oldest.createdAt) : 0;
@@ -146,7 +172,7 @@ function figuresOf(data: OverviewQuery, shown: WindowFigures | null) {
     },
     {
       name: 'Callers waiting',
-      value: whole(pendingRpcCount.count),
+      value: whole(waitCount.value ?? pendingRpcCount.count),
       about: recordedText('connectionWaiters') ?? `${whole(longWaits.count)} of them over 60 s`,
     },
     {
@@ -178,9 +204,8 @@ function windowFigures(shown: WindowFigures | null) {
   ];
 }
 
-function linksOf({ delivery }: OverviewQuery): number {
-  return delivery.nodes.nodes.filter(({ stale }) => !stale).reduce((sum, { links }) => sum + links, 0);
-}
+const linksOf = ({ delivery }: gql.OverviewQuery): number =>
+  delivery.nodes.nodes.filter(({ stale }) => !stale).reduce((sum, { links }) => sum + links, 0);
 
 /** Returns what silent nodes held of this when they last reported, as text; null if no node is silent. */
 function recordedText(name: 'links' | 'connectionWaiters'): string | null {
@@ -189,7 +214,7 @@ function recordedText(name: 'links' | 'connectionWaiters'): string | null {
 }
 
 type EndsProps = {
-  readonly ends: Readonly<Record<Outcome, number>>;
+  readonly ends: Readonly<Record<gql.Outcome, number>>;
   /** The value of the filter `since` that shows the calls of the window; null if no filter does. */
   readonly since: string | null;
   /** The nodes whose ends are not known. */
@@ -213,9 +238,8 @@ function Ends({ ends, since, missing }: EndsProps) {
   );
 }
 
-function endedHref(outcome: Outcome, since: string | null): string {
-  return pagePath(`calls?outcome=${outcome.toLowerCase()}${since === null ? '' : `&since=${since}`}`);
-}
+const endedHref = (outcome: gql.Outcome, since: string | null): string =>
+  pagePath(`calls?outcome=${outcome.toLowerCase()}${since === null ? '' : `&since=${since}`}`);
 
 // Chooses the time that the overview shows: a window up to now, or a span between two times. The URL keeps the choice.
 
@@ -224,7 +248,7 @@ type Window = { readonly name: string; readonly seconds: number; readonly stepSe
 const DEFAULT: Window = { name: '15m', seconds: 900, stepSeconds: 15, text: '15 min' };
 const WINDOWS: readonly Window[] = [
   DEFAULT,
-  { name: '60m', seconds: 3600, stepSeconds: 60, text: '60 min' },
+  { name: '60m', seconds: 3600, stepSeconds: 60, text: 'hour' },
   { name: '6h', seconds: 21_600, stepSeconds: 300, text: '6 h' },
   { name: '24h', seconds: 86_400, stepSeconds: 1200, text: '24 h' },
 ];
@@ -239,10 +263,7 @@ type PlotRange = {
   /** The window to request from the relay, in seconds. The relay answers windows up to now only. */
   readonly windowSeconds: number;
   readonly stepSeconds: number;
-  /**
-   * The pause before the series are read again, in milliseconds. Undefined for a chosen span, because the past does not
-   * change.
-   */
+  /** The pause before the series are read again, in milliseconds. Undefined for a chosen span: it does not change. */
   readonly everyMs: number | undefined;
 };
 
@@ -264,19 +285,15 @@ function rangeOf(span: TimeSpan): PlotRange {
 const LONGEST_FILTER = 3600;
 
 /** Returns the value of the filter `since` that shows the calls of this range; null if no filter does. */
-function sinceOf({ span, windowSeconds }: PlotRange): string | null {
-  return span === null && windowSeconds <= LONGEST_FILTER ? `${windowSeconds / 60}m` : null;
-}
+const sinceOf = ({ span, windowSeconds }: PlotRange): string | null =>
+  span === null && windowSeconds <= LONGEST_FILTER ? `${windowSeconds / 60}m` : null;
 
 function useWindow(): Window {
   const { values } = useUrlState();
   return WINDOWS.find(({ name }) => name === values['window']) ?? DEFAULT;
 }
 
-/**
- * Shows links to the windows, and the button that chooses a span. Keys: `z` chooses a span, `[` and `]` shorten and
- * lengthen the span or the window.
- */
+/** Shows links to the windows, and the button that chooses a span. `[` and `]` shorten and lengthen what is shown. */
 function RangeBar() {
   const { values, hrefWith, change } = useUrlState();
   const { span, fault: spanFault, choose } = useSpan();
@@ -312,9 +329,7 @@ function RangeBar() {
               : [{ name: spanText(span), href: hrefWith({ from: values['from'] ?? null }), isCurrent: true }]),
           ]}
         />
-        <button class="btn btn-s" type="button" onClick={open} aria-keyshortcuts="z">
-          Choose a span…
-        </button>
+        <Button look="btn-s" text="Choose a span…" onClick={open} aria-keyshortcuts="z" />
         {asking && (
           <SpanDialog shown={span ?? latest(chosen.seconds)} onChoose={choose} onClose={() => setAsking(false)} />
         )}
@@ -323,16 +338,14 @@ function RangeBar() {
   );
 }
 
-function spanText({ from, to }: TimeSpan, hasDay = false): string {
-  return `${clockAt(from)} to ${clockAt(to)} ${zoneName()}${hasDay ? `, ${day(new Date(to).toISOString())}` : ''}`;
-}
+const spanText = ({ from, to }: TimeSpan, hasDay = false): string =>
+  `${clockAt(from)} to ${clockAt(to)} ${zoneName()}${hasDay ? `, ${day(new Date(to).toISOString())}` : ''}`;
 
 function latest(seconds: number): TimeSpan {
   const to = Date.now();
   return { from: to - seconds * 1000, to };
 }
 
-/** Returns the middle half of a span. */
 function halfOf({ from, to }: TimeSpan): TimeSpan {
   const quarter = (to - from) / 4;
   return { from: from + quarter, to: to - quarter };

@@ -1,26 +1,18 @@
 /** Shows the list of cooperative sites, and the page of one site: its definition, its sessions and their grants. */
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
-import {
-  CloseSessionDocument,
-  RevokeGrantDocument,
-  SitePageDocument,
-  SitesDocument,
-  type SessionState,
-  type SitePageQuery,
-  type SitesQuery,
-} from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { accepted, errorOf, request, type RequestError } from '../api/request.ts';
 import { clientHref, pagePath, segments } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { useUrlState, type Filter } from '../ui/filters.tsx';
 import { ActError, AsOf, Empty, ErrorNotice, Facts, Loading, Nil, PageHead, Section } from '../ui/page.tsx';
-import { List, Table, pageOf, type Column } from '../ui/table.tsx';
-import { ShortId, StateMark, Time, Until, type ShapeName } from '../ui/values.tsx';
-import { capitalWord, nameClass } from '../ui/words.ts';
+import { List, Table, pageOf, column, nameColumn, labelled, quietColumn, type Column } from '../ui/table.tsx';
+import { Button, NameLink, ShortId, StateMark, Time, Until, type ShapeName } from '../ui/values.tsx';
+import { capitalWord } from '../ui/words.ts';
 
-type SiteRow = SitesQuery['sites']['nodes'][number];
+type SiteRow = gql.SitesQuery['sites']['nodes'][number];
 
 const FILTERS: readonly Filter[] = [{ name: 'user', label: 'User' }];
 /** The number of sites on one page. Each row contains sessions, so the page has fewer rows than other lists. */
@@ -30,31 +22,18 @@ const ownerOf = ({ owner }: SiteRow): string => owner ?? viewer.value?.userId ??
 const hrefOf = (row: SiteRow): string => pagePath(`sites/${segments(ownerOf(row), row.siteId)}`);
 
 const COLUMNS: readonly Column<SiteRow>[] = [
-  { head: 'Host', class: 'c-1', cell: (row) => <HostMark {...row} /> },
-  {
-    head: 'Site',
-    class: 'c-3',
-    names: true,
-    cell: (row) => (
-      <a href={hrefOf(row)} class={nameClass(row.title ?? row.siteId)}>
-        {row.title ?? row.siteId}
-      </a>
-    ),
-  },
-  { head: 'Owner', class: 'nw c-4 c-end', cell: ownerOf },
-  { head: 'Client', class: 'nw c-off', cell: ({ clientId }) => clientId },
-  {
-    head: 'Events',
-    class: 'c-off',
-    cell: ({ eventNames }) => (eventNames.length === 0 ? 'any' : eventNames.join(', ')),
-  },
-  { head: 'Actions', class: 'c-5', label: 'actions', cell: (row) => actionsText(row) },
-  { head: 'Sessions', class: 'r nw c-2 c-end', cell: (row) => sessionsText(row) },
+  column('Host', 'c-1', (row) => <HostMark {...row} />),
+  nameColumn('Site', 'c-3', (row) => <NameLink href={hrefOf(row)} text={row.title ?? row.siteId} />),
+  column('Owner', 'nw c-4 c-end', ownerOf),
+  column('Client', 'nw c-off', ({ clientId }) => clientId),
+  column('Events', 'c-off', ({ eventNames }) => (eventNames.length === 0 ? 'any' : eventNames.join(', '))),
+  labelled('Actions', 'c-5', (row) => actionsText(row)),
+  column('Sessions', 'r nw c-2 c-end', (row) => sessionsText(row)),
 ];
 
 export function SitesPage() {
   const { values } = useUrlState();
-  const query = useQuery(SitesDocument, { userId: values['user'] ?? null, ...pageOf(values, SITES) });
+  const query = useQuery(gql.SitesDocument, { userId: values['user'] ?? null, ...pageOf(values, SITES) });
   const list = query.data?.sites;
   return (
     <>
@@ -71,10 +50,8 @@ export function SitesPage() {
         bare="user"
         empty={
           <Empty title="No site is registered">
-            <p>
-              A host registers one with <code>site</code> of its runtime. The demo has a task board:{' '}
-              <code>npm run demo</code>.
-            </p>
+            A host registers one with <code>site</code> of its runtime. The demo has a task board:{' '}
+            <code>npm run demo</code>.
           </Empty>
         }
         size={SITES}
@@ -88,11 +65,7 @@ export function SitesPage() {
 }
 
 function HostMark({ hostConnected }: { readonly hostConnected: boolean }) {
-  return hostConnected ? (
-    <StateMark shape="up">Connected</StateMark>
-  ) : (
-    <StateMark shape="down">Not connected</StateMark>
-  );
+  return <StateMark shape={hostConnected ? 'up' : 'down'}>{hostConnected ? 'Connected' : 'Not connected'}</StateMark>;
 }
 
 function actionsText({ actions, capabilityProfile }: SiteRow): string {
@@ -108,7 +81,7 @@ function sessionsText({ sessions }: SiteRow): string {
 
 export function SitePage() {
   const { owner = '', site: siteId = '' } = useRoute().params;
-  const query = useQuery(SitePageDocument, { owner, siteId });
+  const query = useQuery(gql.SitePageDocument, { owner, siteId });
   const site = query.data?.site;
   return (
     <>
@@ -122,9 +95,7 @@ export function SitePage() {
       <ErrorNotice query={query} what="this site" />
       {!query.data && query.loading && <Loading what="this site" />}
       {query.data && !site && (
-        <Empty title="There is no such site">
-          <p>It was never registered, or its owner removed it.</p>
-        </Empty>
+        <Empty title="There is no such site">It was never registered, or its owner removed it.</Empty>
       )}
       {site && (
         <>
@@ -136,7 +107,7 @@ export function SitePage() {
   );
 }
 
-type SiteDetails = NonNullable<SitePageQuery['site']>;
+type SiteDetails = NonNullable<gql.SitePageQuery['site']>;
 
 function SiteFacts({ site, owner }: { readonly site: SiteDetails; readonly owner: string }) {
   const { clientId, eventNames, actions, capabilityProfile } = site;
@@ -166,7 +137,7 @@ function SiteFacts({ site, owner }: { readonly site: SiteDetails; readonly owner
 type Session = NonNullable<SiteDetails['sessions']>['nodes'][number];
 type Grant = NonNullable<Session['grants']>[number];
 
-const SHAPES: Readonly<Record<SessionState, ShapeName>> = {
+const SHAPES: Readonly<Record<gql.SessionState, ShapeName>> = {
   ACTIVE: 'up',
   SUSPENDED: 'stale',
   CLOSED: 'down',
@@ -207,22 +178,18 @@ function SiteSessions({ site, canEnd, onChange }: SessionsProps) {
 type Run = (act: Promise<unknown>) => void;
 
 async function close(sessionId: string): Promise<void> {
-  accepted((await request(CloseSessionDocument, { sessionId })).closeSiteSession);
+  accepted((await request(gql.CloseSessionDocument, { sessionId })).closeSiteSession);
 }
 
 async function revoke(sessionId: string, grantId: string): Promise<void> {
-  accepted((await request(RevokeGrantDocument, { sessionId, grantId })).revokeGrant);
+  accepted((await request(gql.RevokeGrantDocument, { sessionId, grantId })).revokeGrant);
 }
 
 const SESSION_COLUMNS: readonly Column<Session>[] = [
-  {
-    head: 'State',
-    class: 'c-1',
-    cell: ({ state }) => <StateMark shape={SHAPES[state]}>{capitalWord(state)}</StateMark>,
-  },
-  { head: 'Session', class: 'c-3', names: true, cell: ({ sessionId }) => <ShortId id={sessionId} /> },
-  { head: 'Opened', class: 'nw c-off', cell: ({ openedAt }) => <Time at={openedAt} /> },
-  { head: 'Ends', class: 'nw c-4', label: 'ends', cell: ({ expiresAt }) => <Until at={expiresAt} /> },
+  column('State', 'c-1', ({ state }) => <StateMark shape={SHAPES[state]}>{capitalWord(state)}</StateMark>),
+  nameColumn('Session', 'c-3', ({ sessionId }) => <ShortId id={sessionId} />),
+  column('Opened', 'nw c-off', ({ openedAt }) => <Time at={openedAt} />),
+  labelled('Ends', 'nw c-4', ({ expiresAt }) => <Until at={expiresAt} />),
   {
     head: 'Subscribers on this node',
     class: 'r c-5',
@@ -232,34 +199,24 @@ const SESSION_COLUMNS: readonly Column<Session>[] = [
 ];
 
 function closeColumn(run: Run): Column<Session> {
-  return {
-    head: 'Acts',
-    quietHead: true,
-    class: 'r c-2',
-    cell: ({ sessionId, state }) =>
-      state === 'ACTIVE' && (
-        <button class="btn btn-s btn-danger" type="button" onClick={() => run(close(sessionId))}>
-          Close
-        </button>
-      ),
-  };
+  return quietColumn(
+    'Acts',
+    'r c-2',
+    ({ sessionId, state }) =>
+      state === 'ACTIVE' && <Button look="btn-s btn-danger" text="Close" onClick={() => run(close(sessionId))} />,
+  );
 }
 
 type GrantsProps = { readonly session: Session; readonly canEnd: boolean; readonly run: Run };
 
 function Grants({ session, canEnd, run }: GrantsProps) {
   const { sessionId } = session;
-  const acts: Column<Grant> = {
-    head: 'Acts',
-    quietHead: true,
-    class: 'r',
-    cell: ({ grantId, revokedAt }) =>
-      revokedAt === null && (
-        <button class="btn btn-s" type="button" onClick={() => run(revoke(sessionId, grantId))}>
-          Revoke
-        </button>
-      ),
-  };
+  const acts: Column<Grant> = quietColumn(
+    'Acts',
+    'r',
+    ({ grantId, revokedAt }) =>
+      revokedAt === null && <Button look="btn-s" text="Revoke" onClick={() => run(revoke(sessionId, grantId))} />,
+  );
   return (
     <>
       <h3 class="sub-head">
@@ -277,29 +234,20 @@ function Grants({ session, canEnd, run }: GrantsProps) {
 }
 
 const GRANT_COLUMNS: readonly Column<Grant>[] = [
-  { head: 'Grant', class: 'c-1', names: true, cell: ({ grantId }) => <ShortId id={grantId} /> },
-  {
-    head: 'From',
-    class: 'c-3',
-    label: 'from',
-    cell: ({ parentId }) => (parentId === null ? 'the owner' : <ShortId id={parentId} />),
-  },
-  { head: 'Actions', class: 'c-5 c-wide', label: 'actions', cell: ({ actions }) => namesOf(actions) },
-  { head: 'Events', class: 'c-6 c-wide', label: 'events', cell: ({ events }) => namesOf(events) },
-  { head: 'May share', class: 'c-4', label: 'may share', cell: ({ share }) => (share ? 'yes' : 'no') },
-  {
-    head: 'Ends',
-    class: 'nw c-2',
-    label: 'ends',
-    cell: ({ revokedAt, expiresAt }) =>
-      revokedAt === null ? (
-        <Until at={expiresAt} />
-      ) : (
-        <>
-          revoked at <Time at={revokedAt} />
-        </>
-      ),
-  },
+  nameColumn('Grant', 'c-1', ({ grantId }) => <ShortId id={grantId} />),
+  labelled('From', 'c-3', ({ parentId }) => (parentId === null ? 'the owner' : <ShortId id={parentId} />)),
+  labelled('Actions', 'c-5 c-wide', ({ actions }) => namesOf(actions)),
+  labelled('Events', 'c-6 c-wide', ({ events }) => namesOf(events)),
+  labelled('May share', 'c-4', ({ share }) => (share ? 'yes' : 'no')),
+  labelled('Ends', 'nw c-2', ({ revokedAt, expiresAt }) =>
+    revokedAt === null ? (
+      <Until at={expiresAt} />
+    ) : (
+      <>
+        revoked at <Time at={revokedAt} />
+      </>
+    ),
+  ),
 ];
 
 /** Returns the names as text. Null means everything that the site allows. */

@@ -4,20 +4,10 @@
  */
 import type { CallPageQuery } from '../../../generated/console.ts';
 import { reasonText, visibleText } from '../../protocol/visible-text.ts';
+import { executionText } from './states.ts';
 import { Section } from '../ui/page.tsx';
 import { Shape, outcomeShape, outcomeWord, stageWord, type ShapeName } from '../ui/values.tsx';
-import {
-  bothTimes,
-  day,
-  duration,
-  exactClock,
-  plural,
-  zoneName,
-  EXECUTION,
-  WAIT_FOR,
-  bytes,
-  capitalWord,
-} from '../ui/words.ts';
+import { bothTimes, day, duration, exactClock, plural, zoneName, WAIT_FOR, bytes, capitalWord } from '../ui/words.ts';
 
 export type CallDetails = NonNullable<CallPageQuery['command']>;
 
@@ -75,10 +65,7 @@ type TimelineEntry = {
   /** The source of the evidence, as text. */
   readonly source: string;
   readonly shape: ShapeName;
-  /**
-   * The CSS classes of the entry, such as `open` (nothing after it is proven), `not`, `context`, `after`, `late`,
-   * `end-unknown`.
-   */
+  /** The CSS classes: `open` (nothing after it is proven), `not`, `context`, `after`, `late`, `end-unknown`. */
   readonly classes: readonly string[];
 };
 
@@ -141,9 +128,8 @@ function stagesOf(call: CallDetails, delivery: Delivery): readonly TimelineEntry
   return stages.filter((entry) => entry !== null);
 }
 
-function stage(title: string, at: string | null, text: string, source: string): TimelineEntry | null {
-  return at === null ? null : { at, title, text, source, shape: 'proven', classes: [] };
-}
+const stage = (title: string, at: string | null, text: string, source: string): TimelineEntry | null =>
+  at === null ? null : { at, title, text, source, shape: 'proven', classes: [] };
 
 function endOf(call: CallDetails, delivery: Delivery): TimelineEntry | null {
   if (call.outcome === null || delivery.terminalAt === null) return null;
@@ -166,10 +152,7 @@ function endText(outcome: string, clientId: string): string {
   return outcome === 'EXPIRED' ? 'Nothing was written to the client.' : '';
 }
 
-/**
- * Returns entries for a request to cancel the call and for a connection of the client after the admission. They prove
- * nothing about the command.
- */
+/** Returns a request to cancel, and a connection of the client after the admission, which prove nothing of the call. */
 function contextOf({ connection, clientId }: CallDetails, delivery: Delivery): readonly TimelineEntry[] {
   const entries: TimelineEntry[] = [];
   if (delivery.cancelRequestedAt !== null) {
@@ -195,7 +178,6 @@ function context(at: string, title: string, text: string, source: string): Timel
   return { at, title, text, source, shape: 'note', classes: ['context'] };
 }
 
-/** Returns entries for ends that were reported after the call had ended. */
 function lateOf(call: CallDetails): readonly TimelineEntry[] {
   return call.history.nodes
     .filter(({ kind }) => kind === 'LATE_RESULT')
@@ -219,9 +201,8 @@ export function callerText({ caller }: Pick<Delivery, 'caller'>): string {
 }
 
 /** Compares two entries by time. An entry without a time keeps its position. */
-function byTime(one: TimelineEntry, other: TimelineEntry): number {
-  return one.at === null || other.at === null ? 0 : one.at.localeCompare(other.at);
-}
+const byTime = (one: TimelineEntry, other: TimelineEntry): number =>
+  one.at === null || other.at === null ? 0 : one.at.localeCompare(other.at);
 
 function withClass(entry: TimelineEntry, name: string): TimelineEntry {
   return { ...entry, classes: [...entry.classes, name] };
@@ -241,9 +222,8 @@ export type CallCase = {
 };
 
 /** Returns the case as JSON with line breaks: the address, the time of the answer, and the command as it answered. */
-export function caseAsJson({ call, address, asOf, traceHref }: CallCase): string {
-  return JSON.stringify({ address, asOf: new Date(asOf).toISOString(), traceUrl: traceHref, command: call }, null, 2);
-}
+export const caseAsJson = ({ call, address, asOf, traceHref }: CallCase): string =>
+  JSON.stringify({ address, asOf: new Date(asOf).toISOString(), traceUrl: traceHref, command: call }, null, 2);
 
 /** Returns the case as Markdown: facts, timeline, waiters and retained messages. It ends with a line break. */
 export function caseAsMarkdown(file: CallCase): string {
@@ -282,11 +262,9 @@ function recordLines(delivery: NonNullable<CallDetails['delivery']>): readonly L
   return [
     `Called by: ${code(callerText(delivery))}`,
     `Admitted: ${timeOf(Date.parse(admittedAt))}`,
-    terminalAt === null
-      ? `Ends at the latest: ${timeOf(Date.parse(delivery.deadline))}`
-      : `Ended: ${timeOf(Date.parse(terminalAt))}, after ${took}`,
+    terminalAt === null ? lastLine(delivery) : `Ended: ${timeOf(Date.parse(terminalAt))}, after ${took}`,
     `Last proven: ${stageWord(delivery.lastProvenStage)}`,
-    `Execution: ${EXECUTION[delivery.execution]}`,
+    `Execution: ${executionText(delivery.execution, terminalAt !== null)}`,
     reason && `Reason: ${code(reason)}`,
     lateResults === 0 ? null : `Since then: ${plural(lateResults, 'late result')}`,
     `Node: ${nodeId === null ? 'none' : code(nodeId)}`,
@@ -296,35 +274,34 @@ function recordLines(delivery: NonNullable<CallDetails['delivery']>): readonly L
   ];
 }
 
+function lastLine({ queuedAt, connectDeadline, deadline, clientId }: Delivery): string {
+  if (queuedAt !== null) return `Ends at the latest: ${timeOf(Date.parse(deadline))}`;
+  return `Expires: ${timeOf(Date.parse(connectDeadline))}, unless ${code(clientId)} connects`;
+}
+
 function entryLine({ at, title, text, source }: ReturnType<typeof timelineOf>[number]): string {
   const when = at === null ? 'no time' : timeOf(Date.parse(at));
   return `${when} **${prose(title)}** ${prose(text)} (${prose(source)})`;
 }
 
-function waiterLine({ callerNodeId, waitFor, createdAt }: CallDetails['waiters'][number]): string {
-  return `On node ${code(callerNodeId)} for ${WAIT_FOR[waitFor]}, since ${timeOf(Date.parse(createdAt))}`;
-}
+const waiterLine = ({ callerNodeId, waitFor, createdAt }: CallDetails['waiters'][number]): string =>
+  `On node ${code(callerNodeId)} for ${WAIT_FOR[waitFor]}, since ${timeOf(Date.parse(createdAt))}`;
 
 function messageLine({ at, kind, payloadBytes, stream, messageId }: CallDetails['history']['nodes'][number]): string {
   return `${timeOf(Date.parse(at))} ${capitalWord(kind)}, ${bytes(payloadBytes)}, stream ${code(stream)}, message ${code(messageId)}`;
 }
 
 /** Returns the id of the trace of a call; null if no retained message has one. */
-export function traceIdOf({ history }: CallDetails): string | null {
-  return history.nodes.find(({ traceId }) => traceId !== null)?.traceId ?? null;
-}
+export const traceIdOf = ({ history }: CallDetails): string | null =>
+  history.nodes.find(({ traceId }) => traceId !== null)?.traceId ?? null;
 
-function sectionOf(title: string, lines: readonly string[]): string {
-  return lines.length === 0 ? '' : `## ${title}\n\n${listOf(lines)}`;
-}
+const sectionOf = (title: string, lines: readonly string[]): string =>
+  lines.length === 0 ? '' : `## ${title}\n\n${listOf(lines)}`;
 
-function listOf(lines: readonly Line[]): string {
-  return lines.flatMap((line) => (line === null ? [] : `- ${line}`)).join('\n');
-}
+const listOf = (lines: readonly Line[]): string =>
+  lines.flatMap((line) => (line === null ? [] : `- ${line}`)).join('\n');
 
-function timeOf(ms: number): string {
-  return new Date(ms).toISOString();
-}
+const timeOf = (ms: number): string => new Date(ms).toISOString();
 
 // Writes texts of clients so that they are no markup: they may hold links, images, HTML or the names of people.
 

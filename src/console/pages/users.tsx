@@ -1,59 +1,34 @@
-/**
- * Shows the page of all users with a connection or retained messages, the page of one user, and the overview that a
- * user has of everything of its own.
- */
+/** Shows the page of all users, the page of one user, and the overview that a user has of everything of its own. */
 import { useRoute } from 'preact-iso';
-import {
-  ClientCallsDocument,
-  ClientChangesDocument,
-  UserPageDocument,
-  UsersDocument,
-  type ClientCallsQuery,
-  type UserPageQuery,
-  type UsersQuery,
-} from '../../../generated/console.ts';
-import { useLive, useQuery, type Query } from '../api/query.ts';
-import { callHref, clientHref, pagePath, queryPath, segments, streamHref, userHref } from '../base.ts';
+import * as gql from '../../../generated/console.ts';
+import { useLive, useQuery } from '../api/query.ts';
+import { callHref, clientHref, pagePath, placeHref, queryPath, segments, userHref } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
 import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/filters.tsx';
-import {
-  AsOf,
-  Count,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Loading,
-  PageHead,
-  Readouts,
-  Section,
-  type Crumbs,
-} from '../ui/page.tsx';
-import { List, Table, pageOf, type Column } from '../ui/table.tsx';
-import { nameClass, whole } from '../ui/words.ts';
-import { CALL_COLUMNS, CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
-import { STREAM_COLUMNS } from './history.tsx';
+import { AsOf, Count, Empty, ErrorNotice, Loading, PageHead, Readouts, Section, type Crumbs } from '../ui/page.tsx';
+import { List, Table, pageOf, nameColumn, labelled, type Column } from '../ui/table.tsx';
+import { LinkButton, NameLink } from '../ui/values.tsx';
+import { whole } from '../ui/words.ts';
+import { CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
+import { WhoMayCallUser } from './permissions.tsx';
 import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from './places.tsx';
+import { UserTimeLine } from './user-timeline.tsx';
 
-type UserRow = UsersQuery['users']['nodes'][number];
+type UserRow = gql.UsersQuery['users']['nodes'][number];
 
 const COLUMNS: readonly Column<UserRow>[] = [
-  { head: 'User', class: 'c-1', names: true, cell: (row) => userLink(row.userId) },
-  { head: 'Clients', class: 'r c-2', label: 'clients', cell: (row) => figure(row.connectionCount) },
-  { head: 'Streams', class: 'r c-3', label: 'streams', cell: (row) => figure(row.streamCount) },
+  nameColumn('User', 'c-1', ({ userId }) => <NameLink href={userHref(userId)} text={userId} />),
+  labelled('Clients', 'r c-2', (row) => figure(row.connectionCount)),
+  labelled('Streams', 'r c-3', (row) => figure(row.streamCount)),
   { head: 'Callers waiting', class: 'r c-4', label: 'waiting', cell: (row) => figure(row.pendingRpcCount) },
 ];
 
-const userLink = (userId: string) => (
-  <a href={userHref(userId)} class={nameClass(userId)}>
-    {userId}
-  </a>
-);
 const figure = (value: number) => <Count value={value} text={whole(value)} />;
 
 export function UsersPage() {
   const { values } = useUrlState();
-  const query = useQuery(UsersDocument, pageOf(values));
+  const query = useQuery(gql.UsersDocument, pageOf(values));
   const list = query.data?.users;
   return (
     <>
@@ -69,7 +44,7 @@ export function UsersPage() {
           held="Links of this node are counted"
           empty={
             <Empty title="No user is known yet">
-              <p>A user appears when one of its clients connects, or when the first message of it is kept.</p>
+              A user appears when one of its clients connects, or when the first message of it is kept.
             </Empty>
           }
           caption="Users"
@@ -96,9 +71,6 @@ export function OwnPage() {
   return <OneUser userId={userId} title="Overview" about="Your clients, calls and waits." />;
 }
 
-/** The number of calls that the page shows. */
-const CALLS = 10;
-
 type UserProps = {
   readonly userId: string;
   readonly title: string;
@@ -108,10 +80,9 @@ type UserProps = {
 };
 
 function OneUser({ userId, title, about, crumbs = [] }: UserProps) {
-  const query = useQuery(UserPageDocument, { userId });
-  const calls = useQuery(ClientCallsDocument, { filter: { userId }, first: CALLS }, { skip: !query.data?.user });
+  const query = useQuery(gql.UserPageDocument, { userId });
   // Among the parts of the summary, only connections have events.
-  useLive(ClientChangesDocument, {
+  useLive(gql.ClientChangesDocument, {
     variables: { userId },
     skip: !query.data?.user,
     onData: ({ connectionEvents: { missed } }) => {
@@ -122,13 +93,7 @@ function OneUser({ userId, title, about, crumbs = [] }: UserProps) {
   });
   const user = query.data?.user;
   const isOwn = viewer.value?.userId === userId;
-  const acts = (
-    <>
-      <AsOf queries={[query, calls]} />
-      <PauseButton />
-      {isOwn && <InvokeButton />}
-    </>
-  );
+  const acts = [<AsOf queries={[query]} />, <PauseButton />, isOwn && <InvokeButton />];
   return (
     <>
       <PageHead title={title} crumbs={crumbs} acts={acts}>
@@ -138,7 +103,7 @@ function OneUser({ userId, title, about, crumbs = [] }: UserProps) {
       <LiveNotice />
       {!query.data && query.loading && <Loading what="this user" />}
       {query.data && !user && <NothingKnown />}
-      {user && (isOwn && isEmpty(user) ? <NothingOwn /> : <Details user={user} calls={calls} />)}
+      {user && (isOwn && isEmpty(user) ? <NothingOwn /> : <Details user={user} />)}
     </>
   );
 }
@@ -146,11 +111,9 @@ function OneUser({ userId, title, about, crumbs = [] }: UserProps) {
 function NothingKnown() {
   return (
     <Empty title="Nothing is known of this user">
-      <p>
-        {isAdmin.value
-          ? 'No client of this user is connected, and no message is retained. The id must be the exact one.'
-          : `You are signed in as ${viewer.value?.userId}, and may see only what is yours.`}
-      </p>
+      {isAdmin.value
+        ? 'No client of this user is connected, and no message is retained. The id must be the exact one.'
+        : `You are signed in as ${viewer.value?.userId}, and may see only what is yours.`}
     </Empty>
   );
 }
@@ -159,27 +122,20 @@ function NothingOwn() {
   return (
     <Empty
       title="Nothing of yours is here yet"
-      acts={
-        <a class="btn" href={pagePath('clients')}>
-          How to connect a client
-        </a>
-      }
+      acts={<LinkButton text="How to connect a client" href={pagePath('clients')} />}
     >
-      <p>Your clients appear here when they connect with your token, and their calls with the first one.</p>
+      Your clients appear here when they connect with your token, and their calls with the first one.
     </Empty>
   );
 }
 
 /** Whether nothing is known of a user. A user gets an answer about itself all the same. */
-function isEmpty({ connectionCount, streamCount, pendingRpcCount, sites }: UserDetails): boolean {
-  return connectionCount + streamCount + pendingRpcCount + sites.nodes.length === 0;
-}
+const isEmpty = ({ connectionCount, streamCount, pendingRpcCount, sites }: UserDetails): boolean =>
+  connectionCount + streamCount + pendingRpcCount + sites.nodes.length === 0;
 
-type UserDetails = NonNullable<UserPageQuery['user']>;
+type UserDetails = NonNullable<gql.UserPageQuery['user']>;
 
-type DetailsProps = { readonly user: UserDetails; readonly calls: Query<ClientCallsQuery> };
-
-function Details({ user, calls }: DetailsProps) {
+function Details({ user }: { readonly user: UserDetails }) {
   return (
     <>
       <Sources completeness={user.completeness} held="Clients of this node are shown" />
@@ -212,23 +168,8 @@ function Details({ user, calls }: DetailsProps) {
           none="None. Every caller has its answer."
         />
       </Section>
-      <Calls userId={user.userId} query={calls} />
-      <Section
-        title="History"
-        about="streams of retained messages"
-        side={more(user, 'streams', 'history', 'All streams')}
-      >
-        <div class="tbl-fit">
-          <Table
-            caption="Streams of this user"
-            columns={STREAM_COLUMNS}
-            rows={user.streams.nodes}
-            keyOf={({ key }) => key}
-            hrefOf={({ key }) => streamHref(key)}
-            none="No message of this user is retained."
-          />
-        </div>
-      </Section>
+      <UserTimeLine userId={user.userId} />
+      <WhoMayCallUser userId={user.userId} actions={user.connections.nodes.flatMap(({ actionNames }) => actionNames)} />
       <Places user={user} />
       <Sites user={user} />
     </>
@@ -237,47 +178,15 @@ function Details({ user, calls }: DetailsProps) {
 
 /** Returns the columns of a table whose rows are all of one user, whose id is left out. */
 function ofOneUser<Row extends ClientIds>(columns: readonly Column<Row>[]): readonly Column<Row>[] {
-  const cell = (row: Row) => (
-    <a href={clientHref(row)} class={nameClass(row.clientId)}>
-      {row.clientId}
-    </a>
-  );
+  const cell = (row: Row) => <NameLink href={clientHref(row)} text={row.clientId} />;
   return columns.map((column) => (column.head === 'Client' ? { ...column, cell } : column));
 }
 
 type ClientIds = { readonly userId: string; readonly clientId: string };
 const CLIENTS = ofOneUser(CLIENT_COLUMNS);
 const WAITS = ofOneUser(WAIT_COLUMNS);
-const CALLS_COLUMNS = ofOneUser(CALL_COLUMNS);
 const CONTEXTS = ofOneUser(CONTEXT_COLUMNS);
 const WINDOWS = ofOneUser(WINDOW_COLUMNS);
-
-type CallsProps = { readonly userId: string; readonly query: Query<ClientCallsQuery> };
-
-function Calls({ userId, query }: CallsProps) {
-  const list = query.data?.commands;
-  return (
-    <Section
-      title="Calls"
-      about="those that run, and those that ended in the last hour"
-      side={list && list.nodes.length > 0 ? <a href={queryPath('calls', { user: userId })}>All calls</a> : undefined}
-    >
-      <ErrorNotice query={query} what="the calls of this user" />
-      <CutNotice completeness={list?.completeness} />
-      {list && (
-        <Table
-          caption="Calls to the clients of this user"
-          columns={CALLS_COLUMNS}
-          rows={list.nodes}
-          keyOf={({ clientId, commandId }) => `${clientId}/${commandId}`}
-          hrefOf={callHref}
-          look="two-lines"
-          none={`No call of ${list.completeness.complete ? 'the last hour' : 'those that were read'} went to a client of this user.`}
-        />
-      )}
-    </Section>
-  );
-}
 
 function Places({ user }: { readonly user: UserDetails }) {
   const workers = [...user.workers.assigned, ...user.workers.idle];
@@ -299,6 +208,7 @@ function Places({ user }: { readonly user: UserDetails }) {
           columns={CONTEXTS}
           rows={workers}
           keyOf={(row) => `${row.clientId}/${row.contextId}`}
+          hrefOf={placeHref}
         />
       )}
       {nodes.length > 0 && (
@@ -329,9 +239,10 @@ function Sites({ user }: { readonly user: UserDetails }) {
   );
 }
 
-type Part = 'connections' | 'pendingRpcs' | 'streams' | 'browserWindows';
+type Part = 'connections' | 'pendingRpcs' | 'browserWindows';
 
 /** Returns a link to the page that shows all of a part, if the summary does not. */
-function more(user: UserDetails, part: Part, page: string, text = 'There are more') {
-  return user[part].pageInfo.hasNextPage ? <a href={queryPath(page, { user: user.userId })}>{text}</a> : undefined;
+function more(user: UserDetails, part: Part, page: string) {
+  const href = queryPath(page, { user: user.userId });
+  return user[part].pageInfo.hasNextPage ? <a href={href}>There are more</a> : undefined;
 }

@@ -1,14 +1,13 @@
-/**
- * Draws plots of bars and of lines. Keeps the span of time that a person chose for them, by dragging or in a dialog.
- */
+/** Draws plots of bars and lines. Keeps the span of time that a person chose for them, by dragging or in a dialog. */
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useId, useMemo, useState } from 'preact/hooks';
 import { RequestError } from '../api/request.ts';
 import { FormDialog, TextField } from '../ui/dialogs.tsx';
 import { useUrlState } from '../ui/filters.tsx';
+import { Table, column, timeColumn } from '../ui/table.tsx';
 import { readTime, writeTime } from '../ui/values.tsx';
-import { clockAt, zoneName } from '../ui/words.ts';
+import { clockAt } from '../ui/words.ts';
 
 /** A moment that is marked in every plot, such as the moment at which a node fell silent. `at`: epoch milliseconds. */
 export type PlotMark = { readonly at: number; readonly text: string };
@@ -82,6 +81,7 @@ function Plot(props: PlotProps) {
         ))}
         {bound && <BoundLine bound={bound} scale={scale} />}
         <TimeAxis time={time} />
+        <Unrecorded columns={columns} slots={time.slots} />
         {marks.map((mark) => (
           <MarkLine key={`${mark.text} ${mark.at}`} mark={mark} time={time} />
         ))}
@@ -102,6 +102,24 @@ function Plot(props: PlotProps) {
   );
 }
 
+/** Marks the time before the first value: the relay had not started, or did not record yet. */
+function Unrecorded({ columns, slots }: { readonly columns: readonly PlotColumn[]; readonly slots: number }) {
+  const firsts = columns.map(({ points }) => points.findIndex((point) => point !== null));
+  const first = Math.min(...firsts.map((at) => (at < 0 ? slots : at)));
+  if (first === 0) return null;
+  const share = (first / Math.max(1, slots)) * 100;
+  return (
+    <g class="unrecorded">
+      <rect width={`${round(share)}%`} height="100%" />
+      {share > 25 && (
+        <text x={`${round(share / 2)}%`} y="50%" text-anchor="middle">
+          not recorded
+        </text>
+      )}
+    </g>
+  );
+}
+
 type ValuesProps = Pick<PlotProps, 'time' | 'columns' | 'text'> & { readonly slot: number };
 
 /** Shows the values at the crosshair over the sentence of the plot, so that nothing on the page moves. */
@@ -114,7 +132,6 @@ function ValuesAt({ slot, time, columns, text }: ValuesProps) {
   );
 }
 
-/** Shows the span that is being chosen by dragging. */
 function Dragged({ time }: { readonly time: PlotTime }) {
   if (dragged.value === null) return null;
   const { from, to } = dragged.value;
@@ -124,9 +141,8 @@ function Dragged({ time }: { readonly time: PlotTime }) {
   return <rect class="drag" x={`${round(left ?? 0)}%`} width={`${round((right ?? 0) - (left ?? 0))}%`} height="100%" />;
 }
 
-function valueText(value: number | null | undefined, text: (value: number) => string): string {
-  return value === null || value === undefined ? 'not known' : text(value);
-}
+const valueText = (value: number | null | undefined, text: (value: number) => string): string =>
+  value === null || value === undefined ? 'not known' : text(value);
 
 function Grid({ y, label, isZero }: { readonly y: number; readonly label: string; readonly isZero: boolean }) {
   return (
@@ -205,37 +221,28 @@ function MarkLine({ mark, time }: { readonly mark: PlotMark; readonly time: Plot
 type PlotTableProps = Pick<PlotProps, 'title' | 'time' | 'columns' | 'text'>;
 
 function PlotTable({ title, time, columns, text }: PlotTableProps) {
+  // A closed table is not rendered, because the overview has one for each plot.
+  const [isOpen, setOpen] = useState(false);
   const first = Math.max(0, time.slots - TABLE_ROWS);
   const rows = Array.from({ length: time.slots - first }, (_, at) => first + at);
   return (
-    <details class="as-table">
+    <details class="as-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary aria-label={`As a table: ${title}`}>As a table</summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, as a table`}>
-        <table class="tbl tbl-s">
-          <thead>
-            <tr>
-              <th scope="col">Until, {zoneName()}</th>
-              {columns.map(({ name }) => (
-                <th key={name} scope="col" class="r">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((slot) => (
-              <tr key={slot}>
-                <th scope="row">{clockAt(time.from + (slot + 1) * time.stepMs)}</th>
-                {columns.map(({ name, points }) => (
-                  <td key={name} class="r">
-                    {valueText(points[slot], text)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      {isOpen && (
+        <Table
+          caption={`${title}, as a table`}
+          columns={[
+            {
+              ...timeColumn('Until', '', (slot: number) => clockAt(time.from + (slot + 1) * time.stepMs)),
+              names: true,
+            },
+            ...columns.map(({ name, points }) => column(name, 'r', (slot: number) => valueText(points[slot], text))),
+          ]}
+          rows={rows}
+          keyOf={String}
+          look="figures"
+        />
+      )}
     </details>
   );
 }
@@ -423,8 +430,8 @@ type Scale = {
 /** What the values of a scale are: any numbers, whole numbers, or durations in milliseconds. */
 type ScaleKind = 'any' | 'whole' | 'duration';
 
-/** The scale of a plot without a value above 0: its base line alone. */
-const EMPTY_SCALE: Scale = { y: () => 100, ticks: [0] };
+/** The scale of a plot without a value above 0: from 0 to 1, so that its height says something. */
+const EMPTY_SCALE: Scale = { y: (value) => 100 - value * 100, ticks: [0, 1] };
 
 /** Returns a scale from 0 to a round number that is at least `most`, in at most 4 steps. */
 function linearScale(most: number, kind: ScaleKind = 'any'): Scale {
@@ -450,10 +457,7 @@ function roundStep(rough: number): number {
   return factor * power;
 }
 
-/**
- * Returns a scale of powers of ten. It begins with the power at or below `least` and ends with the power at or above
- * `most`. `least` and `most` must be above 0.
- */
+/** Returns a scale of powers of ten, from the one at or below `least` to the one at or above `most`, both above 0. */
 function logScale(least: number, most: number): Scale {
   const low = Math.floor(Math.log10(least));
   const high = Math.max(low + 1, Math.ceil(Math.log10(most) - 1e-9));
@@ -461,9 +465,7 @@ function logScale(least: number, most: number): Scale {
   return { y: (value) => 100 - ((Math.log10(Math.max(value, 10 ** low)) - low) / (high - low)) * 100, ticks };
 }
 
-/**
- * Returns the SVG path through the known points, with a gap where a point is unknown. Its coordinates are in percent.
- */
+/** Returns the SVG path through the known points, with a gap where one is unknown. Its coordinates are in percent. */
 function linePath(points: readonly (number | null)[], y: Scale['y']): string {
   let path = '';
   let previous: number | null = null;
@@ -480,13 +482,9 @@ function linePath(points: readonly (number | null)[], y: Scale['y']): string {
 }
 
 /** Returns the middle of slot `at` in percent of the width, from 0 to 100. */
-function xOf(at: number, slots: number): number {
-  return round(((at + 0.5) / Math.max(1, slots)) * 100);
-}
+const xOf = (at: number, slots: number): number => round(((at + 0.5) / Math.max(1, slots)) * 100);
 
-function round(value: number): number {
-  return Math.round(value * 100) / 100;
-}
+const round = (value: number): number => Math.round(value * 100) / 100;
 
 // Keeps the span of time that a person chose for the plots, and shows the dialog that asks for it.
 

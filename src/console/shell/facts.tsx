@@ -5,15 +5,8 @@
 import { computed, signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import {
-  ShellOfAdminDocument,
-  ShellOfUserDocument,
-  ViewerDocument,
-  type CompletenessPartFragment,
-  type ShellOfAdminQuery,
-  type ViewerQuery,
-} from '../../../generated/console.ts';
-import { brokenSince, liveState, missedEvents, paused, useQuery } from '../api/query.ts';
+import * as gql from '../../../generated/console.ts';
+import { missedEvents, paused, useQuery, type Query } from '../api/query.ts';
 import { now } from '../api/request.ts';
 import { nodesHref } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
@@ -22,19 +15,19 @@ import { useKeys } from '../ui/filters.tsx';
 import { Shape, Icon } from '../ui/values.tsx';
 import { age, clock, plural } from '../ui/words.ts';
 
-type SignedIn = ViewerQuery['viewer'];
-type ShellNode = ShellOfAdminQuery['delivery']['nodes']['nodes'][number];
+type SignedIn = gql.ViewerQuery['viewer'];
 
 /** The signed-in administrator or user; null until the relay has answered. */
 export const viewer = signal<SignedIn | null>(null);
 export const isAdmin = computed(() => viewer.value?.kind === 'ADMIN');
+/** The request for the viewer. Its error is shown until the relay has answered. Null before the request was sent. */
+export const viewerQuery = signal<Query<unknown> | null>(null);
 /** The address of a trace, with `{traceId}` in place of its id; null: traces are shown nowhere. */
 const traceUrl = signal<string | null>(null);
 
 /** Returns the address at which a trace is shown; null if the relay names none. */
-export function traceHref(traceId: string): string | null {
-  return traceUrl.value?.replaceAll('{traceId}', encodeURIComponent(traceId)) ?? null;
-}
+export const traceHref = (traceId: string): string | null =>
+  traceUrl.value?.replaceAll('{traceId}', encodeURIComponent(traceId)) ?? null;
 
 /** The number of callers that wait; null until the relay has answered. */
 export const waitCount = signal<number | null>(null);
@@ -43,13 +36,20 @@ export const LONG_WAIT_MS = 60_000;
 /** The number of long waits, as far as the relay has answered. */
 export const longWaitCount = signal(0);
 /** The nodes that have reported recently. Empty for a user, because only administrators may see nodes. */
-const nodes = signal<readonly ShellNode[]>([]);
+const nodes = signal<readonly gql.NodeRowFragment[]>([]);
 /** The number of nodes that drain. */
 export const drainingCount = computed(() => drainingNodes.value.length);
 /** The number of client links, as all nodes last reported them; null until the relay has answered an administrator. */
 export const linkCount = computed(() =>
   nodes.value.length === 0 ? null : nodes.value.reduce((sum, { links }) => sum + links, 0),
 );
+/** Returns `in the last hour`, with the time since the relay started if that is less. */
+export function lastHourText(): string {
+  const started = Math.min(...nodes.value.map(({ startedAt }) => (startedAt === null ? 0 : Date.parse(startedAt))));
+  const ms = now.value - started;
+  return `in the last hour${ms < 3_600_000 ? `; the relay started ${age(ms)} ago` : ''}`;
+}
+
 export const silentNodes = computed(() => nodes.value.filter(({ stale }) => stale));
 
 /** Whether no node is silent, so that what the relay answers covers all of them. */
@@ -61,9 +61,8 @@ export const workingNodes = computed(() =>
 );
 
 /** Whether this node is silent. The rows that it holds are then shown as last recorded. */
-export function isSilent(nodeId: string | null): boolean {
-  return nodeId !== null && silentNodes.value.some((node) => node.nodeId === nodeId);
-}
+export const isSilent = (nodeId: string | null): boolean =>
+  nodeId !== null && silentNodes.value.some((node) => node.nodeId === nodeId);
 
 /** The pause before the numbers of the header are read again, in milliseconds: usually, and while the tab is hidden. */
 const EVERY_MS = 5_000;
@@ -74,22 +73,20 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** Reads the viewer, the nodes and the number of waiting callers while the console is shown. Renders nothing. */
 export function ShellFacts() {
-  const who = useQuery(ViewerDocument, {});
+  const who = useQuery(gql.ViewerDocument, {});
   const found = who.data?.viewer ?? null;
   useEffect(() => {
     viewer.value = found;
     traceUrl.value = who.data?.server.traceUrl ?? null;
-  }, [found]);
+    viewerQuery.value = who;
+  }, [found, who.error, who.loading]);
   useExpiry(found?.expiresAt ?? null);
   const kind = found?.kind;
-  const long = { minAgeMs: LONG_WAIT_MS };
-  const ofAdmin = useQuery(ShellOfAdminDocument, { long }, { ...OFTEN, skip: kind !== 'ADMIN' });
-  const ofUser = useQuery(ShellOfUserDocument, { long }, { ...OFTEN, skip: kind !== 'USER' });
-  const { data } = kind === 'ADMIN' ? ofAdmin : ofUser;
+  const { data } = useQuery(gql.ShellDocument, { isAdmin: kind === 'ADMIN' }, { ...OFTEN, skip: !kind });
   useEffect(() => {
     waitCount.value = data?.pendingRpcCount.count ?? null;
     longWaitCount.value = data?.longWaits.count ?? 0;
-    nodes.value = ofAdmin.data?.delivery.nodes.nodes ?? [];
+    nodes.value = data?.delivery?.nodes.nodes ?? [];
   }, [data]);
   return null;
 }
@@ -110,11 +107,8 @@ function useExpiry(expiresAt: string | null): void {
 export const isPagePolled = signal(false);
 
 type SourcesProps = {
-  readonly completeness: CompletenessPartFragment | undefined;
-  /**
-   * What the page still shows of a silent node, as the beginning of a sentence: `Callers that wait on it are shown`.
-   * Absent: the sentence is about the node's links.
-   */
+  readonly completeness: gql.CompletenessPartFragment | undefined;
+  /** What the page still shows of a silent node, as the beginning of a sentence. Absent: the node’s links. */
   readonly held?: string | undefined;
 };
 
@@ -177,31 +171,23 @@ export function SilentNotice({ node: { nodeId, updatedAt }, children }: SilentPr
   );
 }
 
-type SilentProps = { readonly node: Pick<ShellNode, 'nodeId' | 'updatedAt'>; readonly children: ComponentChildren };
+type SilentProps = {
+  readonly node: Pick<gql.NodeRowFragment, 'nodeId' | 'updatedAt'>;
+  readonly children: ComponentChildren;
+};
 
-/** The time for which the stream may be broken before the page shows it, in milliseconds. */
-const SHOWN_AFTER_MS = 3_000;
-
+/** Says that events were missed. The frame says that live updates stopped. */
 export function LiveNotice() {
-  const since = brokenSince.value;
-  const missed = missedEvents.value;
-  const broken = liveState.value === 'broken' && since !== null && now.value - since >= SHOWN_AFTER_MS;
-  if (!broken && missed === 0) return null;
+  if (missedEvents.value === 0) return null;
   return (
     <Notice mark="info" role="status">
-      {broken && <b>Live updates stopped {age(now.value - since)} ago. </b>}
-      {broken && 'What is shown stays; it is read again when the stream is back. '}
-      {missed > 0 && 'Changes come faster than this page shows them one by one, so it is read again every few seconds.'}
+      Changes come faster than this page shows them one by one, so it is read again every few seconds.
     </Notice>
   );
 }
 
-type PauseProps = {
-  /** Whether the page stays current by requests at intervals and has no stream. */
-  readonly isPolled?: boolean;
-};
-
-export function PauseButton({ isPolled = false }: PauseProps) {
+/** `isPolled`: the page stays current by requests at intervals and has no stream. */
+export function PauseButton({ isPolled = false }: { readonly isPolled?: boolean }) {
   useEffect(() => {
     if (!isPolled) return undefined;
     isPagePolled.value = true;
@@ -210,9 +196,9 @@ export function PauseButton({ isPolled = false }: PauseProps) {
   const toggle = (): void => void (paused.value = !paused.value);
   useKeys({ '.': toggle });
   return (
-    <button class="btn" type="button" onClick={toggle} aria-keyshortcuts=".">
+    <button class="btn pause" type="button" onClick={toggle} aria-keyshortcuts=".">
       <Icon name={paused.value ? 'play' : 'pause'} />
-      {paused.value ? 'Go on live' : 'Pause live'}
+      <span>{paused.value ? 'Go on live' : 'Pause live'}</span>
     </button>
   );
 }

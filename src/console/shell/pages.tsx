@@ -7,9 +7,20 @@ import type { ComponentType } from 'preact';
 import { Route, Router, useLocation } from 'preact-iso';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { pagePath } from '../base.ts';
-import { Boundary, Empty, LoadFault, Loading, PageHead, loaded, reloadOnce, label, pageTitle } from '../ui/page.tsx';
-import type { IconName } from '../ui/values.tsx';
-import { isAdmin, viewer, longWaitCount } from './facts.tsx';
+import {
+  Boundary,
+  Empty,
+  ErrorNotice,
+  LoadFault,
+  Loading,
+  PageHead,
+  loaded,
+  reloadOnce,
+  label,
+  pageTitle,
+} from '../ui/page.tsx';
+import { LinkButton, type IconName } from '../ui/values.tsx';
+import { isAdmin, viewer, viewerQuery, longWaitCount } from './facts.tsx';
 import { visibleText } from '../../protocol/visible-text.ts';
 import { keep, recall } from '../session.ts';
 
@@ -24,106 +35,42 @@ function page<Room>(title: string, load: () => Promise<Room>, pick: (room: Room)
   return loaded(load, pick, Failed, reloadOnce);
 }
 
-const OverviewPage = page(
-  'Overview',
-  () => import('../pages/overview.tsx'),
-  (room) => room.OverviewPage,
-);
-const CallsPage = page(
-  'Calls',
-  () => import('../pages/calls.tsx'),
-  (room) => room.CallsPage,
-);
-const CallPage = page(
-  'Call',
-  () => import('../pages/call.tsx'),
-  (room) => room.CallPage,
-);
-const WaitsPage = page(
-  'Waits',
-  () => import('../pages/calls.tsx'),
-  (room) => room.WaitsPage,
-);
-const ClientsPage = page(
-  'Clients',
-  () => import('../pages/clients.tsx'),
-  (room) => room.ClientsPage,
-);
-const ClientPage = page(
-  'Client',
-  () => import('../pages/client.tsx'),
-  (room) => room.ClientPage,
-);
-const ActionsPage = page(
-  'Actions',
-  () => import('../pages/actions.tsx'),
-  (room) => room.ActionsPage,
-);
-const ActionPage = page(
-  'Action',
-  () => import('../pages/actions.tsx'),
-  (room) => room.ActionPage,
-);
-const AgentsPage = page(
-  'Agents',
-  () => import('../pages/actions.tsx'),
-  (room) => room.AgentsPage,
-);
-const HistoryPage = page(
-  'History',
-  () => import('../pages/history.tsx'),
-  (room) => room.HistoryPage,
-);
-const PlacesPage = page(
-  'Workers and windows',
-  () => import('../pages/places.tsx'),
-  (room) => room.PlacesPage,
-);
-const UsersPage = page(
-  'Users',
-  () => import('../pages/users.tsx'),
-  (room) => room.UsersPage,
-);
-const OwnPage = page(
-  'Overview',
-  () => import('../pages/users.tsx'),
-  (room) => room.OwnPage,
-);
-const UserPage = page(
-  'User',
-  () => import('../pages/users.tsx'),
-  (room) => room.UserPage,
-);
-const SitesPage = page(
-  'Sites',
-  () => import('../pages/sites.tsx'),
-  (room) => room.SitesPage,
-);
-const SitePage = page(
-  'Site',
-  () => import('../pages/sites.tsx'),
-  (room) => room.SitePage,
-);
-const NodesPage = page(
-  'Nodes',
-  () => import('../pages/nodes.tsx'),
-  (room) => room.NodesPage,
-);
-const CapacityPage = page(
-  'Capacity',
-  () => import('../pages/calls.tsx'),
-  (room) => room.CapacityPage,
-);
-const DedupPage = page(
-  'Deduplication',
-  () => import('../pages/history.tsx'),
-  (room) => room.DedupPage,
-);
-const AuditPage = page(
-  'Audit',
-  () => import('../pages/audit.tsx'),
-  (room) => room.AuditPage,
-);
+// The files of pages. The bundler makes a file of each import.
+const overview = () => import('../pages/overview.tsx');
+const calls = () => import('../pages/calls.tsx');
+const clients = () => import('../pages/clients.tsx');
+const actions = () => import('../pages/actions.tsx');
+const contexts = () => import('../pages/places.tsx');
+const users = () => import('../pages/users.tsx');
+const sites = () => import('../pages/sites.tsx');
+const call = () => import('../pages/call.tsx');
+const client = () => import('../pages/client.tsx');
+const agents = () => import('../pages/agents.tsx');
+const kept = () => import('../pages/history.tsx');
+const nodes = () => import('../pages/nodes.tsx');
+const limits = () => import('../pages/limits.tsx');
+const audit = () => import('../pages/audit.tsx');
+
+const OverviewPage = page('Overview', overview, (room) => room.OverviewPage);
+const CallsPage = page('Calls', calls, (room) => room.CallsPage);
+const WaitsPage = page('Waits', calls, (room) => room.WaitsPage);
+const ClientsPage = page('Clients', clients, (room) => room.ClientsPage);
+const ActionsPage = page('Actions', actions, (room) => room.ActionsPage);
+const ActionPage = page('Action', actions, (room) => room.ActionPage);
+const PlacesPage = page('Workers and windows', contexts, (room) => room.PlacesPage);
+const PlacePage = page('Context', contexts, (room) => room.PlacePage);
+const UsersPage = page('Users', users, (room) => room.UsersPage);
+const OwnPage = page('Overview', users, (room) => room.OwnPage);
+const UserPage = page('User', users, (room) => room.UserPage);
+const SitesPage = page('Sites', sites, (room) => room.SitesPage);
+const SitePage = page('Site', sites, (room) => room.SitePage);
+const CallPage = page('Call', call, (room) => room.CallPage);
+const ClientPage = page('Client', client, (room) => room.ClientPage);
+const AgentsPage = page('Agents', agents, (room) => room.AgentsPage);
+const HistoryPage = page('History', kept, (room) => room.HistoryPage);
+const NodesPage = page('Nodes', nodes, (room) => room.NodesPage);
+const LimitsPage = page('Limits', limits, (room) => room.LimitsPage);
+const AuditPage = page('Audit', audit, (room) => room.AuditPage);
 
 type Page = typeof OverviewPage;
 type PageRoute = {
@@ -142,61 +89,56 @@ type PageEntry = PageRoute & {
 };
 
 /** The pages that the rail names, in groups. */
-const GROUPS: readonly { readonly name: string; readonly pages: readonly PageEntry[] }[] = [
-  {
-    name: 'Now',
-    pages: [
-      { path: '', name: 'Overview', icon: 'overview', key: 'o', page: OverviewPage, admin: true, ofUser: OwnPage },
-      { path: 'calls', name: 'Calls', icon: 'calls', key: 'k', page: CallsPage },
-      { path: 'waits', name: 'Waits', icon: 'waits', key: 'w', page: WaitsPage },
-      { path: 'clients', name: 'Clients', icon: 'clients', key: 'c', page: ClientsPage },
-      { path: 'actions', name: 'Actions', icon: 'actions', key: 'a', page: ActionsPage },
-    ],
-  },
-  {
-    name: 'Kept',
-    pages: [
-      { path: 'history', name: 'History', icon: 'history', key: 'h', page: HistoryPage },
-      { path: 'places', name: 'Workers and windows', icon: 'places', key: 'p', page: PlacesPage },
-      { path: 'users', name: 'Users', icon: 'users', key: 'u', page: UsersPage, admin: true },
-      { path: 'sites', name: 'Sites', icon: 'sites', key: 's', page: SitesPage },
-    ],
-  },
-  {
-    name: 'Relay',
-    pages: [
-      { path: 'nodes', name: 'Nodes', icon: 'nodes', key: 'n', page: NodesPage, admin: true },
-      { path: 'capacity', name: 'Capacity', icon: 'capacity', key: 'y', page: CapacityPage, admin: true },
-      { path: 'dedup', name: 'Deduplication', icon: 'dedup', key: 'd', page: DedupPage, admin: true },
-      { path: 'audit', name: 'Audit', icon: 'audit', key: 't', page: AuditPage },
-      { path: 'agents', name: 'Agents', icon: 'key', key: 'm', page: AgentsPage },
-    ],
-  },
-];
+const GROUPS: readonly (readonly [name: string, pages: readonly PageEntry[]])[] = Object.entries({
+  Now: [
+    { path: '', name: 'Overview', icon: 'overview', key: 'o', page: OverviewPage, admin: true, ofUser: OwnPage },
+    { path: 'calls', name: 'Calls', icon: 'calls', key: 'k', page: CallsPage },
+    { path: 'waits', name: 'Waits', icon: 'waits', key: 'w', page: WaitsPage },
+    { path: 'clients', name: 'Clients', icon: 'clients', key: 'c', page: ClientsPage },
+    { path: 'actions', name: 'Actions', icon: 'actions', key: 'a', page: ActionsPage },
+  ],
+  Who: [
+    { path: 'users', name: 'Users', icon: 'users', key: 'u', page: UsersPage, admin: true },
+    { path: 'sites', name: 'Sites', icon: 'sites', key: 's', page: SitesPage },
+    { path: 'places', name: 'Workers and windows', icon: 'places', key: 'p', page: PlacesPage },
+  ],
+  Kept: [
+    { path: 'history', name: 'History', icon: 'history', key: 'h', page: HistoryPage },
+    { path: 'audit', name: 'Audit', icon: 'audit', key: 't', page: AuditPage },
+  ],
+  Relay: [
+    { path: 'nodes', name: 'Nodes', icon: 'nodes', key: 'n', page: NodesPage, admin: true },
+    { path: 'limits', name: 'Limits', icon: 'capacity', key: 'y', page: LimitsPage, admin: true },
+    { path: 'agents', name: 'Agents', icon: 'key', key: 'm', page: AgentsPage },
+  ],
+});
 
-const PAGES = GROUPS.flatMap(({ pages }) => pages);
+const PAGES = GROUPS.flatMap(([, pages]) => pages);
 
 /** The pages of single objects. */
 const OBJECTS: readonly PageRoute[] = [
   { path: 'calls/:user/:client/:command', page: CallPage },
   { path: 'clients/:user/:client', page: ClientPage },
   { path: 'actions/:name', page: ActionPage },
+  { path: 'places/:user/:client/:context', page: PlacePage },
   { path: 'users/:user', page: UserPage },
   { path: 'sites/:owner/:site', page: SitePage },
+  // The addresses that these pages had before.
+  { path: 'capacity', page: LimitsPage },
+  { path: 'dedup', page: NodesPage },
 ];
 
 const isShown = ({ admin, ofUser }: PageEntry): boolean => !admin || isAdmin.value || ofUser !== undefined;
 
 /** Returns the groups of pages that the viewer may see. A group may be empty. */
-export const shownGroups = (): typeof GROUPS =>
-  GROUPS.map(({ name, pages }) => ({ name, pages: pages.filter(isShown) }));
+export const shownGroups = (): typeof GROUPS => GROUPS.map(([name, pages]) => [name, pages.filter(isShown)]);
 export const shownPages = (): readonly PageEntry[] => PAGES.filter(isShown);
 
 export function Routes() {
   const { url, path } = useLocation();
   if (viewer.value === null) {
     preloadPage(path);
-    return <Loading what="who is signed in" />;
+    return <Unknown />;
   }
   return (
     <Boundary place={url}>
@@ -210,6 +152,17 @@ export function Routes() {
         <Route default component={NotFound} />
       </Router>
     </Boundary>
+  );
+}
+
+/** Stands in for the page until the relay has answered who is signed in. */
+function Unknown() {
+  const query = viewerQuery.value;
+  return (
+    <>
+      {query && <ErrorNotice query={query} what="who is signed in" />}
+      <Loading what="who is signed in" />
+    </>
   );
 }
 
@@ -230,14 +183,10 @@ function ForAdmins({ name }: { readonly name: string }) {
       <PageHead title={name} />
       <Empty
         mark="key"
-        title={`${name === 'Capacity' || name === 'Deduplication' ? `${name} is` : `${name} are`} for administrators`}
-        acts={
-          <a class="btn" href={pagePath('')}>
-            To your own pages
-          </a>
-        }
+        title={`${name} are for administrators`}
+        acts={<LinkButton text="To your own pages" href={pagePath('')} />}
       >
-        <p>You are signed in as user {viewer.value?.userId}. You can see your own clients, calls and waits.</p>
+        You are signed in as user {viewer.value?.userId}. You can see your own clients, calls and waits.
       </Empty>
     </>
   );
@@ -249,13 +198,9 @@ function NotFound() {
       <PageHead title="No such page" />
       <Empty
         title="The console has no page at this address"
-        acts={
-          <a class="btn" href={pagePath('')}>
-            To the start
-          </a>
-        }
+        acts={<LinkButton text="To the start" href={pagePath('')} />}
       >
-        <p>The address may be cut, or an id in it may contain a character that must be percent-encoded.</p>
+        The address may be cut, or an id in it may contain a character that must be percent-encoded.
       </Empty>
     </>
   );
@@ -274,9 +219,7 @@ function preloadPage(address: string): void {
   void found?.page.preload();
 }
 
-function segmentsOf(path: string): readonly string[] {
-  return path.split('/').filter((part) => part !== '');
-}
+const segmentsOf = (path: string): readonly string[] => path.split('/').filter((part) => part !== '');
 
 // Keeps the reader's place.
 
@@ -378,9 +321,7 @@ function focusPage(): void {
   document.querySelector<HTMLElement>('#main')?.focus({ preventScroll: true });
 }
 
-function focusedLink(): string | null {
-  return document.activeElement?.closest('#main a')?.getAttribute('href') ?? null;
-}
+const focusedLink = (): string | null => document.activeElement?.closest('#main a')?.getAttribute('href') ?? null;
 
 let entries = 0;
 

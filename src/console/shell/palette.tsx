@@ -1,28 +1,37 @@
 /**
- * Shows the palette, which opens a page by its name, a user or a client by its exact id, and a command by its id. Also
- * shows the list of keys.
+ * Shows the palette, which finds clients, users and actions by a part of their name, commands by their id, pages, acts
+ * and what was opened before. It lists only what exists. Also shows the list of keys.
  */
 import { signal } from '@preact/signals';
 import { useLocation } from 'preact-iso';
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { FindCommandsDocument, type FindCommandsQuery } from '../../../generated/console.ts';
+import * as gql from '../../../generated/console.ts';
+import { paused } from '../api/query.ts';
 import { errorOf, isAbort, request } from '../api/request.ts';
-import { callHref, clientHref, pagePath, queryPath, userHref } from '../base.ts';
-import { Dialog, TextField } from '../ui/dialogs.tsx';
+import { callHref, clientHref, nodesHref, pagePath, segments, userHref } from '../base.ts';
+import { openInvoke } from '../invoke/open.tsx';
+import { keep, recall, signOut } from '../session.ts';
+import { CloseAct, Dialog, TextField } from '../ui/dialogs.tsx';
 import { keysOn, switchKeys, useKeys } from '../ui/filters.tsx';
-import { isAdmin, viewer } from './facts.tsx';
-import { CommandMark } from '../ui/values.tsx';
+import { pageTitle } from '../ui/page.tsx';
+import { isAdmin } from './facts.tsx';
+import { CommandMark, ConnectionMark } from '../ui/values.tsx';
 import { givenId, isCommandId, shortId } from '../ui/words.ts';
 import { shownPages } from './pages.tsx';
 
 const isOpen = signal(false);
 export const openPalette = (): void => void (isOpen.value = true);
 
-type Target = { readonly href: string; readonly text: string; readonly mark?: VNode };
+type Target = {
+  readonly kind: 'Call' | 'Client' | 'User' | 'Action' | 'Page' | 'Act' | 'Recent';
+  readonly text: string;
+  readonly mark?: VNode;
+} & ({ readonly href: string } | { readonly run: () => void });
 
 export function Palette() {
   useKeys({ 'Ctrl K': openPalette });
+  useRecord();
   return isOpen.value ? <PaletteDialog /> : null;
 }
 
@@ -32,18 +41,17 @@ function PaletteDialog() {
   const [chosen, setChosen] = useState(0);
   const [isGoing, setGoing] = useState(false);
   const asked = text.trim();
-  const search = useCommandSearch(asked);
-  const commands = search.found.map((row) => ({
-    href: callHref(row),
-    text: `${row.action} on ${row.userId} / ${row.clientId}, ${shortId(row.commandId)}`,
-    mark: <CommandMark {...row} />,
-  }));
-  const targets: readonly Target[] = [...commands, ...targetsOf(asked)];
+  const commands = useFound(asked, lookForCommands, isLongEnough(asked));
+  const names = useFound(asked, lookForNames, asked !== '' && !isCommandId(asked));
+  const isLooking = commands.isLooking || names.isLooking;
+  const known = asked === '' ? recents() : named([...ACTS(), ...pages()], asked);
+  const targets: readonly Target[] = [...commands.found, ...names.found, ...known].slice(0, SHOWN);
   const close = (): void => void (isOpen.value = false);
   const go = (target: Target | undefined): void => {
     if (!target) return;
     close();
-    route(target.href);
+    if ('run' in target) target.run();
+    else route(target.href);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -53,15 +61,16 @@ function PaletteDialog() {
   };
   const submit = (event: Event): void => {
     event.preventDefault();
-    if (targets.length === 0 && search.state === 'looking') setGoing(true);
+    if (targets.length === 0 && isLooking) setGoing(true);
     go(targets[chosen]);
   };
   // Enter was pressed before the search ended. The only match is then opened; several are listed.
   useEffect(() => {
-    if (!isGoing || search.state !== 'done') return;
+    if (!isGoing || isLooking) return;
     setGoing(false);
     if (targets.length === 1) go(targets[0]);
-  }, [isGoing, search.state]);
+  }, [isGoing, isLooking]);
+  const why = commands.why || names.why;
   return (
     <Dialog title="Go to" onClose={close} class="dialog palette">
       <form onSubmit={submit}>
@@ -76,50 +85,84 @@ function PaletteDialog() {
         />
         <ul id="palette-targets" class="palette-targets">
           {targets.map((target, at) => (
-            <li key={target.href}>
-              <a href={target.href} aria-current={at === chosen ? 'true' : undefined} onClick={close}>
-                {target.text} {target.mark}
+            <li key={`${target.kind} ${'href' in target ? target.href : target.text}`}>
+              <a
+                href={'href' in target ? target.href : '#'}
+                aria-current={at === chosen ? 'true' : undefined}
+                onClick={(event) => {
+                  if ('href' in target) return close();
+                  event.preventDefault();
+                  go(target);
+                }}
+              >
+                <span class="quiet">{target.kind}</span> {target.text} {target.mark}
               </a>
             </li>
           ))}
         </ul>
         <p class="quiet" role="status">
-          {search.state === 'looking' && 'Looking for a command with this id…'}
-          {search.state === 'done' && search.found.length === 0 && search.why}
-          {search.state === 'off' && targets.length === 0 && 'Nothing matches. Write ids of users and clients in full.'}
+          {isLooking ? 'Looking…' : targets.length === 0 && asked !== '' && (why || 'Nothing has this in its name.')}
         </p>
       </form>
     </Dialog>
   );
 }
 
-const LABEL = 'A page, a user, user/client, a trace id, or a command id: the whole of it, or its last eight characters';
-const LABEL_OF_USER = 'A page, a client, a trace id, or a command id: the whole of it, or its last eight characters';
+const LABEL = 'A part of the name of a client, user, action, page or act; or a command id or a trace id';
+const LABEL_OF_USER = 'A part of the name of a client, action, page or act; or a command id or a trace id';
 
-/** Returns the pages whose name contains the text, and the objects that may have the text as their id. */
-function targetsOf(text: string): readonly Target[] {
-  const pages = shownPages()
-    .filter(({ name }) => name.toLowerCase().includes(text.toLowerCase()))
-    .map(({ path, name }) => ({ href: pagePath(path), text: name }));
-  return [...(text === '' ? [] : idTargets(text)), ...pages].slice(0, 12);
+const SHOWN = 14;
+
+const pages = (): readonly Target[] =>
+  shownPages().map(({ path, name }) => ({ kind: 'Page', text: name, href: pagePath(path) }));
+
+const ACTS = (): readonly Target[] => [
+  { kind: 'Act', text: 'Invoke an action', run: () => openInvoke({}) },
+  {
+    kind: 'Act',
+    text: paused.value ? 'Go on live' : 'Pause live updates',
+    run: () => void (paused.value = !paused.value),
+  },
+  ...(isAdmin.value ? [{ kind: 'Act', text: 'Drain a node', href: nodesHref() } as const] : []),
+  { kind: 'Act', text: 'Sign out', run: signOut },
+];
+
+const named = (targets: readonly Target[], text: string): readonly Target[] =>
+  targets.filter((target) => target.text.toLowerCase().includes(text.toLowerCase()));
+
+// Keeps the pages of single objects that were opened in this tab, latest first.
+
+const RECENT = 'callboard:recent';
+const RECENT_MAX = 8;
+
+function useRecord(): void {
+  const { path } = useLocation();
+  const title = pageTitle.value;
+  useEffect(() => {
+    if (!/\/console\/(calls|clients|users|actions|sites|places)\/./.test(path) || title === '') return;
+    const others = recents().filter((target) => !('href' in target) || target.href !== path);
+    const all = [{ href: path, text: title }, ...others.slice(0, RECENT_MAX - 1)];
+    keep('session', RECENT, JSON.stringify(all.map((target) => ('href' in target ? [target.href, target.text] : []))));
+  }, [path, title]);
 }
 
-function idTargets(text: string): readonly Target[] {
-  if (isCommandId(text)) return [];
-  const own = viewer.value?.userId ?? null;
-  const parts = text.split('/').map((part) => part.trim());
-  const [first = '', second = '', third = ''] = own === null ? parts : [own, ...parts.filter((part) => part !== own)];
-  const client = { userId: first, clientId: second };
-  if (third !== '') return [{ href: callHref({ ...client, commandId: third }), text: `Call ${third}` }];
-  if (second !== '') return [{ href: clientHref(client), text: `Client ${first} / ${second}` }];
-  const user = { href: userHref(first), text: `User ${first}` };
-  const clients = { href: queryPath('clients', { user: first }), text: `Clients of ${first}` };
-  return isAdmin.value ? [user, clients] : [clients];
+function recents(): readonly Target[] {
+  try {
+    const stored: unknown = JSON.parse(recall('session', RECENT) ?? '[]');
+    if (!Array.isArray(stored)) return [];
+    return stored.flatMap((row: unknown) =>
+      Array.isArray(row) && typeof row[0] === 'string' && typeof row[1] === 'string'
+        ? [{ kind: 'Recent', href: row[0], text: row[1] } as const]
+        : [],
+    );
+  } catch {
+    return [];
+  }
 }
 
 const KEYS: readonly (readonly [string, string])[] = [
   ['?', 'Show this list'],
-  ['Ctrl K', 'Go to a page, a user, a client, or a command by its id'],
+  ['Ctrl K', 'Find a client, a user, an action, a page, an act, or a command by its id'],
   ['/', 'Filter the list'],
   ['j  k', 'Move down and up in the list'],
   ['Enter', 'Open the row'],
@@ -153,11 +196,7 @@ export function Help() {
           ))}
         </tbody>
       </table>
-      <div class="dialog-acts">
-        <button class="btn" type="button" onClick={close}>
-          Close
-        </button>
-      </div>
+      <CloseAct onClose={close} />
     </Dialog>
   );
 }
@@ -173,63 +212,112 @@ function KeyRow({ name, what }: { readonly name: string; readonly what: string }
   );
 }
 
-// Finds commands by an id or a trace. A page of the relay may be empty although a later one has a match.
+// Asks the relay what has a text in its name, and finds commands by an id or a trace.
 
-type FoundCommand = FindCommandsQuery['findCommands']['nodes'][number];
-
-type Search = {
-  /** `off`: the text cannot be an id. `found` is empty unless `done`. */
-  readonly state: 'off' | 'looking' | 'done';
-  readonly found: readonly FoundCommand[];
+type Result = {
+  readonly found: readonly Target[];
   /** What to say when nothing was found: how far the search went, or why it failed. */
   readonly why: string;
 };
 
-/** The shortest text that is looked for: the end of an id that tables show. */
-const LEAST_CHARS = 8;
-/** The most pages that are read. */
-const PAGES = 20;
+const NOTHING: Result = { found: [], why: '' };
+
 /** The time for which the text must stay unchanged before the relay is asked, in milliseconds. */
 const REST_MS = 250;
 
-const OFF: Search = { state: 'off', found: [], why: '' };
+type Looker = (text: string, signal: AbortSignal) => Promise<Result>;
 
-/** Looks for the commands whose id is the text or ends with it, or whose trace id is the text. */
-function useCommandSearch(text: string): Search {
-  const wanted = givenId(text);
-  const [search, setSearch] = useState<Search & { readonly of: string }>({ ...OFF, of: '' });
-  const isOff = wanted.length < LEAST_CHARS || /[\s/]/.test(wanted);
+function useFound(text: string, look: Looker, isWanted: boolean): Result & { readonly isLooking: boolean } {
+  const [result, setResult] = useState<Result & { readonly of: string }>({ ...NOTHING, of: '' });
   useEffect(() => {
-    if (isOff) return undefined;
+    if (!isWanted) return undefined;
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      look(wanted, stop.signal).then(
-        (result) => setSearch({ ...result, state: 'done', of: wanted }),
+      look(text, stop.signal).then(
+        (found) => setResult({ ...found, of: text }),
         (error: unknown) => {
-          if (!isAbort(error)) setSearch({ state: 'done', found: [], why: errorOf(error).message, of: wanted });
+          if (!isAbort(error)) setResult({ found: [], why: errorOf(error).message, of: text });
         },
       );
     }, REST_MS);
     return () => (clearTimeout(timer), stop.abort());
-  }, [wanted, isOff]);
-  if (isOff) return OFF;
-  return search.of === wanted ? search : { state: 'looking', found: [], why: '' };
+  }, [text, isWanted]);
+  if (!isWanted) return { ...NOTHING, isLooking: false };
+  return result.of === text ? { ...result, isLooking: false } : { ...NOTHING, isLooking: true };
 }
 
-/** Reads pages, at most PAGES, until one has a command. */
-async function look(idOrTrace: string, signal: AbortSignal): Promise<Pick<Search, 'found' | 'why'>> {
+/** The number of clients that are looked for, and of actions that are listed. */
+const CLIENTS = 6;
+const ACTIONS = 5;
+
+/** Looks for clients, users and actions. Of `user/client`, the client's part is looked for among those of the user. */
+async function lookForNames(text: string, signal: AbortSignal): Promise<Result> {
+  const [last = '', user] = text
+    .split('/')
+    .map((part) => part.trim())
+    .reverse();
+  if (last === '') return NOTHING;
+  const userId = user === undefined || user === '' ? null : user;
+  const [clients, others] = await Promise.all([
+    request(gql.ClientNamesDocument, { userId, text: last, first: CLIENTS }, signal),
+    userId === null ? lookForOthers(last, signal) : [],
+  ]);
+  const found = clients.connections.nodes.map((row) => ({
+    kind: 'Client' as const,
+    href: clientHref(row),
+    text: `${row.userId} / ${row.clientId}`,
+    mark: <ConnectionMark status={row.status} recorded={false} />,
+  }));
+  return { found: [...found, ...others], why: '' };
+}
+
+async function lookForOthers(text: string, signal: AbortSignal): Promise<readonly Target[]> {
+  if (!isAdmin.value) {
+    const { connections } = await request(gql.SearchOfUserDocument, {}, signal);
+    const names = connections.nodes.flatMap(({ actionNames }) => actionNames);
+    return actionTargets(names.filter((name) => name.toLowerCase().includes(text.toLowerCase())));
+  }
+  const { users, actions } = await request(gql.SearchOfAdminDocument, { text }, signal);
+  return [
+    ...users.nodes.map(({ userId }) => ({ kind: 'User' as const, href: userHref(userId), text: userId })),
+    ...actionTargets(actions.items.map(({ action }) => action.name)),
+  ];
+}
+
+function actionTargets(names: readonly string[]): readonly Target[] {
+  return [...new Set(names)]
+    .slice(0, ACTIONS)
+    .map((name) => ({ ...{ kind: 'Action' as const, href: pagePath(`actions/${segments(name)}`), text: name } }));
+}
+
+/** The shortest text that is looked for as an id: the end of one that tables show. */
+const LEAST_CHARS = 8;
+/** The most pages of commands that are read. A page may be empty although a later one has a match. */
+const PAGES = 20;
+
+const idIn = (text: string): string => givenId(text.split('/').at(-1) ?? '');
+const isLongEnough = (text: string): boolean => idIn(text).length >= LEAST_CHARS && !/\s/.test(text);
+
+/** Looks for commands whose id is the text or ends with it, or whose trace id is the text. */
+async function lookForCommands(text: string, signal: AbortSignal): Promise<Result> {
+  const idOrTrace = idIn(text);
   let after: string | null = null;
   for (let page = 0; page < PAGES; page++) {
-    const answer: FindCommandsQuery = await request(FindCommandsDocument, { idOrTrace, after }, signal);
+    const answer: gql.FindCommandsQuery = await request(gql.FindCommandsDocument, { idOrTrace, after }, signal);
     const { nodes, pageInfo } = answer.findCommands;
-    if (nodes.length > 0) return { found: nodes, why: '' };
-    if (!pageInfo.hasNextPage || pageInfo.endCursor === null) return { found: [], why: NONE };
+    if (nodes.length > 0) return { found: nodes.map(commandTarget), why: '' };
+    if (!pageInfo.hasNextPage || pageInfo.endCursor === null) return { found: [], why: isCommandId(text) ? NONE : '' };
     after = pageInfo.endCursor;
   }
   return { found: [], why: UNFINISHED };
 }
 
+function commandTarget(row: gql.FindCommandsQuery['findCommands']['nodes'][number]): Target {
+  const text = `${row.action} on ${row.userId} / ${row.clientId}, ${shortId(row.commandId)}`;
+  return { kind: 'Call', href: callHref(row), text, mark: <CommandMark {...row} /> };
+}
+
 const NONE =
   'No command with a record has this id or trace. A record is kept for an hour after the end; older commands are in the history of their user.';
 const UNFINISHED =
-  'None of the newest commands has this id or trace. There are older ones that were not read: write user/client/command id, or look in the history of its user.';
+  'None of the newest commands has this id or trace. There are older ones that were not read: look in the history of its user.';

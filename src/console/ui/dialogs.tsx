@@ -1,12 +1,9 @@
-/**
- * Shows modal dialogs, in the middle or as a drawer at the side, forms that run an act, text fields, and menus of
- * buttons.
- */
-import type { ComponentChildren } from 'preact';
+/** Shows modal dialogs and drawers, forms that run an act, fields and choices, and menus of buttons. */
+import type { ComponentChildren, JSX } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { RequestError, errorOf } from '../api/request.ts';
-import { ActError } from './page.tsx';
-import { Icon } from './values.tsx';
+import { ActError, whyNoActs } from './page.tsx';
+import { Button, Icon } from './values.tsx';
 
 type DialogProps = {
   readonly title: string;
@@ -21,8 +18,7 @@ type DialogProps = {
 export function Dialog({ title, children, onClose, class: classes = 'dialog', ownTitle = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // A layout effect runs before the browser paints. Keys that are pressed right after the button go to the dialog, not
-  // to the page.
+  // A layout effect runs before the browser paints: keys pressed right after the button go to the dialog.
   useLayoutEffect(() => {
     const element = dialog.current;
     if (!element) return undefined;
@@ -50,10 +46,7 @@ export function Dialog({ title, children, onClose, class: classes = 'dialog', ow
   );
 }
 
-/**
- * Moves the focus to the first field inside an element, unless the user is in a field already. Does nothing on a touch
- * screen, whose keyboard would cover the fields.
- */
+/** Focuses the first field inside, unless the user is in a field, or a touch screen’s keyboard would cover it. */
 export function focusFirstField(element: HTMLElement | null): void {
   if (document.activeElement?.matches(FIELDS) || matchMedia('(pointer: coarse)').matches) return;
   element?.querySelector<HTMLElement>(FIELDS)?.focus();
@@ -91,9 +84,10 @@ export function FormDialog(props: FormDialogProps) {
   const { failed, stays = false, act, onClose } = props;
   const [error, setError] = useState<RequestError | null>(null);
   const [busy, setBusy] = useState(false);
+  const why = whyNoActs();
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    if (busy || !isReady || !(event.currentTarget instanceof HTMLFormElement)) return;
+    if (busy || !isReady || why !== undefined || !(event.currentTarget instanceof HTMLFormElement)) return;
     setBusy(true);
     act(new FormData(event.currentTarget)).then(stays ? undefined : onClose, (cause: unknown) => {
       setError(errorOf(cause));
@@ -106,13 +100,19 @@ export function FormDialog(props: FormDialogProps) {
         {about}
         <ActError title={failed} error={error} />
         {children}
+        {why && (
+          <p class="soft" role="status">
+            {why}. It can be sent when the relay answers.
+          </p>
+        )}
         <div class="dialog-acts">
-          <button class="btn" type="button" onClick={onClose}>
-            {keep}
-          </button>
-          <button class={`btn ${danger ? 'btn-danger' : 'btn-primary'}`} type="submit" aria-disabled={busy || !isReady}>
-            {busy ? busyText : confirm}
-          </button>
+          <Button text={keep} onClick={onClose} />
+          <Button
+            look={danger ? 'btn-danger' : 'btn-primary'}
+            text={busy ? busyText : confirm}
+            type="submit"
+            aria-disabled={busy || !isReady || why !== undefined}
+          />
         </div>
       </form>
     </Dialog>
@@ -211,6 +211,65 @@ export function TextField({ id, label, hint, onText, ...input }: TextFieldProps)
         onInput={(event) => onText?.(event.currentTarget.value)}
       />
       {hint !== undefined && <p class="hint">{hint}</p>}
+    </div>
+  );
+}
+
+type SelectProps = {
+  readonly id: string;
+  readonly value: string | number;
+  readonly choices: readonly { readonly value: string | number; readonly text: string }[];
+  readonly onChoose: (value: string) => void;
+} & Pick<JSX.IntrinsicElements['select'], 'aria-label' | 'aria-invalid' | 'aria-describedby' | 'required'>;
+
+/** Shows a choice as a menu. */
+export function Select({ choices, onChoose, ...select }: SelectProps) {
+  return (
+    <select class="in" {...select} onChange={(event) => onChoose(event.currentTarget.value)}>
+      {choices.map(({ value, text }) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+type SwitchProps<Value> = {
+  /** What is chosen, for screen readers. */
+  readonly legend: string;
+  readonly name: string;
+  readonly choices: readonly {
+    readonly value: Value;
+    readonly text: ComponentChildren;
+    readonly id?: string;
+    readonly title?: string;
+    readonly disabled?: boolean;
+  }[];
+  readonly chosen: Value;
+  readonly onChoose: (value: Value) => void;
+};
+
+/** Shows a choice among a few values side by side. */
+export function Switch<Value>({ legend, name, choices, chosen, onChoose }: SwitchProps<Value>) {
+  return (
+    <fieldset class="switch">
+      <legend class="sr">{legend}</legend>
+      {choices.map(({ value, text, title, ...input }) => (
+        <label key={String(value)} title={title}>
+          <input type="radio" name={name} {...input} checked={value === chosen} onChange={() => onChoose(value)} />
+          {text}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** Shows the button below what a dialog shows. */
+export function CloseAct({ onClose, text = 'Close' }: { readonly onClose: () => void; readonly text?: string }) {
+  return (
+    <div class="dialog-acts">
+      <Button text={text} onClick={onClose} />
     </div>
   );
 }

@@ -24,9 +24,8 @@ export type Filter = {
 type Choice = { readonly value: string; readonly text: string };
 
 /** Returns the choices of a filter by an enum of the schema, in words. */
-export function choicesOf(names: readonly string[]): readonly Choice[] {
-  return names.map((name) => ({ value: name.toLowerCase(), text: plainWord(name) }));
-}
+export const choicesOf = (names: readonly string[]): readonly Choice[] =>
+  names.map((name) => ({ value: name.toLowerCase(), text: plainWord(name) }));
 
 /** A filter of a duration. `usual`: the values that its menu offers. */
 export function durationFilter(name: string, label: string, usual: readonly string[]): Filter {
@@ -156,16 +155,12 @@ function ChoiceOf({ filter, state }: { readonly filter: Filter; readonly state: 
 }
 
 /** Returns a value of a filter in words. */
-export function textOf({ choices, isDuration }: Filter, value: string): string {
-  return choices?.find((choice) => choice.value === value)?.text ?? (isDuration ? spacedDuration(value) : value);
-}
+export const textOf = ({ choices, isDuration }: Filter, value: string): string =>
+  choices?.find((choice) => choice.value === value)?.text ?? (isDuration ? spacedDuration(value) : value);
 
 type Reading = Pick<FilterBarProps, 'filters' | 'bare'>;
 
-/**
- * Returns the filters that a text names, such as `user:alice outcome:failed`, or a sentence that says why the text
- * cannot be read.
- */
+/** Returns the filters that a text such as `user:alice outcome:failed` names, or why the text cannot be read. */
 function readFilters(text: string, { filters, bare }: Reading): Readonly<Record<string, string>> | string {
   const read: Record<string, string> = {};
   for (const [, name = '', quoted, plain = ''] of text.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {
@@ -209,8 +204,7 @@ export type UrlState = {
 
 export function useUrlState(): UrlState {
   const { route } = useLocation();
-  // The path and query come from the route. While the next page loads and this one is still shown, the location is
-  // already that of the next page.
+  // While the next page loads, the location is already its own. The route is that of the page that is shown.
   const { path, query } = useRoute();
   const hrefWith = (changes: Changes): string => {
     const members = new URLSearchParams(query);
@@ -226,9 +220,7 @@ export function useUrlState(): UrlState {
 }
 
 /** Adds the slash at the end of the console's own path, which preact-iso drops. */
-function withSlash(path: string): string {
-  return path.endsWith('/console') ? `${path}/` : path;
-}
+const withSlash = (path: string): string => (path.endsWith('/console') ? `${path}/` : path);
 
 /** Returns the name of an enum that the URL has in lower case; null for any other text. */
 export function oneOf<Name extends string>(value: string | undefined, names: readonly Name[]): Name | null {
@@ -294,6 +286,5 @@ function run(name: string): boolean {
   return false;
 }
 
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof Element && target.closest('input:not([type=radio]), textarea, select') !== null;
-}
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest('input:not([type=radio]), textarea, select') !== null;

@@ -2,16 +2,17 @@
  * Shows the parts of a page: its head, sections, figures, notices, and what takes the place of rows. Also loads parts
  * of the console when they are first shown, and catches the failure of a page.
  */
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { Component, type ComponentChildren, type ComponentType, type VNode } from 'preact';
 import { lazy } from 'preact-iso';
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
-import type { Query } from '../api/query.ts';
+import { brokenSince, liveState, type Query } from '../api/query.ts';
+import { now, silentSince } from '../api/request.ts';
 import { clientHref } from '../base.ts';
 import { keep, recall } from '../session.ts';
 import { useKeys } from './filters.tsx';
-import { Pips, Icon, type IconName } from './values.tsx';
+import { Button, Pips, Icon, Prose, type IconName } from './values.tsx';
 import { clockAt, nameClass, sentenceCase, whole, zoneName } from './words.ts';
 
 /** The name of the environment, which the relay writes into the page; empty if the setting LABEL gives none. */
@@ -96,6 +97,16 @@ export function Facts({ rows }: { readonly rows: readonly (readonly [string, Com
   );
 }
 
+/** Shows what a client sent about itself or about a part of it. Shows nothing without it. */
+export function Metadata({ value }: { readonly value: unknown }) {
+  if (value === null) return null;
+  return (
+    <Section title="Metadata" about="as the client sent it">
+      <pre class="pre pre-wrap">{JSON.stringify(value, null, 2)}</pre>
+    </Section>
+  );
+}
+
 type Figure = {
   readonly name: string;
   readonly value: string;
@@ -145,6 +156,49 @@ export function Views({ label: what, views }: { readonly label: string; readonly
   );
 }
 
+/** The time for which the stream may be broken before that counts as an outage, in milliseconds. */
+const BROKEN_MS = 3_000;
+
+/** The outage that the frame shows: since when the relay does not answer, or sends no events. Null: there is none. */
+export const outage = computed(() => {
+  if (silentSince.value !== null) return { since: silentSince.value, isSilent: true };
+  const since = liveState.value === 'broken' ? brokenSince.value : null;
+  return since !== null && now.value - since >= BROKEN_MS ? { since, isSilent: false } : null;
+});
+
+/** Returns why acts cannot be sent now; undefined if they can. */
+export function whyNoActs(): string | undefined {
+  const { value } = outage;
+  if (value === null || !value.isSilent) return undefined;
+  return `The relay has not answered since ${clockAt(value.since)} ${zoneName()}`;
+}
+
+type ActButtonProps = {
+  readonly children: ComponentChildren;
+  readonly onClick: () => void;
+  /** The classes besides `btn`. */
+  readonly class?: string;
+  readonly label?: string;
+};
+
+/** Shows the button of an act. While the relay does not answer, the button does nothing and says why. */
+export function ActButton({ children, onClick, class: classes = '', label: said }: ActButtonProps) {
+  const why = whyNoActs();
+  return (
+    <button
+      class={`btn ${classes}`}
+      type="button"
+      aria-label={said && (why === undefined ? said : `${said} ${why}`)}
+      aria-disabled={why !== undefined}
+      title={why}
+      onClick={() => why === undefined && onClick()}
+    >
+      {children}
+      {why !== undefined && said === undefined && <span class="sr">. {why}</span>}
+    </button>
+  );
+}
+
 // Shows notices about an answer: errors, missing rows and silent nodes.
 
 type NoticeProps = {
@@ -165,21 +219,16 @@ export function Notice({ mark, look, role = look === 'error' ? 'alert' : 'note',
   );
 }
 
-/**
- * Says what failed and how old the shown answer is, and offers to repeat the request. Shows nothing without an error,
- * or when the token was refused.
- */
+/** Says what failed and how old the shown answer is. Shows nothing without an error, or for a refused token. */
 export function ErrorNotice({ query, what }: { readonly query: Query<unknown>; readonly what: string }) {
   const { error, asOf, again, loading } = query;
-  if (!error || error.code === 'unauthenticated') return null;
-  const act = (
-    <button class="btn btn-s" type="button" onClick={again} aria-disabled={loading}>
-      Try again
-    </button>
-  );
+  // The bar in the frame says that the relay does not answer, and the page keeps what it shows.
+  const isSaid = error?.code === 'unreachable' && outage.value !== null;
+  if (!error || error.code === 'unauthenticated' || isSaid) return null;
+  const act = <Button look="btn-s" text="Try again" onClick={again} aria-disabled={loading} />;
   return (
     <Notice mark="warn" look="error" act={act}>
-      <b>{titleOf(error.code, what)}</b> {SAID_BY_TITLE.includes(error.code) ? '' : error.message}{' '}
+      <b>{titleOf(error.code, what)}</b> {SAID_BY_TITLE.includes(error.code) || <Prose text={error.message} />}{' '}
       <code>{error.code}</code>
       {asOf === null ? '' : `. What is shown is as of ${clockAt(asOf)} ${zoneName()}.`}
     </Notice>
@@ -206,7 +255,7 @@ export function ActError({ title, error }: ActErrorProps) {
   if (error === null) return null;
   return (
     <Notice mark="warn" look="error">
-      <b>{title}</b> {error.message} <code>{error.code}</code>
+      <b>{title}</b> <Prose text={error.message} /> <code>{error.code}</code>
     </Notice>
   );
 }
@@ -215,10 +264,7 @@ export function Information({ children }: { readonly children: ComponentChildren
   return <Notice mark="info">{children}</Notice>;
 }
 
-/**
- * Returns a sentence about an answer that may lack rows. Null for a complete answer, and for one that lacks only what
- * `named` nodes hold.
- */
+/** Returns what an answer lacks, as a sentence. Null if it lacks nothing, or only what `named` nodes hold. */
 function cutText(completeness: CompletenessPartFragment, named: readonly string[] = []): string | null {
   const lacking = completeness.sources.filter(({ complete }) => !complete);
   const shown = lacking.filter(({ reason, nodeId }) => reason !== 'NODE_SILENT' || !named.includes(nodeId ?? ''));
@@ -256,18 +302,22 @@ export function CutNotice({ completeness, named }: CutProps) {
 
 type EmptyProps = {
   readonly title: string;
-  readonly children?: ComponentChildren;
+  /** A sentence or two. */
+  readonly children: ComponentChildren;
+  /** What is shown below the text. */
+  readonly below?: ComponentChildren;
   /** The picture: an icon, or four bars that are empty (`none`: there is nothing) or full (`all`: a good end). */
   readonly mark?: 'none' | 'all' | IconName;
   readonly acts?: ComponentChildren;
 };
 
-export function Empty({ title, children, mark = 'none', acts }: EmptyProps) {
+export function Empty({ title, children, below, mark = 'none', acts }: EmptyProps) {
   return (
     <div class="empty">
       {mark === 'none' || mark === 'all' ? <Pips filled={mark === 'all' ? 4 : 0} wide /> : <Icon name={mark} />}
       <h2>{title}</h2>
-      {children}
+      <p>{children}</p>
+      {below}
       {acts && <div class="acts">{acts}</div>}
     </div>
   );
@@ -360,27 +410,28 @@ export function reloadOnce(): void {
   location.reload();
 }
 
-/** Says that a file of the console could not be loaded, and offers to load the console again. */
-export function LoadFault({ what }: { readonly what: string }) {
-  const act = (
-    <button class="btn btn-s" type="button" onClick={() => location.reload()}>
-      Load again
-    </button>
-  );
+/** Says what could not be shown, and offers to load the console again. */
+function FaultNotice({ children }: { readonly children: ComponentChildren }) {
+  const act = <Button look="btn-s" text="Load again" onClick={() => location.reload()} />;
   return (
     <Notice mark="warn" look="error" act={act}>
+      {children}
+    </Notice>
+  );
+}
+
+export function LoadFault({ what }: { readonly what: string }) {
+  return (
+    <FaultNotice>
       <b>{what} could not be loaded.</b> The relay does not answer, or it was upgraded since this tab was opened. It is
       tried again every few seconds; “Load again” loads the console anew.
-    </Notice>
+    </FaultNotice>
   );
 }
 
 type BoundaryProps = { readonly children: ComponentChildren; readonly place: string };
 
-/**
- * Shows that the page inside it failed, in place of a blank page. When `place` changes, such as to another URL, it
- * shows the page again.
- */
+/** Shows that the page inside it failed, in place of a blank page, until `place` changes, such as to another URL. */
 export class Boundary extends Component<BoundaryProps, { readonly failed: string | null }> {
   override state: { readonly failed: string | null } = { failed: null };
 
@@ -394,15 +445,10 @@ export class Boundary extends Component<BoundaryProps, { readonly failed: string
 
   override render() {
     if (this.state.failed === null) return this.props.children;
-    const act = (
-      <button class="btn btn-s" type="button" onClick={() => location.reload()}>
-        Load again
-      </button>
-    );
     return (
-      <Notice mark="warn" look="error" act={act}>
+      <FaultNotice>
         <b>This page failed.</b> {this.state.failed} The other pages work; loading it again may help.
-      </Notice>
+      </FaultNotice>
     );
   }
 }
@@ -418,10 +464,7 @@ export function ClientLink(id: { readonly userId: string; readonly clientId: str
   );
 }
 
-/**
- * Shows the time of the oldest answer of a page that no event updates. The button and the key `r` send all requests
- * again.
- */
+/** Shows the time of the oldest answer of a page that no event updates. The key `r` sends all requests again. */
 export function AsOf({ queries }: { readonly queries: readonly Query<unknown>[] }) {
   const times = queries.flatMap(({ asOf }) => asOf ?? []);
   const refresh = (): void => queries.forEach((query) => query.again());
@@ -433,15 +476,12 @@ export function AsOf({ queries }: { readonly queries: readonly Query<unknown>[] 
           As of {clockAt(Math.min(...times))} {zoneName()}
         </span>
       )}
-      <button
-        class="btn"
-        type="button"
+      <Button
+        text="Refresh"
         onClick={refresh}
         aria-keyshortcuts="r"
         aria-disabled={queries.some(({ loading }) => loading)}
-      >
-        Refresh
-      </button>
+      />
     </span>
   );
 }

@@ -10,7 +10,7 @@ import type { Query } from '../api/query.ts';
 import { Sources } from '../shell/facts.tsx';
 import { FilterBar, textOf, useKeys, useUrlState, type BareFilter, type Filter, type UrlState } from './filters.tsx';
 import { CutNotice, Empty, ErrorNotice, Loading } from './page.tsx';
-import { Icon } from './values.tsx';
+import { LinkButton, Button, Icon } from './values.tsx';
 import { nameClass, plural, sentenceCase, whole, zoneName } from './words.ts';
 
 /** The number of rows on one page of a list: enough to fill a screen, few enough that the page stays quick. */
@@ -23,10 +23,7 @@ export type Column<Row> = {
   /** Whether the column has times of day. Its heading then names their zone. */
   readonly isTime?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
-  /**
-   * The CSS classes of the cell, such as `r` for figures, `c-1` to `c-9` for its position on a card, and `c-off` to
-   * hide it on a phone and on a tablet.
-   */
+  /** The CSS classes: `r` for figures, `c-1` to `c-9` for the place on a card, `c-off` to hide it on a narrow page. */
   readonly class?: string;
   /** The label that a card shows before the value. */
   readonly label?: string;
@@ -34,19 +31,46 @@ export type Column<Row> = {
   readonly names?: boolean;
 };
 
+type Cell<Row> = Column<Row>['cell'];
+
+/** Returns a column by its heading, the classes of its cells, and what a cell shows. */
+export function column<Row>(head: string, classes: string, cell: Cell<Row>): Column<Row> {
+  return { head, class: classes, cell };
+}
+
+/** A column whose cards show the heading before the value. */
+export function labelled<Row>(head: string, classes: string, cell: Cell<Row>): Column<Row> {
+  return { ...column(head, classes, cell), label: head.toLowerCase() };
+}
+
+/** The column that names the row. */
+export function nameColumn<Row>(head: string, classes: string, cell: Cell<Row>): Column<Row> {
+  return { ...column(head, classes, cell), names: true };
+}
+
+/** A column of times of day. */
+export function timeColumn<Row>(head: string, classes: string, cell: Cell<Row>): Column<Row> {
+  return { ...column(head, classes, cell), isTime: true };
+}
+
+/** A column whose heading only screen readers read. */
+export function quietColumn<Row>(head: string, classes: string, cell: Cell<Row>): Column<Row> {
+  return { ...column(head, classes, cell), quietHead: true };
+}
+
 type TableProps<Row> = {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /**
-   * The page that a click on a row opens, and Enter for the row under the keyboard cursor. Absent: rows open no page,
-   * and the table has no cursor.
-   */
+  /** The page that a click on a row opens, or Enter for the row under the cursor. Absent: none, and no cursor. */
   readonly hrefOf?: ((row: Row) => string) | undefined;
   readonly isRecorded?: (row: Row) => boolean;
-  /** The look of the table. `mid`: all rows have the same height. `two-lines`: a row has two lines on a tablet. */
-  readonly look?: 'mid' | 'two-lines' | 'small' | 'plain';
+  /**
+   * The look of the table. `mid`: all rows have the same height. `two-lines`: a row has two lines on a tablet.
+   * `figures`: it stays a table on a phone.
+   */
+  readonly look?: keyof typeof LOOKS;
   /** The sentence that is shown in place of a table without rows. Absent: the heads of its columns are. */
   readonly none?: string;
 };
@@ -55,6 +79,7 @@ const LOOKS = {
   mid: 'tbl tbl-mid cards',
   'two-lines': 'tbl cards two-lines',
   small: 'tbl tbl-s cards',
+  figures: 'tbl tbl-s',
   plain: 'tbl cards',
 };
 
@@ -63,7 +88,12 @@ export function Table<Row>(props: TableProps<Row>) {
   const cursor = useCursor(rows, { keyOf, hrefOf });
   if (rows.length === 0 && none !== undefined) return <p class="soft">{none}</p>;
   return (
-    <div class="scroll" tabIndex={look === 'small' ? 0 : undefined} role="group" aria-label={caption}>
+    <div
+      class="scroll"
+      tabIndex={look === 'small' || look === 'figures' ? 0 : undefined}
+      role="group"
+      aria-label={caption}
+    >
       <table class={LOOKS[look]} role="table" ref={cursor.table}>
         <caption class="sr">{caption}</caption>
         <thead role="rowgroup">
@@ -95,10 +125,7 @@ type TableRowProps<Row> = {
   readonly row: Row;
 };
 
-/**
- * A row that is rendered again only when its data, columns or classes changed, because a live list changes a few of its
- * rows several times a second.
- */
+/** A row that is rendered again only when it changed: a live list changes a few rows several times a second. */
 class TableRow<Row> extends Component<TableRowProps<Row>> {
   override shouldComponentUpdate(next: TableRowProps<Row>): boolean {
     const { row, columns, class: classes } = this.props;
@@ -109,7 +136,7 @@ class TableRow<Row> extends Component<TableRowProps<Row>> {
     return (
       <tr role="row" class={classes || undefined} data-key={rowKey}>
         {columns.map((column) => (
-          <Cell key={column.head} column={column} row={row} />
+          <TableCell key={column.head} column={column} row={row} />
         ))}
       </tr>
     );
@@ -124,7 +151,7 @@ function headClass(classes: string): string {
     .join(' ');
 }
 
-function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }) {
+function TableCell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }) {
   const { names, cell, label, class: classes } = column;
   const shown = cell(row);
   const long = typeof shown === 'string' && !classes?.includes('why') ? nameClass(shown) : undefined;
@@ -177,8 +204,7 @@ function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: Pick<TableProps
   return { key, table, onClick };
 }
 
-// Shows a list that the relay answers in pages: filters, notices, the table and the line under it, or why there are no
-// rows.
+// Shows a list that the relay answers in pages: filters, notices, table and pager, or why there are no rows.
 
 type Answered<Row> = {
   readonly nodes: readonly Row[];
@@ -206,10 +232,7 @@ type ListParts<Row> = {
   /** The content that is shown in place of the table when no filter is set and there is no row. */
   readonly empty: ComponentChildren;
   readonly size?: number;
-  /**
-   * What the list still shows of a silent node, as the beginning of a sentence. Absent: the rows do not depend on a
-   * single node.
-   */
+  /** What the list still shows of a silent node, as the beginning of a sentence. Absent: no row depends on one node. */
   readonly held?: string;
 };
 
@@ -283,16 +306,8 @@ export function Pager({ children, isCut = false, first, next, size }: PagerProps
       </p>
       {(first ?? next) !== null && (
         <span class="pager-acts">
-          {first !== null && (
-            <a class="btn" href={first}>
-              First page
-            </a>
-          )}
-          {next !== null && (
-            <a class="btn" href={next}>
-              {size === undefined ? 'Read on' : `Next ${size}`}
-            </a>
-          )}
+          {first !== null && <LinkButton text="First page" href={first} />}
+          {next !== null && <LinkButton text={size === undefined ? 'Read on' : `Next ${size}`} href={next} />}
         </span>
       )}
     </div>
@@ -306,40 +321,32 @@ function NoMatch({ what, filters }: { readonly what: string; readonly filters: r
   const parts = set.map(
     (filter) => `${filter.label.toLowerCase()} is ${textOf(filter, state.values[filter.name] ?? '')}`,
   );
-  const acts = (
-    <>
-      {set.map(({ name, label }) => (
-        <button key={name} class="btn" type="button" onClick={() => state.change({ [name]: null })}>
-          Remove “{label.toLowerCase()}: {state.values[name]}”
-        </button>
-      ))}
-      {set.length > 1 && (
-        <button
-          class="btn btn-quiet"
-          type="button"
-          onClick={() => state.change(Object.fromEntries(set.map(({ name }) => [name, null])))}
-        >
-          Clear the filter
-        </button>
-      )}
-    </>
-  );
+  const acts = [
+    set.map(({ name, label }) => (
+      <button key={name} class="btn" type="button" onClick={() => state.change({ [name]: null })}>
+        Remove “{label.toLowerCase()}: {state.values[name]}”
+      </button>
+    )),
+    set.length > 1 && (
+      <Button
+        look="btn-quiet"
+        text="Clear the filter"
+        onClick={() => state.change(Object.fromEntries(set.map(({ name }) => [name, null])))}
+      />
+    ),
+  ];
   return (
     <Empty title={`No ${what} matches`} acts={acts}>
-      <p>{sentenceCase(parts.join(', '))}.</p>
+      {sentenceCase(parts.join(', '))}.
     </Empty>
   );
 }
 
-// Keeps the rows of a list up to date with live changes. Known rows change in place; new rows wait until the user shows
-// them.
+// Keeps the rows of a list up to date. Known rows change in place; new ones wait until the user shows them.
 
 /** The time for which changes are collected before they are shown together, in milliseconds. */
 const GATHER_MS = 250;
-/**
- * The maximum number of new rows that are counted, and of changes that are kept while an answer is awaited. A page that
- * stays open for hours must not keep all of them.
- */
+/** The most new rows that are counted, and changes that are kept for an awaited answer: pages stay open for hours. */
 const FRESH_MAX = 1_000;
 
 type LiveRows<Row> = {
@@ -463,10 +470,7 @@ export function NewBar({ count, one, many, onShow }: NewBarProps) {
   );
 }
 
-/**
- * Returns the latest value that was not null or undefined; null before the first one. With it, an update of the page
- * never takes away what a person works on.
- */
+/** Returns the latest value that was neither null nor undefined: no update takes away what a person works on. */
 export function useLatest<Value>(value: Value | null | undefined): Value | null {
   const latest = useRef<Value | null>(null);
   if (value !== null && value !== undefined) latest.current = value;

@@ -1,11 +1,9 @@
-/**
- * Shows single values: states, ids, times, icons, faults and payloads. Also copies texts, and reads and writes times.
- */
+/** Shows single values: states, ids, times, icons, faults, payloads. Also copies texts, and reads and writes times. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ConnectionStatus, Outcome, Stage } from '../../../generated/console.ts';
 import { now } from '../api/request.ts';
-import { age, bothTimes, bytes, clock, exactClock, isSameDay, shortDay, shortId } from './words.ts';
+import { age, bothTimes, bytes, clock, exactClock, isSameDay, nameClass, shortDay, shortId } from './words.ts';
 
 type Look = { readonly shape: ShapeName; readonly word: string };
 
@@ -73,17 +71,48 @@ type ConnectionProps = {
   readonly status: ConnectionStatus;
   /** Whether the status is the last recorded one, because the node of the connection is silent. */
   readonly recorded: boolean;
+  /** Whether the client reconnects so often that being connected says little. */
+  readonly isUnstable?: boolean;
 };
 
-export function ConnectionMark({ status, recorded }: ConnectionProps) {
+export function ConnectionMark({ status, recorded, isUnstable = false }: ConnectionProps) {
   if (recorded) return <StateMark shape="recorded">As last recorded</StateMark>;
+  if (isUnstable && status === 'CONNECTED') return <StateMark shape="stale">Connected, unstable</StateMark>;
   return <StateMark shape={CONNECTIONS[status].shape}>{CONNECTIONS[status].word}</StateMark>;
+}
+
+type ButtonProps = Omit<JSX.IntrinsicElements['button'], 'class'> & { readonly text: string; readonly look?: string };
+
+/** Shows a button with a text. `look`: its classes besides `btn`. */
+export function Button({ text, look = '', ...button }: ButtonProps) {
+  return (
+    <button class={`btn ${look}`} type="button" {...button}>
+      {text}
+    </button>
+  );
+}
+
+type LinkProps = Pick<ButtonProps, 'text' | 'look'> & {
+  readonly href: string;
+  readonly target?: '_blank';
+  readonly rel?: 'noreferrer';
+  readonly 'aria-current'?: 'true' | undefined;
+};
+
+/** Shows a link that looks like a button. */
+export function LinkButton({ text, look = '', ...link }: LinkProps) {
+  return (
+    <a class={`btn ${look}`} {...link}>
+      {text}
+    </a>
+  );
 }
 
 /** The time for which the button shows that it has copied, in milliseconds. */
 const COPIED_MS = 1_500;
 
-function useCopy() {
+/** Returns what copies a text, and the label of its button, which says for a while how it went. */
+function useCopy(idle: string) {
   const [state, setState] = useState<'idle' | 'copied' | 'failed'>('idle');
   const copy = (text: string): void => {
     copyText(text).then(
@@ -92,16 +121,27 @@ function useCopy() {
     );
     setTimeout(() => setState('idle'), COPIED_MS);
   };
-  return { state, copy };
+  const label = { idle, copied: 'Copied', failed: 'The browser refused to copy' }[state];
+  return { label, isCopied: state === 'copied', copy };
 }
 
 /** Shows a button that copies `text`. `what` names the text for screen readers: "Copy command id". */
 function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
-  const { state, copy } = useCopy();
-  const label = { idle: `Copy ${what}`, copied: 'Copied', failed: 'The browser refused to copy' }[state];
+  const { label, isCopied, copy } = useCopy(`Copy ${what}`);
   return (
     <button class="copy" type="button" aria-label={label} title={label} onClick={() => copy(text)}>
-      <Icon name={state === 'copied' ? 'done' : 'copy'} />
+      <Icon name={isCopied ? 'done' : 'copy'} />
+    </button>
+  );
+}
+
+/** Shows the button that copies the address of the view: filters, windows of time and pages of lists are in it. */
+export function CopyLink() {
+  const { label, isCopied, copy } = useCopy('Copy link');
+  return (
+    <button class="btn btn-quiet copy-link" type="button" title={label} onClick={() => copy(location.href)}>
+      <Icon name={isCopied ? 'done' : 'link'} />
+      <span>{label}</span>
     </button>
   );
 }
@@ -109,18 +149,11 @@ function CopyButton({ text, what }: { readonly text: string; readonly what: stri
 type CopyActionProps = { readonly text: () => string; readonly children: string; readonly isSmall?: boolean };
 
 export function CopyAction({ text, children, isSmall = false }: CopyActionProps) {
-  const { state, copy } = useCopy();
-  return (
-    <button class={isSmall ? 'btn btn-s' : 'btn'} type="button" onClick={() => copy(text())}>
-      {state === 'copied' ? 'Copied' : children}
-    </button>
-  );
+  const { label, copy } = useCopy(children);
+  return <Button look={isSmall ? 'btn-s' : ''} text={label} onClick={() => copy(text())} />;
 }
 
-/**
- * Copies a text to the clipboard. Browsers offer the clipboard on secure origins only; elsewhere the text is selected
- * and copied as a user would do it.
- */
+/** Copies a text. Without a secure origin there is no clipboard: the text is selected and copied as a user would. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');
@@ -130,6 +163,15 @@ async function copyText(text: string): Promise<void> {
   const copied = document.execCommand('copy');
   area.remove();
   if (!copied) throw new Error('The browser refused to copy.');
+}
+
+/** Shows a name as a link. A long name takes several lines. */
+export function NameLink({ href, text }: { readonly href: string; readonly text: string }) {
+  return (
+    <a href={href} class={nameClass(text)}>
+      {text}
+    </a>
+  );
 }
 
 /** Shows the end of an id, with the whole id as title. */
@@ -204,6 +246,20 @@ function AgoText({ at }: At) {
   return <>{age(now.value - Date.parse(at))} ago</>;
 }
 
+/** Shows a time and its age: `14:31:12, 9 s ago`. */
+export function When({ at }: At) {
+  return (
+    <Timed at={at}>
+      {isSameDay(new Date(now.value).toISOString(), at) ? '' : `${shortDay(at)}, `}
+      {clock(at)}
+      <span class="quiet">
+        {', '}
+        <AgoText at={at} />
+      </span>
+    </Timed>
+  );
+}
+
 /** Shows a future time as `in 2 m 41 s`, and a past one as `41 s ago`. */
 export function Until({ at }: At) {
   const left = Date.parse(at) - now.value;
@@ -240,9 +296,7 @@ export function timeOfFilter(text: string | undefined): string | null {
 }
 
 /** Writes a time to the second, in a form that `readTime` reads: `2026-11-21T14:31:12Z`. */
-export function writeTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
-}
+export const writeTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 
 // Draws the icons of the console: lines on a grid of 16.
 
@@ -279,6 +333,7 @@ const PATHS = {
   play: 'M5 3.2v9.6L12.5 8z',
   key: 'M10 9.5A3.5 3.5 0 1 0 6.6 7L2 11.6V14h2.4v-1.7h1.7v-1.7h1.5',
   done: 'm3 8.5 3.2 3.2L13 4.5',
+  link: 'M6.8 9.2l2.4-2.4M7.2 4.8l1.6-1.6a2.8 2.8 0 0 1 4 4l-1.6 1.6m-2.4 2.4-1.6 1.6a2.8 2.8 0 0 1-4-4l1.6-1.6',
   exit: 'M6 2.5H2.5v11H6M10 5l3 3-3 3m3-3H6',
 } as const;
 
@@ -291,6 +346,12 @@ export function Icon({ name }: { readonly name: IconName }) {
       <path d={PATHS[name]} />
     </svg>
   );
+}
+
+/** Shows a sentence of the relay or of a client, with code where it has backquotes. */
+export function Prose({ text }: { readonly text: string }) {
+  const parts = text.split(/`([^`\n]+)`/);
+  return <>{parts.map((part, at) => (at % 2 === 0 ? part : <code key={at}>{part}</code>))}</>;
 }
 
 /** Says what is wrong with what a person typed. */
@@ -316,18 +377,17 @@ export function Payload({ text, what }: { readonly text: string; readonly what: 
       <div class="payload-acts">
         <span class="quiet">{bytes(new Blob([text]).size)}</span>
         <CopyButton text={text} what={what} />
-        <button class="btn btn-s btn-quiet" type="button" aria-pressed={lines} onClick={() => setLines(!lines)}>
-          {lines ? 'As received' : 'Indented'}
-        </button>
+        <Button
+          look="btn-s btn-quiet"
+          text={lines ? 'As received' : 'Indented'}
+          aria-pressed={lines}
+          onClick={() => setLines(!lines)}
+        />
       </div>
       <pre class="pre pre-wrap payload-text" tabIndex={0} aria-label={what}>
         {cut ? laidOut.slice(0, SHOWN_CHARS) : laidOut}
       </pre>
-      {cut && (
-        <button class="btn btn-s" type="button" onClick={() => setWhole(true)}>
-          Show all of it
-        </button>
-      )}
+      {cut && <Button look="btn-s" text="Show all of it" onClick={() => setWhole(true)} />}
     </div>
   );
 }

@@ -28,9 +28,18 @@ export type UserPrincipal = {
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly expiresAt: number | null;
-  /** Patterns of the only actions that the token may invoke. Absent: the token does not limit them. */
-  readonly actions?: readonly string[];
+  /** The only actions that the token may invoke and see. Absent: the token does not limit them. */
+  readonly actions?: ActionPatterns;
+  /** Which tools an agent with this token is shown. Absent: all. */
+  readonly toolChoice?: ToolChoice;
 };
+/** Patterns of actions with `*`: see `compileGlob`. An action must match one of them. */
+export type ActionPatterns = readonly string[];
+/**
+ * Which tools an agent is shown: the built-in ones, those of actions, or both; of those of actions, the ones whose
+ * names begin with `prefix`. It makes a list small and is no right: `actions` limits what a token may invoke and see.
+ */
+export type ToolChoice = { readonly tools: 'all' | 'builtin' | 'actions'; readonly prefix: string };
 /** The holder of a grant: it may access one session of a site, and nothing else. */
 export type GrantPrincipal = {
   readonly kind: 'grant';
@@ -58,6 +67,18 @@ export interface Authenticator {
 export function subjectOf(principal: Principal): string {
   if (principal.kind === 'grant') return `grant:${principal.grantId}`;
   return principal.kind === 'admin' ? `admin:${principal.name}` : `user:${principal.userId}`;
+}
+
+const TOOL_PREFIX = /^[A-Za-z0-9_]{1,40}$/;
+
+/** Reads which tools to show. `undefined`: not given. Returns what is wrong, as a text that begins with the name. */
+export function readToolChoice(tools: unknown, prefix: unknown): ToolChoice | string {
+  if (tools !== undefined && tools !== 'builtin' && tools !== 'actions') return 'tools: expected builtin or actions.';
+  if (prefix === undefined) return { tools: tools ?? 'all', prefix: '' };
+  if (typeof prefix !== 'string' || !TOOL_PREFIX.test(prefix))
+    return 'prefix: expected 1 to 40 letters, digits and "_", with which names of tools begin.';
+  if (tools === 'builtin') return 'prefix: concerns the tools of actions, and tools=builtin leaves these out.';
+  return { tools: tools ?? 'all', prefix };
 }
 
 export function requirePrincipal(principal: Principal | null): Principal {
@@ -98,13 +119,51 @@ export function refuseGrant(): never {
 /**
  * Returns the user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none
  * (null: all users). A user gets only its own objects; if it names another user, this throws `not_found`, as for an
- * absent object.
+ * absent object. Throws `forbidden` for a token that is limited to some actions: a listing that leaves out the others
+ * calls `readSight` instead.
  */
 export function readScope(principal: Principal | null, userId: string | null | undefined): string | null {
+  return withoutLimit(readSight(principal, userId)).userId;
+}
+
+/**
+ * What a requester may list: the objects of this user (null: of all users), and of those only what concerns these
+ * actions. Without `actions` it may list all of them.
+ */
+export type Sight = { readonly userId: string | null; readonly actions?: ActionPatterns };
+
+/**
+ * Does the same as `readScope`, for a listing that leaves out whatever concerns an action or a client that the sight
+ * does not have: see `seesAction` and `seenConnection`.
+ */
+export function readSight(principal: Principal | null, userId: string | null | undefined): Sight {
   const requester = requireScope(principal, 'invoke');
   const named = userId === null || userId === undefined ? null : canonicalUser(userId);
-  if (requester.kind === 'admin') return named;
-  return named === null || named === requester.userId ? requester.userId : notFound();
+  if (requester.kind === 'admin') return { userId: named };
+  if (named !== null && named !== requester.userId) notFound();
+  return { userId: requester.userId, ...seenActions(requester) };
+}
+
+/** Does the same as `readSight`, for listings of one user, and returns the user. */
+export function readUserInSight(principal: Principal | null, userId: string): string {
+  return readSight(principal, userId).userId ?? notFound();
+}
+
+/** Returns the member `actions` if the token limits what the requester may see. */
+export function seenActions(principal: Principal | null): Pick<Sight, 'actions'> {
+  return principal?.kind === 'user' && principal.actions ? { actions: principal.actions } : {};
+}
+
+/** Whether a requester with these patterns may see the action. Without patterns it sees each. */
+export function seesAction({ actions }: Pick<Sight, 'actions'>, action: string): boolean {
+  return actions === undefined || matchesAny(actions, action);
+}
+
+/** Throws `forbidden` if the token is limited to some actions. */
+export function withoutLimit<T extends Pick<Sight, 'actions'>>(limited: T): T {
+  return limited.actions === undefined
+    ? limited
+    : fail('forbidden', 'The token is limited to some actions, and this shows or reaches others too.');
 }
 
 /** Does the same as `readScope`, for listings of one user. */
@@ -117,6 +176,12 @@ export function readUser(principal: Principal | null, userId: string): string {
  * looks like an absent one.
  */
 export function knownUser(principal: Principal | null, userId: string): string | null {
+  withoutLimit(seenActions(principal));
+  return knownInSight(principal, userId);
+}
+
+/** Does the same as `knownUser`, for a read that leaves out what `readSight` leaves out. */
+export function knownInSight(principal: Principal | null, userId: string): string | null {
   const requester = requireScope(principal, 'invoke');
   const named = canonicalUser(userId);
   return requester.kind === 'admin' || named === requester.userId ? named : null;
@@ -245,8 +310,16 @@ export const defaultPolicy: Policy = {
 
 /** Whether the token of the caller may invoke this action. Tokens without patterns may invoke any. */
 export function tokenAllows(caller: CallingPrincipal, action: string): boolean {
-  if (caller.kind === 'admin' || caller.actions === undefined) return true;
-  return caller.actions.some((pattern) => compileGlob(pattern)(action));
+  return seesAction(seenActions(caller), action);
+}
+
+const COMPILED = new WeakMap<ActionPatterns, Glob>();
+
+/** Whether a text matches one of the patterns, which are compiled once for each list. */
+export function matchesAny(patterns: ActionPatterns, text: string): boolean {
+  const known = COMPILED.get(patterns) ?? anyOf(patterns);
+  COMPILED.set(patterns, known);
+  return known(text);
 }
 
 // Compiles a policy from the parsed policy file.

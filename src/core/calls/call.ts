@@ -28,7 +28,7 @@ import {
 } from '../json.ts';
 import type { GivenFilter } from '../page.ts';
 import type { TraceContext, TraceFields } from '../trace-context.ts';
-import { CONNECT_WITHIN_MS, DIGEST_BYTES, RESPOND_WITHIN_MS } from '../limits.ts';
+import { CONNECT_WITHIN_MS, DIGEST_BYTES, MAX_FRAME_BYTES, RESPOND_WITHIN_MS } from '../limits.ts';
 import type { Crypto } from '../ports.ts';
 
 /** The trace that a request belongs to. */
@@ -53,6 +53,8 @@ export type InvokeRequest = ClientKey &
     readonly contextId?: string | null | undefined;
     /** The program that calls. With one, the command id may have the prefix that is reserved for its kind. */
     readonly callerLabel?: CallerLabel | undefined;
+    /** The request of an agent that owes its caller the answer of a new command: see `AdmitQuestion.owedBy`. */
+    readonly owedBy?: string | undefined;
     readonly waitFor?: WaitFor | null | undefined;
     readonly connectWithinMs?: number | null | undefined;
     readonly respondWithinMs?: number | null | undefined;
@@ -152,7 +154,7 @@ export type CancelReceipt = {
   readonly command: Command | null;
 };
 
-export type PendingQuery = GivenFilter<WaiterFilter> & {
+export type PendingQuery = GivenFilter<Omit<WaiterFilter, 'seen'>> & {
   /**
    * The instance that the requester believes to be live. A waiter that expects another instance is reported as a
    * mismatch.
@@ -188,7 +190,10 @@ export interface CallSpan {
 }
 
 /** The part of a record that an answer to a caller contains. */
-type CommandEnd = Pick<Command, 'commandId' | 'stage' | 'outcome' | 'execution' | 'error'>;
+type CommandEnd = Pick<Command, 'commandId' | 'stage' | 'outcome' | 'execution' | 'error'> & {
+  /** Null: only a mark of the ended command is left. */
+  readonly lastProvenStage: Command['lastProvenStage'] | null;
+};
 
 /**
  * The error of a result that is no longer retained. It is answered with status 200, because the command ended as its
@@ -214,7 +219,7 @@ export function endOf(invocation: Exclude<Invocation, { kind: 'refused' }>): Com
 function endOfMark({ commandId }: CommandKey, mark: CommandMark): CommandEnd {
   const { outcome, execution, resultExpired } = mark;
   const error = resultExpired ? RESULT_EXPIRED : errorOfMark(mark);
-  return { commandId, stage: 'terminal', outcome, execution, error };
+  return { commandId, stage: 'terminal', lastProvenStage: null, outcome, execution, error };
 }
 
 /** Returns the answer to a caller from the present record. */
@@ -282,6 +287,7 @@ export type CheckedInvoke = TraceFields & {
   readonly waitFor: WaitFor;
   readonly connectWithinMs: number;
   readonly respondWithinMs: number;
+  readonly owedBy: string | undefined;
   /** The span of the call; null where the relay does not trace. */
   readonly span: CallSpan | null;
   /** The digest of what the invocation asks for; NO_DIGEST for an invocation without a command id. */
@@ -298,7 +304,7 @@ const RESERVED = '__cooperative_site_';
 type SitePart = { readonly siteId: string; readonly sessionId: string; readonly grantId: string };
 
 /**
- * Checks an invocation. Throws `reserved_parameter`, or one `invalid_argument` that names every wrong input. If the
+ * Checks an invocation. Throws `reserved_parameter`, `payload_too_large`, or one `invalid_argument` that names every wrong input. If the
  * call comes through a site, the relay appends its own parameters. The digest of such a call covers the session and the
  * grant, so that no viewer attaches to another viewer's command.
  */
@@ -312,6 +318,9 @@ export function checkInvoke(
   const { instanceId: namedInstanceId = null } = request;
   if (params !== null && holdsReserved(params))
     fail('reserved_parameter', `Parameter names that begin with "${RESERVED}" are reserved for the relay.`);
+  // A body may be larger than a frame, and the client that receives the params as one need not accept more.
+  if (params !== null && longerThan(params, MAX_FRAME_BYTES))
+    fail('payload_too_large', `The params may have at most ${MAX_FRAME_BYTES} bytes.`);
   return {
     clientId,
     action,
@@ -322,6 +331,7 @@ export function checkInvoke(
     waitFor: request.waitFor ?? 'completed',
     connectWithinMs: request.connectWithinMs ?? CONNECT_WITHIN_MS.default,
     respondWithinMs: request.respondWithinMs ?? RESPOND_WITHIN_MS.default,
+    owedBy: request.owedBy,
     ...traceOf(request, span),
     span,
     digest:

@@ -15,7 +15,8 @@ import {
 import { BoundedMap } from '../collections.ts';
 import { isCallOf, isTerminal, satisfied, type CommandCaller } from '../commands/command.ts';
 import type { NodeQuestions } from '../commands/loops.ts';
-import { checkReason, ownKey } from '../commands/operator.ts';
+import { seenKey } from '../commands/lookup.ts';
+import { checkReason } from '../commands/operator.ts';
 import {
   OTHER_METHOD,
   SPAN_ATTRIBUTE,
@@ -54,6 +55,7 @@ import {
   type CheckedInvoke,
 } from './call.ts';
 import { createPending } from './pending.ts';
+import { permissions, type ActionPermissions } from './permissions.ts';
 import {
   CALL_LAYERS,
   knowsPlaces,
@@ -77,7 +79,7 @@ export function createRpc(parts: InvokeParts, questions: NodeQuestions) {
   return {
     ...createPending(parts.deps, questions),
     /** Recognises repeated calls of callers that choose no command ids. */
-    repeats: createRepeats(parts),
+    repeats: createRepeats(parts, questions),
     /**
      * Invokes an action. Returns `refused` if the target, the policy or the capacity refuses the invocation. Throws if
      * the requester is not authorized, and for invalid input.
@@ -90,6 +92,11 @@ export function createRpc(parts: InvokeParts, questions: NodeQuestions) {
      */
     preflight: (requester: Requester, request: InvokeRequest): Promise<Preflight> =>
       preflight(parts, requester, request),
+    /** Returns who may invoke these actions on the clients of a user, as far as the policy and scopes decide it. */
+    permissions: (
+      requester: Requester,
+      query: { readonly userId: string; readonly actions: readonly string[] },
+    ): readonly ActionPermissions[] => permissions(parts.deps.policy, requester, query),
     /**
      * Waits again for a command by its ids, from any node. `withinMs` 0 reads the record and registers no waiter. Null
      * if there is no such command, or if it belongs to another user.
@@ -281,7 +288,9 @@ function admitRequest(
     waiter: { rpcId: wait.rpcId, caller: recordedAs, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
     rate: rateOf(policy, admission),
     seen,
-    claim,
+    // Only what the store needs: another process may decide.
+    claim: claim && { binding: claim.binding, attempt: claim.attempt },
+    owedBy: checked.owedBy,
   };
 }
 
@@ -367,7 +376,7 @@ function lastSeenConnection({ deps }: InvokeParts, key: CommandKey): Connection 
 
 async function awaitCommand(parts: WaitParts, requester: Requester, request: AwaitRequest): Promise<Invocation | null> {
   const { deps } = parts;
-  const key = ownKey(requester, request);
+  const key = await seenKey(deps, requester, request);
   const withinMs = within('within_ms', request.withinMs, AWAIT_WITHIN_MS);
   if (!key) return null;
   if (withinMs === 0) return readCommand(parts, key);
@@ -413,7 +422,7 @@ async function cancelCommand(
   given: CommandKey,
   { reason, requestId }: CancelRequest,
 ): Promise<CancelReceipt | null> {
-  const key = ownKey(requester, given);
+  const key = await seenKey(parts.deps, requester, given);
   if (!key || !requester) return null;
   checkReason(reason);
   const act = await recordCancel(parts, requester, key, { reason, requestId });

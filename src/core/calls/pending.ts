@@ -1,5 +1,5 @@
 /** Lists and counts the callers that wait for commands, on all nodes, and alerts about the oldest of them. */
-import { readScope, type Requester } from '../auth/principal.ts';
+import { readSight, seenActions, seesAction, type Requester } from '../auth/principal.ts';
 import { otherNodes, type NodeQuestions } from '../commands/loops.ts';
 import { callerFilterOf } from '../commands/operator.ts';
 import {
@@ -14,7 +14,15 @@ import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { id, within, type ClientKey, type CommandKey } from '../ids.ts';
 import { isRecord, parsedJson } from '../json.ts';
-import { COUNT_SCAN, MIN_AGE_MS, OLDER_THAN_MS, RECONCILE_MS, WAITS_ANSWER_CHARS, WAITS_ASK_MS } from '../limits.ts';
+import {
+  COUNT_SCAN,
+  MIN_AGE_MS,
+  OLDER_THAN_MS,
+  PAGE_MAX,
+  RECONCILE_MS,
+  WAITS_ANSWER_CHARS,
+  WAITS_ASK_MS,
+} from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import {
@@ -76,16 +84,27 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
     },
     /** Does the same as `ofUsers`, for clients. */
     ofClients(requester: Requester, keys: readonly ClientKey[], first: number) {
-      const filters = keys.map(({ userId, clientId }) => ({ ...ANY_WAIT, userId, clientId }));
-      return thenDo(waits.ofClients(keys, first), (found) => summaries(deps, requester, filters, found));
+      const { actions: seen } = seenActions(requester);
+      const filters = keys.map(({ userId, clientId }) => ({ ...ANY_WAIT, userId, clientId, ...(seen && { seen }) }));
+      const found =
+        seen === undefined
+          ? waits.ofClients(keys, first)
+          : thenDo(waits.list({ ...ANY_WAIT, userId: keys[0]?.userId ?? null, seen }, ALL_WAITS), (scan) =>
+              keys.map((key) => ofClient(deps, scan, { key, first })),
+            );
+      return thenDo(found, (scans) => summaries(deps, requester, filters, scans));
     },
-    ofCommands: (keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingRpc[])[]> =>
-      thenDo(waits.ofCommands(keys), (lists) =>
-        thenDo(describe(deps, lists.flat(), null), (rows) => {
+    /** Returns for each command the waits of it; none of a command that the token of the requester does not see. */
+    ofCommands(requester: Requester, keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingRpc[])[]> {
+      const sight = seenActions(requester);
+      return thenDo(waits.ofCommands(keys), (found) => {
+        const lists = found.map((list) => list.filter(({ command }) => seesAction(sight, command.action)));
+        return thenDo(describe(deps, lists.flat(), null), (rows) => {
           let from = 0;
           return lists.map((list) => rows.slice(from, (from += list.length)));
-        }),
-      ),
+        });
+      });
+    },
     /**
      * Emits the current state first. Then emits an event each time the oldest wait reaches `olderThanMs`, and each time
      * all waits are younger again. The oldest waiter is checked once a second; several crossings between two checks
@@ -93,7 +112,7 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
      */
     alerts(requester: Requester, olderThanMs: number, user: string | null): Subscription<PendingRpcAlert> {
       const bound = within('older_than_ms', olderThanMs, OLDER_THAN_MS);
-      const userId = readScope(requester, user);
+      const { userId } = readSight(requester, user);
       let over: boolean | null = null;
       let looking = false;
       const check = async (): Promise<void> => {
@@ -120,13 +139,32 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
   };
 }
 
+const ALL_WAITS: PageRequest = { first: PAGE_MAX, after: null };
+
+type OfClient = { readonly key: ClientKey; readonly first: number };
+
+/** Returns the first waits of a client, and how many it has, among these of its user. What follows them is missing. */
+function ofClient(
+  { clock }: Deps,
+  { rows, next, gaps }: Scan<PendingWait>,
+  { key: { clientId }, first }: OfClient,
+): CountedScan {
+  const own = rows.filter(({ row }) => row.waiter.clientId === clientId);
+  const shown = own.slice(0, first);
+  const end = own.length > shown.length ? (shown.at(-1)?.position ?? null) : next;
+  const missing = next === null ? gaps : [...gaps, gapOf('pending_rpcs', clock.now(), null, 'limit_reached')];
+  return { total: own.length, scan: { rows: shown, next: end, gaps: missing } };
+}
+
 type PendingCount = Counted & { readonly completeness: Completeness };
 
 function filterOf(requester: Requester, query: PendingQuery): WaiterFilter {
   const { clientId, nodeId, callerNodeId, contextId, minAgeMs } = query;
+  const { userId, actions } = readSight(requester, query.userId);
   return {
     ...callerFilterOf(query),
-    userId: readScope(requester, query.userId),
+    userId,
+    ...(actions && { seen: actions }),
     clientId: clientId == null ? null : id('client_id', clientId),
     nodeId: nodeId == null ? null : id('node_id', nodeId),
     callerNodeId: callerNodeId == null ? null : id('caller_node_id', callerNodeId),
@@ -206,8 +244,8 @@ function completenessAt({ clock }: Deps, { rows, complete, gaps }: Tallied): Com
   return completenessOf([observed('pending_rpcs', clock.now(), rows, complete ? null : COUNT_SCAN), ...gaps]);
 }
 
-// Reads the waits of all nodes. Each wait is in the memory of the node whose caller waits. For each answer the other
-// nodes are therefore asked once, through their mailboxes. A silent node is not asked; the answer lists it as a gap.
+// Reads the waits of all nodes. Where each wait is in the memory of the node whose caller waits, the other nodes are
+// asked once for each answer, through their mailboxes. A silent node is not asked; the answer lists it as a gap.
 
 type Found = { readonly answers: readonly WaitsAnswer[]; readonly gaps: readonly ObservedSource[] };
 
@@ -237,7 +275,8 @@ function createWaits(deps: Deps, questions: NodeQuestions) {
         const counts = new Map(own.counts);
         for (const [node, count] of answers.flatMap((answer) => answer.counts))
           counts.set(node, (counts.get(node) ?? 0) + count);
-        return { counts, complete: own.complete && answers.every(({ complete }) => complete), gaps };
+        const complete = own.complete && answers.every((answer) => answer.complete);
+        return { counts, complete, gaps: [...(own.gaps ?? []), ...gaps] };
       }),
     ofUsers: (userIds: readonly string[], first: number) =>
       summaries(waiters.ofUsers(userIds, first), { read: 'ofUsers', userIds, first }),
@@ -253,9 +292,9 @@ function createWaits(deps: Deps, questions: NodeQuestions) {
   };
 }
 
-/** Asks the other nodes. In direct mode there are none, and the answer comes in the same tick. */
+/** Asks the other nodes, unless the store has their waits too: then the answer comes in the same tick. */
 function ask(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): MaybePromise<Found> {
-  if (deps.backend.capabilities.shared) return askNodes(deps, questions, question);
+  if (!deps.backend.capabilities.allWaits) return askNodes(deps, questions, question);
   return thenDo(silentSources(deps, 'pending_rpcs'), (gaps) => ({ answers: [], gaps }));
 }
 

@@ -6,6 +6,7 @@ import {
   isOwnScope,
   requireScope,
   subjectOf,
+  seenActions,
   tokenAllows,
   type CallingPrincipal,
   type Policy,
@@ -15,6 +16,7 @@ import type { Command } from '../commands/command.ts';
 import type { Dispatcher } from '../commands/dispatcher.ts';
 import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/stores.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
+import { seenConnection } from '../connections/seen-clients.ts';
 import { CallboardError, notFound, type Code } from '../errors.ts';
 import type { PayloadStorage } from '../history/history.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
@@ -27,6 +29,7 @@ import {
   holderOf,
   isShareRefusal,
   type Holdings,
+  RECORDED_SHARE,
   type RefusedShare,
   type ShareRefusal,
 } from '../shares/shares.ts';
@@ -237,8 +240,9 @@ export function refusedAdmission({ code, share = 'marks', retryAfterMs }: Refuse
 
 /** Returns the refusal for the error of a store that has no room for the act itself. Rethrows every other error. */
 export function refusedStore(error: unknown): RefusedAdmission {
-  if (!(error instanceof CallboardError) || error.code !== 'store_full') throw error;
-  return { kind: 'refused', code: error.code, share: null };
+  if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
+  const share = error.details.share === RECORDED_SHARE ? RECORDED_SHARE : null;
+  return { kind: 'refused', code: error.code, share };
 }
 
 // Predicts whether an invocation would be admitted. Writes nothing.
@@ -266,7 +270,12 @@ export async function preflight(parts: InvokeParts, requester: Requester, reques
  * The codes of refusals for wrong input. Other errors are thrown: they must look the same for an absent and a foreign
  * object.
  */
-const INPUT_CODES: ReadonlySet<Code> = new Set(['invalid_user', 'invalid_argument', 'reserved_parameter']);
+const INPUT_CODES: ReadonlySet<Code> = new Set([
+  'invalid_user',
+  'invalid_argument',
+  'reserved_parameter',
+  'payload_too_large',
+]);
 
 function attempt<T>(findings: Findings, layer: 'address' | 'input', check: () => T): T | null {
   try {
@@ -288,8 +297,11 @@ async function callOf(parts: InvokeParts, { caller, userId, checked }: Checked):
 }
 
 async function askAll(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
-  for (const { layer, check } of CALL_LAYERS)
+  for (const { layer, check } of CALL_LAYERS) {
     findings.note(layer, await check(parts, call), CALL_PASSES[layer], CALL_EVIDENCE[layer](call));
+    // What follows would say whether the client has an action that the token must not see.
+    if (!tokenAllows(call.caller, call.checked.action)) return null;
+  }
   await askStorage(parts, findings, call);
   return askStore(parts, findings, call);
 }
@@ -302,9 +314,14 @@ const CALL_PASSES: Readonly<Record<CallLayer['layer'], string>> = {
 };
 
 const CALL_EVIDENCE: Readonly<Record<CallLayer['layer'], (call: PreparedCall) => LayerEvidence | null>> = {
-  policy: ({ live }) => ({ clientType: live?.clientType ?? null }),
+  policy: ({ live, caller, checked }) =>
+    tokenAllows(caller, checked.action) ? { clientType: live?.clientType ?? null } : null,
   relay: () => null,
-  action: ({ live }) => live && { instanceId: live.instanceId, advertised: live.actions.length },
+  action: ({ live, caller }) =>
+    live && {
+      instanceId: live.instanceId,
+      advertised: seenConnection(seenActions(caller), live)?.actions.length ?? 0,
+    },
   waits: ({ holdings }) => ({ waits: holdings.held('waits') }),
 };
 

@@ -1,46 +1,56 @@
 /**
- * Recognises calls that repeat an earlier one, for callers whose protocol has no command ids. The id of such a command
- * is made of what the call asks for and a number, so the records of commands say which identical calls came before.
+ * Finds the earlier equal calls of a call, for callers whose protocol has no command ids, and decides by them what
+ * becomes of it. The id of such a command is made of what the call asks for and a number, so the records of commands say
+ * which equal calls came before.
  */
 import { requireScope, subjectOf, type Requester } from '../auth/principal.ts';
-import { isTerminal, type Command, type CommandMark } from '../commands/command.ts';
-import type { CommandKey, ClientKey } from '../ids.ts';
+import { BoundedMap } from '../collections.ts';
+import type { ClientKey, CommandKey } from '../ids.ts';
 import { canonicalText, longerThan, type JsonText } from '../json.ts';
-import { AGENT_UNARRIVED_MS, DIGEST_BYTES } from '../limits.ts';
+import { CallboardError } from '../errors.ts';
+import type { NodeQuestions } from '../commands/loops.ts';
+import { DIGEST_BYTES } from '../limits.ts';
+import type { Clock } from '../ports.ts';
 import { LABEL_IDS } from './call.ts';
+import { isSettled, judge, type EarlierCall, type EqualCall } from './equal-calls.ts';
+import { OwedAnswers, type OwedAnswer, type RequestName } from './owed-answers.ts';
 import { ownUser } from './preflight.ts';
 import type { WaitParts } from './wait.ts';
 
 /** What the ids of these commands begin with. No other caller may choose such an id. */
 export const REPEATABLE_PREFIX = LABEL_IDS.mcp;
 
-/** What a call asks for. Two calls of one requester are identical if all members but the last two are equal. */
-export type RepeatableCall = ClientKey & {
-  readonly action: string;
-  readonly contextId: string | null;
-  readonly params: JsonText | null;
-  /** The earlier command that this call runs again on purpose; null: the call names none. */
-  readonly repeatOf: string | null;
-  /** Whether a second run does no harm: the action is advertised as idempotent or as read-only. */
-  readonly harmless: boolean;
-};
-
-/** An earlier identical call: its record, or the mark that is left of it. */
-export type EarlierCall = { readonly commandId: string } & (
-  { readonly command: Command; readonly mark: null } | { readonly command: null; readonly mark: CommandMark }
-);
+/** What a call asks for, and who asks. Two calls are equal if the members of their own are, for one requester. */
+export type RepeatableCall = ClientKey &
+  EqualCall & {
+    /** The session of the agent, or without one its program: only calls of the same one are equal. */
+    readonly agent: string;
+    readonly action: string;
+    readonly contextId: string | null;
+    readonly params: JsonText | null;
+  };
 
 /**
- * What becomes of a call. `new`: it is another run, with this id. `attach`: it gets the answer of an earlier identical
- * call, which has this id. That call has not ended, or its answer is not known to have reached a caller. `refused`: the
- * earlier one may have run, and the call does not name it. `foreign`: the call names an earlier command that did
- * something else, or that is not known.
+ * What becomes of a call. `new`: it is another run, with this id; null: with one that the relay makes. `attach`: it gets
+ * the answer of an earlier equal call, which has this id. `refused`: the earlier one may have run, and the call does not
+ * name it. `foreign`: the call names an earlier command that did something else, or that is not known.
  */
 export type RepeatDecision =
-  | { readonly kind: 'new'; readonly commandId: string }
+  | {
+      readonly kind: 'new';
+      readonly commandId: string | null;
+      /** An earlier equal call that took so long that its host may have given it up; null: there is none. */
+      readonly long: EarlierCall | null;
+    }
   | { readonly kind: 'attach'; readonly commandId: string; readonly earlier: EarlierCall }
   | { readonly kind: 'refused'; readonly earlier: EarlierCall }
   | { readonly kind: 'foreign' };
+
+/**
+ * A decision, during which no equal call of this process is decided. `leave`: lets the next one be. Call it once it is
+ * known whether the command was admitted.
+ */
+export type Entered = { readonly decision: RepeatDecision; leave(admitted: boolean): Promise<void> };
 
 /**
  * Numbers are counted up within a span of time, and begin anew with the next span. So the latest call is found by
@@ -50,89 +60,154 @@ const SPAN_MS = 600_000;
 const NUMBERS_PER_SPAN = 65_536;
 /** How many spans before the present one are looked at: an hour, the default of the idempotency window. */
 const SPANS_BACK = 6;
+/** The most calls of a span that are looked at: the latest ones. */
+const LOOK_BACK = 256;
+/** The most records that are read at once. */
+const READ_AT_ONCE = 64;
+/** The most series that a process remembers. */
+const SERIES = 10_000;
+/** How often a decision is made again, because another node decided about the same earlier call. */
+const ATTEMPTS = 20;
 
 export type Repeats = ReturnType<typeof createRepeats>;
 
-export function createRepeats({ deps, acts }: Pick<WaitParts, 'deps' | 'acts'>) {
+export function createRepeats({ deps, acts }: Pick<WaitParts, 'deps' | 'acts'>, questions: NodeQuestions) {
   const { backend, clock, crypto } = deps;
-  const { commands } = backend;
+  const owed = new OwedAnswers({ deps, acts, questions });
   // A span is short enough for the first id of it and of the span before to be remembered while the span lasts.
-  const spanMs = Math.min(SPAN_MS, Math.floor(commands.windowMs / 3));
-  const lookUp = async (keys: readonly CommandKey[]): Promise<readonly (EarlierCall | null)[]> => {
-    const records = await commands.get(keys);
-    return Promise.all(
-      keys.map(async (key, i): Promise<EarlierCall | null> => {
-        const command = records[i];
-        if (command) return { commandId: key.commandId, command, mark: null };
-        const mark = await commands.mark(key);
-        return mark && { commandId: key.commandId, command: null, mark };
+  const spanMs = Math.min(SPAN_MS, Math.floor(backend.commands.windowMs / 3));
+  const finder = new Finder(backend.commands, { spanMs, ttl: { ms: spanMs, clock } });
+  const turns = new Turns();
+
+  /** Decides about a call. Null: another node decided about the same earlier call, so this must be done again. */
+  const decide = async (
+    call: RepeatableCall,
+    { series, answer }: { readonly series: CallSeries; readonly answer: OwedAnswer },
+  ): Promise<{ readonly decision: RepeatDecision; readonly repeats: EarlierCall | null } | null> => {
+    await owed.noted(series.prefix);
+    const now = clock.now();
+    const { found, next } = await finder.find(series, now);
+    const calls = await Promise.all(
+      found.map(async (earlier) => {
+        const { command } = earlier;
+        return { earlier, evidence: command ? await owed.evidenceOf(command) : ('none' as const) };
       }),
     );
+    const judgement = judge(call, calls, now);
+    if (judgement.kind === 'run') {
+      const { long, repeats } = judgement;
+      return { decision: { kind: 'new', commandId: series.id(next), long }, repeats };
+    }
+    const { earlier } = judgement;
+    if (judgement.kind === 'refuse') return { decision: { kind: 'refused', earlier }, repeats: null };
+    if (!(await takeOver(earlier, answer))) return null;
+    return { decision: { kind: 'attach', commandId: earlier.commandId, earlier }, repeats: null };
   };
+
+  /** Makes a request owe the answer of an earlier call. False: another one does. */
+  const takeOver = async ({ command }: EarlierCall, { token }: OwedAnswer): Promise<boolean> => {
+    if (command?.owedBy === undefined) return false;
+    const settled = await acts.settle(command, { kind: 'owed', by: token, instead: command.owedBy });
+    return settled.kind !== 'unknown' && settled.command.owedBy === token;
+  };
+
+  /** Records that a call names an earlier one. Without the record, the earlier one must be named again. Never rejects. */
+  const repeated = async (key: CommandKey): Promise<void> => {
+    try {
+      await acts.settle(key, { kind: 'repeated' });
+    } catch (error) {
+      deps.log.debug({ err: error }, 'it was not recorded that a call names an earlier one');
+    }
+  };
+
   return {
+    /** Notes a request of an agent that calls an action. `cancel` is called if the agent cancels it. */
+    begin: (requester: Requester, name: Omit<RequestName, 'subject'>, cancel: () => void): OwedAnswer =>
+      owed.begin({ ...name, subject: subjectOf(requireScope(requester, 'invoke')) }, cancel),
     /**
-     * Decides what becomes of a call, by the records of earlier identical calls. Reads only. Two identical calls that
-     * are decided at the same time get the same id, so that one of them attaches to the other. Throws as `invoke` does
-     * if the requester may not call the client.
+     * Cancels the request that an agent names. Without a session it does so only if one running request alone has this
+     * name. Returns whether it did.
      */
-    async decide(requester: Requester, call: RepeatableCall): Promise<RepeatDecision> {
+    cancel: (requester: Requester, name: Omit<RequestName, 'subject'>): Promise<boolean> =>
+      owed.cancel({ ...name, subject: subjectOf(requireScope(requester, 'invoke')) }),
+    /**
+     * Decides what becomes of a call, by the records of earlier equal calls. With `attach` the request owes its answer
+     * from now on. Throws as `invoke` does if the requester may not call the client.
+     */
+    async enter(requester: Requester, call: RepeatableCall, answer: OwedAnswer): Promise<Entered> {
       const caller = requireScope(requester, 'invoke');
       const userId = ownUser(caller, call.userId);
-      const series = seriesOf(crypto.sha256(askedText(subjectOf(caller), call)), { userId, clientId: call.clientId });
-      const span = Math.floor(clock.now() / spanMs);
-      const latest = await latestIn(series, span, lookUp);
-      const isForeign = call.repeatOf !== null && !series.has(call.repeatOf);
-      if (isForeign) return { kind: 'foreign' };
-      const first = firstOf(span);
-      if (latest === null) return { kind: 'new', commandId: series.id(first) };
-      const again = { kind: 'new', commandId: series.id(Math.max(first, latest.number + 1)) } as const;
-      return decided(latest.earlier, call, { again, now: clock.now() });
+      if (call.harmless) return { decision: { kind: 'new', commandId: null, long: null }, leave: async () => {} };
+      const { sha256 } = crypto;
+      const asked = sha256(askedText(subjectOf(caller), call));
+      const series = seriesOf({ asked, agent: sha256(call.agent) }, { userId, clientId: call.clientId });
+      if (call.repeatOf !== null && !series.has(call.repeatOf))
+        return { decision: { kind: 'foreign' }, leave: async () => {} };
+      const end = await turns.take(series.name);
+      try {
+        for (let n = 0; n < ATTEMPTS; n++) {
+          const decided = await decide(call, { series, answer });
+          if (!decided) continue;
+          const { decision, repeats } = decided;
+          let left: Promise<void> | null = null;
+          const leave = (admitted: boolean): Promise<void> =>
+            (left ??= (admitted && repeats ? repeated(series.keyOf(repeats.commandId)) : Promise.resolve()).then(end));
+          return { decision, leave };
+        }
+        throw new CallboardError('store_unavailable', 'Other nodes decide about the same calls.');
+      } catch (error) {
+        end();
+        throw error;
+      }
     },
-    /**
-     * Records that the answer of a command reached its caller, so that the next identical call is another run. Does
-     * nothing if the command is live or unknown, or if only its mark is left.
-     */
+    /** Records that an answer told the end of a command, whole, to a caller who did not make the call. */
     async answered(requester: Requester, { userId, clientId, commandId }: CommandKey): Promise<void> {
       const caller = requireScope(requester, 'invoke');
-      await acts.settle({ userId: ownUser(caller, userId), clientId, commandId }, { kind: 'answered' });
+      await acts.settle({ userId: ownUser(caller, userId), clientId, commandId }, { kind: 'answered', by: null });
     },
   };
 }
 
-type Again = Extract<RepeatDecision, { kind: 'new' }>;
+/** Lets the calls of one series be decided one after another. */
+class Turns {
+  readonly #last = new Map<string, Promise<void>>();
 
-function decided(
-  earlier: EarlierCall,
-  { repeatOf, harmless }: RepeatableCall,
-  { again, now }: { readonly again: Again; readonly now: number },
-): RepeatDecision {
-  const { commandId, command } = earlier;
-  const attached: RepeatDecision = { kind: 'attach', commandId, earlier };
-  if (command && !isTerminal(command)) return attached;
-  const { outcome, execution } = command ?? earlier.mark;
-  if (repeatOf === commandId || execution === 'not_written' || execution === 'refused_by_client') return again;
-  if (outcome === 'outcome_unknown') return harmless ? again : { kind: 'refused', earlier };
-  // A mark has no result to give, and does not say whether the answer arrived.
-  if (command === null && harmless) return again;
-  const endedAt = command ? command.terminalAt : earlier.mark.endedAt;
-  const isDelivered = command?.answeredAt !== undefined;
-  return isDelivered || now - (endedAt ?? now) > AGENT_UNARRIVED_MS ? again : attached;
+  /** Resolves when it is the caller's turn, with a function that ends the turn. It may be called again. */
+  async take(name: string): Promise<() => void> {
+    const before = this.#last.get(name);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#last.set(name, promise);
+    await before;
+    return () => {
+      if (this.#last.get(name) === promise) this.#last.delete(name);
+      resolve();
+    };
+  }
 }
 
-/** The ids of identical calls, which differ in their numbers. */
+/** The ids of equal calls of one agent, which differ in their numbers. */
 type CallSeries = {
+  /** Tells the series from all others. */
+  readonly name: string;
+  readonly prefix: string;
   id(number: number): string;
-  key(number: number): CommandKey;
+  keyOf(commandId: string): CommandKey;
+  /** Whether a command asked for the same, of whichever agent. */
   has(commandId: string): boolean;
 };
 
-function seriesOf(digest: string, client: ClientKey): CallSeries {
-  const prefix = `${REPEATABLE_PREFIX}${digest}-`;
-  const id = (number: number): string => prefix + String(number);
+/** The characters of the digest of an agent in an id. */
+const AGENT_CHARS = 11;
+
+function seriesOf(digests: { readonly asked: string; readonly agent: string }, client: ClientKey): CallSeries {
+  const ofAll = `${REPEATABLE_PREFIX}${digests.asked}-`;
+  const prefix = `${ofAll}${digests.agent.slice(0, AGENT_CHARS)}-`;
   return {
-    id,
-    key: (number) => ({ ...client, commandId: id(number) }),
-    has: (commandId) => commandId.startsWith(prefix),
+    name: JSON.stringify([client.userId, client.clientId, prefix]),
+    prefix,
+    id: (number) => prefix + String(number),
+    keyOf: (commandId) => ({ ...client, commandId }),
+    has: (commandId) => commandId.startsWith(ofAll),
   };
 }
 
@@ -143,39 +218,102 @@ function askedText(subject: string, { clientId, action, contextId, params }: Rep
   return `${JSON.stringify([subject, action, clientId, contextId])}${compared}`;
 }
 
+// Finds the calls of a series.
+
+/** The calls of a series by which a new one is judged, in the order of their numbers, and the number of that one. */
+type FoundCalls = { readonly found: readonly EarlierCall[]; readonly next: number };
+type Numbered = { readonly number: number; readonly earlier: EarlierCall };
+/** What a process remembers of a series: each number from the first of the span before, below `next`, is settled or open. */
+type Remembered = { readonly span: number; readonly next: number; readonly open: readonly number[] };
+
+class Finder {
+  readonly #commands: WaitParts['deps']['backend']['commands'];
+  readonly #spanMs: number;
+  readonly #series: BoundedMap<string, Remembered>;
+
+  constructor(
+    commands: WaitParts['deps']['backend']['commands'],
+    { spanMs, ttl }: { readonly spanMs: number; readonly ttl: { readonly ms: number; readonly clock: Clock } },
+  ) {
+    this.#commands = commands;
+    this.#spanMs = spanMs;
+    this.#series = new BoundedMap({ most: SERIES, order: 'used', ttl });
+  }
+
+  async find(series: CallSeries, now: number): Promise<FoundCalls> {
+    const span = Math.floor(now / this.#spanMs);
+    const known = this.#series.get(series.name);
+    const { calls, next } =
+      known?.span === span ? await this.#readOn(series, known) : await this.#readAll(series, span);
+    const open = calls.filter(({ earlier }) => !isSettled(earlier, now));
+    this.#series.set(series.name, { span, next, open: open.map(({ number }) => number) });
+    return { found: open.map(({ earlier }) => earlier), next };
+  }
+
+  /** Reads the calls that were open when they were last read, and those that came since. */
+  async #readOn(series: CallSeries, { open, next }: Remembered): Promise<{ calls: Numbered[]; next: number }> {
+    const calls = await this.#read(series, [...open, next]);
+    if (calls.at(-1)?.number !== next) return { calls, next };
+    const last = await this.#lastFrom(series, next);
+    const newer = await this.#readTo(series, { first: next + 1, last });
+    return { calls: [...calls, ...newer], next: last + 1 };
+  }
+
+  /** Reads the calls of the last hour. The span after the present one counts too, because clocks may be set back. */
+  async #readAll(series: CallSeries, present: number): Promise<{ calls: Numbered[]; next: number }> {
+    const firsts = Array.from({ length: SPANS_BACK + 2 }, (_, i) => firstOf(present - SPANS_BACK + i));
+    const begun = await this.#read(series, firsts);
+    const calls: Numbered[] = [];
+    let next = firstOf(present);
+    for (const { number: first } of begun) {
+      const last = await this.#lastFrom(series, first);
+      calls.push(...(await this.#readTo(series, { first, last })));
+      next = Math.max(next, last + 1);
+    }
+    return { calls, next };
+  }
+
+  /** Finds the last of consecutive numbers with few look-ups: in steps that double, and then by halves. */
+  async #lastFrom(series: CallSeries, first: number): Promise<number> {
+    const isKnown = async (number: number): Promise<boolean> => (await this.#read(series, [number])).length > 0;
+    let last = first;
+    let step = 1;
+    for (; await isKnown(last + step); step *= 2) last += step;
+    for (let absent = last + step; absent - last > 1;) {
+      const middle = Math.floor((last + absent) / 2);
+      if (await isKnown(middle)) last = middle;
+      else absent = middle;
+    }
+    return last;
+  }
+
+  async #readTo(series: CallSeries, { first, last }: { readonly first: number; readonly last: number }) {
+    const from = Math.max(first, last - LOOK_BACK + 1);
+    return this.#read(
+      series,
+      Array.from({ length: Math.max(0, last - from + 1) }, (_, i) => from + i),
+    );
+  }
+
+  /** Reads the calls with these numbers. Those that are not known are left out. */
+  async #read(series: CallSeries, numbers: readonly number[]): Promise<Numbered[]> {
+    const calls: Numbered[] = [];
+    for (let at = 0; at < numbers.length; at += READ_AT_ONCE) {
+      const part = numbers.slice(at, at + READ_AT_ONCE);
+      const keys = part.map((number) => series.keyOf(series.id(number)));
+      const records = await this.#commands.get(keys);
+      const read = part.map(async (number, i): Promise<Numbered | null> => {
+        const [command = null, key] = [records[i], keys[i]];
+        if (command) return { number, earlier: { commandId: command.commandId, command, mark: null } };
+        const mark = key && (await this.#commands.mark(key));
+        return mark ? { number, earlier: { commandId: key.commandId, command: null, mark } } : null;
+      });
+      calls.push(...(await Promise.all(read)).filter((one) => one !== null));
+    }
+    return calls;
+  }
+}
+
 function firstOf(span: number): number {
   return span * NUMBERS_PER_SPAN;
-}
-
-type Found = { readonly number: number; readonly earlier: EarlierCall };
-type LookUp = (keys: readonly CommandKey[]) => Promise<readonly (EarlierCall | null)[]>;
-
-/** Finds the latest call of a series. The span after the present one counts too, because clocks may be set back. */
-async function latestIn(series: CallSeries, present: number, lookUp: LookUp): Promise<Found | null> {
-  const firsts = Array.from({ length: SPANS_BACK + 2 }, (_, i) => firstOf(present + 1 - i));
-  const found = await lookUp(firsts.map((number) => series.key(number)));
-  const at = found.findIndex((earlier) => earlier !== null);
-  const [number, earlier] = [firsts[at], found[at]];
-  if (number === undefined || !earlier) return null;
-  return lastAfter({ number, earlier }, async (next) => {
-    const [one = null] = await lookUp([series.key(next)]);
-    return one && { number: next, earlier: one };
-  });
-}
-
-/** Finds the last of consecutive numbers with few look-ups: in steps that double, and then by halves. */
-async function lastAfter(first: Found, find: (number: number) => Promise<Found | null>): Promise<Found> {
-  let last = first;
-  let step = 1;
-  for (let next = await find(last.number + step); next; next = await find(last.number + step)) {
-    last = next;
-    step *= 2;
-  }
-  for (let absent = last.number + step; absent - last.number > 1;) {
-    const middle = Math.floor((last.number + absent) / 2);
-    const found = await find(middle);
-    if (found) last = found;
-    else absent = middle;
-  }
-  return last;
 }

@@ -123,7 +123,13 @@ export class Wait {
   /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
   resolve(reply: Reply): void {
     if (!this.#command) this.#reply = reply;
-    else this.#end()?.(invocation(reply.command, this.rpcId, reply.result));
+    // A store may answer the last report and the end in one turn, and the reply then comes before that report.
+    else if (this.#caller.onProgress) this.#parts.deps.loop.atTurnEnd(() => this.#answer(reply));
+    else this.#answer(reply);
+  }
+
+  #answer(reply: Reply): void {
+    this.#end()?.(invocation(reply.command, this.rpcId, reply.result));
   }
 
   #watch(command: Command): void {
@@ -358,13 +364,15 @@ function createStageReader({ backend }: Deps, command: Command, onStage: OnStage
 type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
 
 /**
- * Registers the waits of this node's callers again, because the store may have lost them. A wait whose stage has been
- * reached since is resolved. If the store no longer knows the command, the caller is answered that its outcome is
- * unknown. Never rejects: a wait that cannot be registered now ends at the deadline of its command.
+ * Registers the waits of this node's callers for the commands of these users again, because the store may have lost
+ * them. A wait whose stage has been reached since is resolved. If the store no longer knows the command, the caller is
+ * answered that its outcome is unknown. Never rejects: a wait that cannot be registered now ends at the deadline of its
+ * command.
  */
-export async function reattachWaits(parts: Parts): Promise<void> {
+export async function reattachWaits(parts: Parts, concerns: (userId: string) => boolean): Promise<void> {
+  const waits = parts.correlator.known().filter(({ command }) => concerns(command.userId));
   await Promise.all(
-    parts.correlator.known().map((wait) =>
+    waits.map((wait) =>
       reattach(parts, wait).catch((error: unknown) => {
         const fields = { err: error, ...commandTraceFields(wait.command) };
         parts.deps.log.warn(fields, 'could not register a wait again; it ends at the deadline of its command');

@@ -7,7 +7,7 @@ import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';
 import { isLarge, type PayloadStorage } from '../history/history.ts';
 import type { StoredPayload } from '../history/message.ts';
-import { commandKeyText, type CommandKey } from '../ids.ts';
+import { commandKeyText, keyOf, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import {
   PROGRESS_ROW_MS,
@@ -20,9 +20,9 @@ import {
 import { promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Cancel, SpanAttributes, SpanEnd, Tracing } from '../ports.ts';
 import { DECLINED, isSampled, readTraceparent, type TraceContext, type TraceFields } from '../trace-context.ts';
-import { endMessageId, isTerminal, type Command, type Outcome } from './command.ts';
+import { endMessageId, isTerminal, type Command, type Outcome, type SettleResult, type Settlement } from './command.ts';
 import type { LinkQueue } from './links.ts';
-import type { End, FinishResult, Report, ReportResult, SettleResult, Settlement } from './stores.ts';
+import type { End, FinishResult, Report, ReportResult } from './stores.ts';
 
 /**
  * Records what happens to commands. `report` and `finish` store a large payload before the row that refers to it. After
@@ -32,6 +32,8 @@ export type DeliveryActs = {
   report(key: CommandKey, report: ClientReport): MaybePromise<ReportResult>;
   finish(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Promise<SettleResult>;
+  /** Counts and publishes the end of a command that an act on its client has ended. */
+  ended(command: Command): void;
   /** Publishes to the watchers of a command that the command changed. */
   hint(key: CommandKey, reported?: Pick<ClientReport, 'payload' | 'number'>): void;
 };
@@ -65,6 +67,10 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
   };
   return {
     hint,
+    ended(command) {
+      ended(command);
+      hint(keyOf(command));
+    },
     report(key, report) {
       const { instanceId, kind, payload } = report;
       // Progress may be the first report of a client, which acknowledges the command too.

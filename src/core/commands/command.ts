@@ -3,7 +3,7 @@
  * waits on a command, and the events of commands.
  */
 import type { WireExecution, WireOutcome, WireStage } from '../../protocol/codes.ts';
-import type { AdminPrincipal, CallerLabel } from '../auth/principal.ts';
+import type { ActionPatterns, AdminPrincipal, CallerLabel } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';
@@ -79,7 +79,10 @@ export type Command = CommandKey &
     readonly error: TerminalError | null;
     /** Why the command ended in this way, for the operator: the code of the error, or who cancelled it. */
     readonly reason: string | null;
-    /** The number of dispatches that were begun: 0 or 1, because no command is written twice. */
+    /**
+     * The number of dispatches that were begun: 0 or 1, and one more for each time that the client said that the command
+     * had never arrived, and it was written to the client's next link.
+     */
     readonly attempts: number;
     /** The instance that the caller named; null for any. */
     readonly namedInstanceId: string | null;
@@ -115,16 +118,24 @@ export type Command = CommandKey &
     /** Whether the command ended with a result that is no longer retained. */
     readonly resultExpired: boolean;
     /**
-     * When the answer of the ended command is known to have reached a caller that repeats calls: one of the MCP bridge.
-     * Absent: it is not known.
+     * When the answer of the ended command was written whole to a caller that repeats calls: one of the MCP bridge; after
+     * an unknown outcome, when a later call named the command. Absent: it was not, or is not known to be.
      */
     readonly answeredAt?: number;
+    /**
+     * The request that owes such a caller the end of the command, as `OwedAnswers` names it; OWED_BY_NOBODY if its answer
+     * was lost. Absent: no such caller made the call, or a second run does no harm.
+     */
+    readonly owedBy?: string;
     /**
      * The ends that a client reported, each with how many times it was received. An end is received again, for example,
      * when a client sends its result again after a reconnect. At most SIGHTINGS_PER_COMMAND entries.
      */
     readonly sightings: readonly Sighting[];
   };
+
+/** What `owedBy` says of a command whose answer was lost. */
+export const OWED_BY_NOBODY = '-';
 
 /**
  * The digest of an invocation whose caller chose no id. Only the relay knows the new id, so there is nothing to
@@ -324,6 +335,46 @@ export function seeAgain({ sightings }: Command, seen: Sighting, now: number): r
   );
 }
 
+// What a command is settled with: its cancel, its answer, or an end that its client did not report. Types only.
+
+/** A settlement that concerns the answer of a command, and never its end. */
+export type OfAnswer =
+  /**
+   * Records that the answer of the ended command was written whole to a caller: by the request `by`, which must owe it,
+   * or by another one (null). Changes nothing while the command is live, and after an unknown outcome.
+   */
+  | { readonly kind: 'answered'; readonly by: string | null }
+  /** Records that a later call names the ended command, and runs it once more on purpose. */
+  | { readonly kind: 'repeated' }
+  /** Records that the answer of the request `by` was lost, if that owes it. */
+  | { readonly kind: 'lost'; readonly by: string }
+  /** Records that from now on the request `by` owes the answer, if it is still the one that `instead` owes. */
+  | { readonly kind: 'owed'; readonly by: string; readonly instead: string };
+
+export type Settlement =
+  | OfAnswer
+  /** Requests a cancel. It ends a command that was not dispatched; for a dispatched one it is only recorded. */
+  | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
+  /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */
+  | { readonly kind: 'expire' }
+  /** Ends the command `expired`, unless it was dispatched. */
+  | { readonly kind: 'refuse'; readonly code: ContextRefusal }
+  /**
+   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command
+   * ends only if it was dispatched to that instance, or waits for it.
+   */
+  | {
+      readonly kind: 'give_up';
+      readonly code: 'instance_replaced' | 'node_lost' | 'store_lost';
+      readonly instanceId: string | null;
+    };
+
+export type SettleResult =
+  | { readonly kind: 'settled'; readonly command: Command }
+  | { readonly kind: 'requested'; readonly command: Command }
+  | { readonly kind: 'unchanged'; readonly command: Command }
+  | { readonly kind: 'unknown' };
+
 // The error messages of commands that ended without a report of their client.
 
 /** The messages by error code, the same in every backend. For a code without a message, the code itself is used. */
@@ -336,6 +387,7 @@ export const END_MESSAGES: Partial<Record<Code, string>> = {
   context_unsupported: 'The call names a context, which the client does not know; nothing was written to it.',
   node_lost: 'The node that held the link was lost.',
   store_lost: 'The store lost data that it had confirmed.',
+  not_received: 'The command was lost on its way to the client, which says that it never arrived; nothing ran.',
 };
 
 // The record of one caller's wait on a command.
@@ -414,6 +466,8 @@ export type CommandEventFilter = {
    * these outcomes. Null: events of every stage match.
    */
   readonly outcomes: readonly Outcome[] | null;
+  /** The only actions whose commands the requester may see. Absent: all. */
+  readonly seen?: ActionPatterns;
 };
 
 /** What the listeners of one node want now. It replaces what the node announced before, and holds for LISTENING_MS. */

@@ -259,7 +259,10 @@ export class Dispatcher {
 
   /** Writes the command, or removes it from the window of its link if it must not be written. */
   #write(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
-    if (result.kind === 'dispatch') return writeDispatch(this.#deps, linkQueue, result);
+    if (result.kind === 'dispatch') {
+      noteDispatched(this.#deps, result.command);
+      return writeDispatch(this.#deps, linkQueue, result);
+    }
     linkQueue.window.delete(key.commandId);
     wakeWaits(linkQueue);
     if (result.kind !== 'refuse') return;
@@ -301,7 +304,6 @@ function endClaim({ linkQueue, key: { commandId } }: Claim): boolean {
 // Writes dispatched commands to the link of their client.
 
 function writeDispatch(deps: Deps, linkQueue: LinkQueue, { command, params, remainingMs }: Held['result']): void {
-  noteDispatched(deps, command);
   const trace = beginDispatchSpan(deps, linkQueue, command);
   linkQueue.link.sendCommand(command, params, remainingMs, trace);
   // The cancel was requested after the store recorded the dispatch, and before its answer arrived. The client did not
@@ -312,18 +314,19 @@ function writeDispatch(deps: Deps, linkQueue: LinkQueue, { command, params, rema
 /** Writes the commands that were held because the socket had back-pressure, until it has back-pressure again. */
 function writeHeld(deps: Deps, linkQueue: LinkQueue, held: Map<string, Held>): void {
   const { link } = linkQueue;
-  for (const [commandId, { result, at, cancel }] of held) {
+  for (const [commandId, { result, at, cancel, again }] of held) {
     if (link.backlog() >= BACK_PRESSURE_BYTES) return;
     held.delete(commandId);
     const waited = Math.max(0, deps.clock.now() - at);
+    if (!again) noteDispatched(deps, result.command);
     writeDispatch(deps, linkQueue, { ...result, remainingMs: result.remainingMs - waited });
     if (cancel) link.sendCancel(commandId, cancel.reason);
   }
 }
 
 /**
- * Counts, measures and publishes that this node writes a command to its client's socket. Call it once for each command
- * that is written.
+ * Counts, measures and publishes that this node writes a command to its client's socket. Call it once for each command,
+ * however often it is written.
  */
 function noteDispatched({ metrics, backend: { bus }, events }: Deps, command: Command): void {
   const { userId, clientId, commandId, queuedAt, dispatchedAt } = command;

@@ -2,6 +2,7 @@
  * The live feed of what happens to commands, over all nodes. Nodes publish only events that have listeners on some
  * node, and at most COMMAND_EVENTS_PER_SECOND for each filter.
  */
+import { matchesAny } from '../auth/principal.ts';
 import type { Backend } from '../backend.ts';
 import { canonicalJson } from '../json.ts';
 import { COMMAND_EVENTS_PER_SECOND, LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../limits.ts';
@@ -177,12 +178,13 @@ function newFeed(key: string, filter: CommandEventFilter): Feed {
 }
 
 function matches(filter: CommandEventFilter, stage: CommandEventStage, command: Command): boolean {
-  const { userId, clientId, action, clientType, outcomes } = filter;
+  const { userId, clientId, action, clientType, outcomes, seen } = filter;
   return (
     (userId === null || command.userId === userId) &&
     (clientId === null || command.clientId === clientId) &&
     (action === null || command.action === action) &&
     (clientType === null || command.clientType === clientType) &&
+    (seen === undefined || matchesAny(seen, command.action)) &&
     (outcomes === null || hasEnded(stage, command, outcomes))
   );
 }

@@ -7,6 +7,7 @@ import type { ConnectionChange } from '../backend.ts';
 import {
   endCauseAt,
   linkRowId,
+  refuseOlderAttempt,
   type ClientType,
   type ConnectResult,
   type Connection,
@@ -27,9 +28,9 @@ import { commandTraceFields } from '../trace-context.ts';
 import { ENTRY_BYTES, beginResumeSpans, noteReport, type DeliveryActs, type StoreRetryQueue } from './acts.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { Advertised, type ClientLink, type HelloRequest, type LinkQueue } from './links.ts';
+import { Advertised, closeReplaced, holdAgain, type ClientLink, type HelloRequest, type LinkQueue } from './links.ts';
 import { answerLeaving, leavingElsewhere, type NodeQuestions } from './loops.ts';
-import type { End, FinishResult, ReportResult } from './stores.ts';
+import type { End, FinishResult, Received, ReportResult } from './stores.ts';
 
 type LinkParts = {
   readonly deps: Deps;
@@ -51,14 +52,14 @@ export function createLinks(given: LinkParts) {
   answerLeaving(given);
   return {
     /**
-     * Binds the client to this link. Throws `forbidden`, `draining`, `invalid_argument`, `share_exceeded`, `store_full`
-     * or `store_unavailable`.
+     * Binds the client to this link. Throws `forbidden`, `draining`, `invalid_argument`, `share_exceeded`, `store_full`,
+     * `store_unavailable`, or `stale_instance` if the same instance has opened a later link.
      */
     async open(requester: UserPrincipal, hello: HelloRequest, link: ClientLink): Promise<LinkSession> {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');
       const { userId, scopes } = requireUser(requester, 'connect');
       const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
-      const { clientType, places = false, metadata, actions } = hello;
+      const { clientType, places = false, metadata, actions, resumes = null } = hello;
       const instanceId = id('instance_id', hello.instanceId);
       const result = await advertised.open(client, hello, () =>
         connections.connect({
@@ -68,12 +69,13 @@ export function createLinks(given: LinkParts) {
           clientType,
           host: scopes.has('host'),
           places,
+          linkAttempt: resumes?.attempt,
           metadata,
           actions,
         }),
       );
       try {
-        return await bind(parts, client, { result, link });
+        return await bind(parts, client, { result, link, received: resumes?.received });
       } catch (error) {
         advertised.closed(client);
         throw error;
@@ -82,26 +84,43 @@ export function createLinks(given: LinkParts) {
   };
 }
 
+/** A connected client: its new link, and what it has received over earlier links, if it says so. */
+type Bound = {
+  readonly result: ConnectResult;
+  readonly link: ClientLink;
+  readonly received: Received | undefined;
+};
+
 /** Assigns the client's commands to its new link. */
-async function bind(
-  parts: SessionParts,
-  client: ClientKey,
-  { result, link }: { readonly result: ConnectResult; readonly link: ClientLink },
-): Promise<LinkSession> {
-  const { deps, dispatcher } = parts;
+async function bind(parts: SessionParts, client: ClientKey, { result, link, received }: Bound): Promise<LinkSession> {
+  const { deps, dispatcher, acts } = parts;
   const { connection } = result;
   const { instanceId, epoch, places = false } = connection;
-  const binding = { nodeId: deps.nodeId, instanceId, epoch, ...(places && { places }) };
+  // The store may have connected a later link of the client since. An earlier attempt never gets a later epoch.
+  refuseOlderThan(dispatcher.find(client), connection);
+  const tells = received !== undefined && { tellsReceived: true };
+  const binding = { nodeId: deps.nodeId, instanceId, epoch, ...(places && { places }), ...tells };
   const { linkQueue, previous } = dispatcher.attach(client, binding, link);
-  previous?.link.close('replaced', instanceId);
+  if (previous) closeReplaced(previous, instanceId);
   if (!previous) kickElsewhere(parts, result);
-  const { requeued, unfinished, orphaned } = await deps.backend.commands.rebind(client, binding, 'up');
-  for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
+  const rebound = await deps.backend.commands.rebind(client, binding, 'up', received);
+  const { requeued, unfinished, orphaned, unreceived } = rebound;
+  const { again = [], ended = [] } = unreceived ?? {};
+  for (let i = 0; i < requeued + again.length; i++) deps.metrics.count('commands_recovered');
   for (const command of unfinished) linkQueue.window.set(command.commandId, keyOf(command));
+  holdAgain(linkQueue, again, deps.clock.now());
+  for (const command of ended) acts.ended(command);
   beginResumeSpans(deps, linkQueue, unfinished);
   giveUpLater(parts, orphaned);
   linkOpened(deps, result);
   return new ClientSession(parts, { linkQueue, result, unfinished });
+}
+
+/** Refuses a link of a client whose bound link on this node is later. */
+function refuseOlderThan(bound: LinkQueue | undefined, { epoch, instanceId }: Connection): void {
+  if (!bound || bound.binding.epoch < epoch) return;
+  if (bound.binding.instanceId === instanceId) refuseOlderAttempt();
+  fail('instance_mismatch', 'Another instance of this client has connected since.');
 }
 
 // Handles the earlier link of a client, and the commands on it, when a new link replaces it.

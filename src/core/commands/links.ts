@@ -12,7 +12,7 @@ import type { Clock, Span } from '../ports.ts';
 import type { Holdings, Shares } from '../shares/shares.ts';
 import type { TraceFields } from '../trace-context.ts';
 import type { Command } from './command.ts';
-import type { Binding, CommandLoad, DispatchClaim, DispatchResult } from './stores.ts';
+import type { Binding, CommandLoad, DispatchClaim, DispatchResult, MarkedDispatch, Received } from './stores.ts';
 
 /** A recorded dispatch that is not yet written to its link. */
 export type Held = {
@@ -20,6 +20,8 @@ export type Held = {
   readonly at: number;
   /** A cancel that was requested while the dispatch was held. */
   cancel: { readonly reason: string | null } | null;
+  /** Whether the command was written to an earlier link, on which it never arrived. */
+  readonly again?: true;
 };
 
 /** The span of a command that is written. `progressed`: its first progress was noted. */
@@ -108,6 +110,23 @@ export function mayDispatch(linkQueue: LinkQueue): boolean {
   const { open, quiet, retriedDispatches, inFlight, link } = linkQueue;
   if (!open || quiet || retriedDispatches > 0 || inFlight >= IN_FLIGHT || isHolding(linkQueue)) return false;
   return link.backlog() < BACK_PRESSURE_BYTES;
+}
+
+/**
+ * Closes a link that a link of `instanceId` replaces. If that is the same instance, a client that counts its attempts
+ * may connect again: the relay can tell which of its links is the later one.
+ */
+export function closeReplaced({ binding, link }: LinkQueue, instanceId: string | null): void {
+  link.close('replaced', instanceId, binding.tellsReceived === true && binding.instanceId === instanceId);
+}
+
+/** Holds dispatches that never arrived over an earlier link: they are written before all others. */
+export function holdAgain(linkQueue: LinkQueue, again: readonly MarkedDispatch[], now: number): void {
+  for (const result of again) {
+    const { userId, clientId, commandId } = result.command;
+    linkQueue.window.set(commandId, { userId, clientId, commandId });
+    (linkQueue.held ??= new Map()).set(commandId, { result, at: now, cancel: null, again: true });
+  }
 }
 
 /** Whether the store has answered every dispatch that was begun. */
@@ -235,18 +254,18 @@ const NONE: readonly LinkQueue[] = [];
  */
 export interface ClientLink {
   /**
-   * Writes the command. Called at most once per command, and only after its dispatch is recorded. `trace`: the trace
-   * that the client's own spans belong to; null: the one that the caller gave.
+   * Writes the command. Called at most once per command and link, and only after its dispatch is recorded. `trace`:
+   * the trace that the client's own spans belong to; null: the one that the caller gave.
    */
   sendCommand(command: Command, params: JsonText | null, remainingMs: number, trace: TraceFields | null): void;
   sendCancel(commandId: string, reason: string | null): void;
   /** Returns the number of bytes that the socket has not accepted yet. */
   backlog(): number;
   /**
-   * Sends the cause and closes. `instanceId`: the successor of a replaced instance. As with any close,
-   * `LinkSession.closed` is called in the end.
+   * Sends the cause and closes. `instanceId`: the successor of a replaced instance. `mayReturn`: the client may connect
+   * again although the link is replaced. As with any close, `LinkSession.closed` is called in the end.
    */
-  close(cause: DisconnectCause, instanceId: string | null): void;
+  close(cause: DisconnectCause, instanceId: string | null, mayReturn?: boolean): void;
 }
 
 export type HelloRequest = {
@@ -257,7 +276,17 @@ export type HelloRequest = {
   readonly places?: boolean;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
+  /** What a client says that counts its attempts to connect; null or absent: it does not. */
+  readonly resumes?: Resumes | null;
 };
+
+/**
+ * What a client says of its earlier links. `attempt`: the number of this attempt to connect, which grows with each. Of
+ * the links of one instance the one with the greatest attempt wins. `received`: the commands that arrived over earlier
+ * links and whose ends it still has to report. Nothing else can arrive any more, because the client has given up its
+ * earlier sockets.
+ */
+export type Resumes = { readonly attempt: number; readonly received: Received };
 
 // Counts the bytes that each connected client advertises and reports, and refuses more than its user may hold.
 

@@ -2,10 +2,10 @@
  * Finds commands by an id or a trace, and groups the commands that failed. Both read records only, and a bounded number
  * of them.
  */
-import { readScope, requireAdmin, type Requester } from '../auth/principal.ts';
+import { matchesAny, readSight, requireAdmin, seenActions, seesAction, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
-import { clientKeyText, isWithin, type ClientKey } from '../ids.ts';
+import { clientKeyText, isWithin, type ClientKey, type CommandKey } from '../ids.ts';
 import { SHOWN_FAILURES } from '../limits.ts';
 import {
   SCAN_BUDGET,
@@ -21,9 +21,9 @@ import {
   type Position,
   type Scan,
 } from '../page.ts';
-import type { Command, Outcome } from './command.ts';
-import { checkIdOrTrace, filterOf, type DeliveryQuery } from './operator.ts';
-import { ANY_COMMAND, type DeliveryInspector } from './stores.ts';
+import { hasIdOrTrace, matchesCaller, type Command, type Outcome } from './command.ts';
+import { checkIdOrTrace, filterOf, ownKey, type DeliveryQuery } from './operator.ts';
+import { ANY_COMMAND, type DeliveryFilter, type DeliveryInspector } from './stores.ts';
 
 /** Creates the search for commands by an id or a trace, and the groups of failures. */
 export function createLookup(deps: Deps) {
@@ -37,7 +37,7 @@ export function createLookup(deps: Deps) {
      * empty although a later page has a match. Throws `invalid_argument` for a text that is no such id.
      */
     async find(requester: Requester, idOrTrace: string, args: PageArgs): Promise<Page<Command>> {
-      const userId = readScope(requester, null);
+      const { userId, actions } = readSight(requester, null);
       checkIdOrTrace(idOrTrace);
       const listing = listingOf('found_commands', requester, { idOrTrace });
       const request = cursors.request(listing, args);
@@ -45,7 +45,10 @@ export function createLookup(deps: Deps) {
         userId === null
           ? findNewest(inspector, idOrTrace, request)
           : // The order of keys reads the records of this user alone.
-            inspector.list({ ...ANY_COMMAND, userId, idOrTrace }, { ...request, order: 'key' });
+            inspector.list(
+              { ...ANY_COMMAND, userId, idOrTrace, ...(actions && { seen: actions }) },
+              { ...request, order: 'key' },
+            );
       const scan = withGaps(...(await Promise.all([search, silentSources(deps, 'delivery')])));
       return cursors.page(listing, scan, source(), (command) => command);
     },
@@ -79,6 +82,19 @@ export function createLookup(deps: Deps) {
       };
     },
   };
+}
+
+/**
+ * Returns the key with its user in canonical form; null if the requester must not know of the command. A token that is
+ * limited to some actions must not know of the commands of others, nor of one whose record is gone, and with it the name
+ * of its action.
+ */
+export async function seenKey({ backend }: Deps, requester: Requester, given: CommandKey): Promise<CommandKey | null> {
+  const key = ownKey(requester, given);
+  const sight = seenActions(requester);
+  if (key === null || sight.actions === undefined) return key;
+  const [command] = await backend.commands.get([key]);
+  return command && seesAction(sight, command.action) ? key : null;
 }
 
 /**
@@ -209,4 +225,26 @@ function groupText(command: Command, by: ReadonlySet<FailureKey>): string {
 function countsOf({ rows }: Scan<Command>): readonly OutcomeCount[] {
   const members = Map.groupBy(rows, ({ row }) => row.outcome);
   return [...members].flatMap(([outcome, { length }]) => (outcome === null ? [] : [{ outcome, count: length }]));
+}
+
+/** Whether a command's record matches a filter. Does not compare the user, nor the labels of the client. */
+export function matchesRecord(filter: DeliveryFilter, command: Command): boolean {
+  const { clientId, stage, outcome, outcomes, nodeId, action, contextId, code, clientType } = filter;
+  const { admittedAfter, admittedBefore, idOrTrace, seen } = filter;
+  return (
+    (clientId === null || command.clientId === clientId) &&
+    (stage === null || command.stage === stage) &&
+    (outcome === null || command.outcome === outcome) &&
+    (outcomes === null || (command.outcome !== null && outcomes.includes(command.outcome))) &&
+    (nodeId === null || command.nodeId === nodeId) &&
+    (action === null || command.action === action) &&
+    (seen === undefined || matchesAny(seen, command.action)) &&
+    (contextId === null || command.contextId === contextId) &&
+    (code === null || command.error?.code === code) &&
+    (clientType === null || command.clientType === clientType) &&
+    (admittedAfter === null || command.admittedAt > admittedAfter) &&
+    (admittedBefore === null || command.admittedAt < admittedBefore) &&
+    (idOrTrace === null || hasIdOrTrace(command, idOrTrace)) &&
+    matchesCaller(filter, command.caller)
+  );
 }

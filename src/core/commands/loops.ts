@@ -24,7 +24,7 @@ import type { Cancel } from '../ports.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command, Outcome, Reply } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { isBusy, type LinkQueue } from './links.ts';
+import { closeReplaced, isBusy, type LinkQueue } from './links.ts';
 import { ANY_WAIT, type MailboxRow, type NodeListener, type NodeReport, type PendingWait } from './stores.ts';
 
 // Lets a node ask other nodes questions through their mailboxes.
@@ -32,6 +32,10 @@ import { ANY_WAIT, type MailboxRow, type NodeListener, type NodeReport, type Pen
 type QuestionRow = Extract<MailboxRow, { kind: 'question' | 'answer' }>;
 /** What a question is about: each topic has one function that answers. */
 type Topic = Extract<QuestionRow, { kind: 'question' }>['topic'];
+
+/** A question for a node. `withinMs`: how long it may take to answer. */
+type Question = { readonly topic: Topic; readonly text: string; readonly withinMs: number };
+type NodeAnswer = { readonly kind: 'answer'; readonly text: string } | { readonly kind: 'gone' | 'silent' };
 
 export class NodeQuestions {
   readonly #deps: Pick<Deps, 'nodeId' | 'backend' | 'clock' | 'crypto' | 'log'>;
@@ -54,19 +58,29 @@ export class NodeQuestions {
    * Asks a node once. Null: there is no such live node, it has not answered within this time, or the store is
    * unavailable.
    */
-  async ask(nodeId: string, question: { readonly topic: Topic; readonly text: string; readonly withinMs: number }) {
-    const { backend, clock, crypto, nodeId: from } = this.#deps;
-    const { topic, text, withinMs } = question;
-    const questionId = crypto.randomId();
-    const { promise, resolve } = Promise.withResolvers<string | null>();
-    this.#open.set(questionId, resolve);
-    const cancel = clock.after(withinMs, () => resolve(null));
+  async ask(nodeId: string, question: Question): Promise<string | null> {
     try {
-      const posted = await backend.nodes.post(nodeId, { kind: 'question', questionId, from, topic, text });
-      return posted ? await promise : null;
+      const answer = await this.askOrGone(nodeId, question);
+      return answer.kind === 'answer' ? answer.text : null;
     } catch (error) {
       if (!isStoreUnavailable(error)) throw error;
       return null;
+    }
+  }
+
+  /**
+   * Asks a node once. `gone`: there is no such live node. `silent`: it has not answered within this time. Throws
+   * `store_unavailable`.
+   */
+  async askOrGone(nodeId: string, { topic, text, withinMs }: Question): Promise<NodeAnswer> {
+    const { backend, clock, crypto, nodeId: from } = this.#deps;
+    const questionId = crypto.randomId();
+    const { promise, resolve } = Promise.withResolvers<NodeAnswer>();
+    this.#open.set(questionId, (answer) => resolve({ kind: 'answer', text: answer }));
+    const cancel = clock.after(withinMs, () => resolve({ kind: 'silent' }));
+    try {
+      const posted = await backend.nodes.post(nodeId, { kind: 'question', questionId, from, topic, text });
+      return posted ? await promise : { kind: 'gone' };
     } finally {
       cancel();
       this.#open.delete(questionId);
@@ -114,7 +128,7 @@ export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'no
 const ASK_MS = 1_000;
 
 /** Commands of one client that another node is asked about. */
-type Question = { readonly userId: string; readonly clientId: string; readonly commandIds: readonly string[] };
+type LeavingQuestion = { readonly userId: string; readonly clientId: string; readonly commandIds: readonly string[] };
 
 /** Makes this node answer the questions of `leavingElsewhere` from now on. */
 export function answerLeaving({
@@ -125,7 +139,7 @@ export function answerLeaving({
   readonly dispatcher: Pick<Dispatcher, 'isLeaving'>;
 }): void {
   questions.answerWith('leaving', (text) => {
-    const { userId, clientId, commandIds } = JSON.parse(text) as Question;
+    const { userId, clientId, commandIds } = JSON.parse(text) as LeavingQuestion;
     const client = { userId, clientId };
     return JSON.stringify(commandIds.filter((commandId) => dispatcher.isLeaving({ ...client, commandId })));
   });
@@ -159,7 +173,7 @@ async function askNode(questions: NodeQuestions, nodeId: string, commands: reado
   const [first] = commands;
   if (!first) return [];
   const { userId, clientId } = first;
-  const question: Question = { userId, clientId, commandIds: commands.map(({ commandId }) => commandId) };
+  const question: LeavingQuestion = { userId, clientId, commandIds: commands.map(({ commandId }) => commandId) };
   const text = JSON.stringify(question);
   const answer = await questions.ask(nodeId, { topic: 'leaving', text, withinMs: ASK_MS });
   const running: unknown = answer === null ? [] : JSON.parse(answer);
@@ -175,6 +189,8 @@ export type LoopParts = ReportParts & {
   readonly questions: Pick<NodeQuestions, 'receive'>;
   readonly onDrain: (withinMs: number) => void;
   readonly onLost: NodeListener['lost'];
+  /** Registers the waits again that concern these users. */
+  readonly onMoved: (concerns: (userId: string) => boolean) => void;
 };
 
 /** Starts this node's mailbox listener, heartbeat and reconciliation. The returned function stops all three. */
@@ -192,10 +208,11 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
     await nodes.post(nodeId, { kind: 'pulse' });
     if (requeue.isBehind) requeueNow();
   });
-  const turn = quietly('reconciliation', async () => {
-    await reconcile(parts);
-    times.reconciledAt = clock.now();
-  });
+  const pass = (): Promise<void> =>
+    outage.run('reconciliation', async () => {
+      await reconcile(parts);
+      times.reconciledAt = clock.now();
+    });
   const detach = await nodes.attach(nodeId, {
     deliver(row) {
       if (row.kind === 'pulse') times.heardAt = clock.now();
@@ -209,9 +226,16 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
       requeue.add();
       requeueNow();
     },
+    moved(concerns) {
+      requeue.add(concerns);
+      requeueNow();
+      parts.onMoved(concerns);
+    },
   });
   beat();
-  const cancels = [detach, clock.every(NODE_BEAT_MS, beat), clock.every(RECONCILE_MS, turn)];
+  // Before the relay serves anything: after a restart, commands may be live whose deadlines passed while it was away.
+  await pass();
+  const cancels = [detach, clock.every(NODE_BEAT_MS, beat), clock.every(RECONCILE_MS, () => void pass())];
   return () => cancels.forEach((cancel) => cancel());
 }
 
@@ -255,7 +279,9 @@ function take(
       return questions.receive(row);
     case 'kick': {
       const linkQueue = dispatcher.find(row.client);
-      if (linkQueue?.binding.epoch === row.epoch) linkQueue.link.close(row.cause, row.instanceId);
+      if (linkQueue?.binding.epoch !== row.epoch) return;
+      if (row.cause === 'replaced') closeReplaced(linkQueue, row.instanceId);
+      else linkQueue.link.close(row.cause, row.instanceId);
     }
   }
 }
@@ -322,8 +348,10 @@ type NodeLossParts = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
   readonly acts: DeliveryActs;
-  /** Registers the wait of every caller of this node again. */
-  readonly reattach: () => Promise<void>;
+  /** Registers the waits of this node's callers for the commands of these users again. */
+  readonly reattach: (concerns: (userId: string) => boolean) => Promise<void>;
+  /** The users whose links and commands are concerned. */
+  readonly concerns?: ((userId: string) => boolean) | undefined;
 };
 
 /**
@@ -333,14 +361,14 @@ type NodeLossParts = {
  * connect again under a new binding, and callers wait again. Never rejects.
  */
 export async function handleNodeLoss(parts: NodeLossParts, cause: 'fenced' | 'store_lost'): Promise<void> {
-  const { deps, dispatcher } = parts;
+  const { deps, dispatcher, concerns = () => true } = parts;
   deps.metrics.count('node_losses', cause);
-  const linkQueues = [...dispatcher.linkQueues()];
+  const linkQueues = [...dispatcher.linkQueues()].filter(({ client }) => concerns(client.userId));
   // Nothing more is written to these links, whatever the store still answers.
   for (const linkQueue of linkQueues) linkQueue.open = false;
   if (cause === 'store_lost') await Promise.all(linkQueues.map((linkQueue) => giveUp(parts, linkQueue)));
   for (const { link } of linkQueues) link.close('node_lost', null);
-  await parts.reattach();
+  await parts.reattach(concerns);
 }
 
 async function giveUp(parts: NodeLossParts, linkQueue: LinkQueue): Promise<void> {
@@ -383,8 +411,8 @@ const AT_ONCE = 64;
 interface Requeue {
   /** Whether commands of links are still to be queued again. */
   readonly isBehind: boolean;
-  /** Notes all open links: the commands that wait for their clients are to be queued again. */
-  add(): void;
+  /** Notes the open links of these users, or all: the commands that wait for their clients are to be queued again. */
+  add(concerns?: (userId: string) => boolean): void;
   /**
    * Queues these commands again. Commands that are already queued stay so: repeating the act changes nothing. Rejects if
    * the store refused it for a link; the next call tries that link again. Until then nothing is posted to this node for
@@ -412,8 +440,9 @@ function createRequeue({ deps, dispatcher }: Pick<LoopParts, 'deps' | 'dispatche
     get isBehind() {
       return behind.size > 0;
     },
-    add() {
-      for (const linkQueue of dispatcher.linkQueues()) if (isUp(linkQueue)) behind.add(linkQueue);
+    add(concerns = () => true) {
+      for (const linkQueue of dispatcher.linkQueues())
+        if (isUp(linkQueue) && concerns(linkQueue.client.userId)) behind.add(linkQueue);
     },
     async run() {
       if (running) return;

@@ -4,12 +4,15 @@
  */
 import {
   isOwnScope,
-  readScope,
-  readUser,
+  readSight,
+  readUserInSight,
   requireAdmin,
+  seenActions,
+  seesAction,
   type AdmissionScope,
   type Policy,
   type Requester,
+  type Sight,
 } from '../auth/principal.ts';
 import { checkLabels, isLive, type Connection } from '../connections/connection.ts';
 import type { CommandHint } from '../backend.ts';
@@ -40,7 +43,7 @@ import {
   USER_GIVEN_CHARS,
 } from '../limits.ts';
 import { createFeed, type Lifetime, type SharedSubscription, type Subscription } from '../live.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import {
   completenessOf,
   listingOf,
@@ -82,16 +85,23 @@ export type Deliveries = ReturnType<typeof createDeliveries>;
 
 export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
   const { commands } = deps.backend;
+  const many = (requester: Requester, keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]> => {
+    const sight = seenActions(requester);
+    const rows = commands.get(keys);
+    if (sight.actions === undefined) return rows;
+    return thenDo(rows, (found) => found.map((row) => (row && seesAction(sight, row.action) ? row : null)));
+  };
   const command = async (requester: Requester, key: CommandKey): Promise<Command | null> => {
     const own = ownKey(requester, key);
-    return own ? ((await commands.get([own]))[0] ?? null) : null;
+    return own ? ((await many(requester, [own]))[0] ?? null) : null;
   };
   return {
     ...createInspection(deps),
     ...createOperatorActions(deps),
-    /** Returns the record of a command. Null if there is no such command, or if it belongs to another user. */
+    /** Returns the record of a command. Null if there is no such command, or if the requester does not see it. */
     command,
-    many: (keys: readonly CommandKey[]) => commands.get(keys),
+    /** Returns one record per key, in order; null where there is none that the token of the requester sees. */
+    many,
     /** Returns the recorded result. Does not authorize: the caller must have done so. */
     result: (key: CommandKey) => commands.result(key),
     /**
@@ -108,8 +118,9 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
     ): Promise<Subscription<CommandUpdate> | null> {
       const withinMs = within('admitted_within_ms', admittedWithinMs, ADMITTED_WITHIN_MS);
       const own = ownKey(requester, key);
-      if (withinMs === 0) return own && (await commands.get([own]))[0] ? watch(deps, own) : null;
-      return watch(deps, own, { withinMs, holdings: deps.shares.of(holderOf(requester)) });
+      const sight = seenActions(requester);
+      if (withinMs === 0) return own && (await many(requester, [own]))[0] ? watch(deps, own, sight) : null;
+      return watch(deps, own, sight, { withinMs, holdings: deps.shares.of(holderOf(requester)) });
     },
     /** Returns the live feed of the events of commands that the requester may see. See `commandEvents`. */
     events: (requester: Requester, query: CommandEventQuery) => commandEvents(deps, requester, query),
@@ -120,10 +131,13 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
   };
 }
 
-/** Returns the key with its user in canonical form; null if the requester may not know of the command. */
+/**
+ * Returns the key with its user in canonical form; null if the command belongs to another user. Whether the token of the
+ * requester sees the command's action shows its record.
+ */
 export function ownKey(requester: Requester, key: CommandKey): CommandKey | null {
   try {
-    const userId = readUser(requester, key.userId);
+    const userId = readUserInSight(requester, key.userId);
     return { userId, clientId: id('client_id', key.clientId), commandId: id('command_id', key.commandId) };
   } catch (error) {
     if (error instanceof CallboardError && error.code === 'not_found') return null;
@@ -143,11 +157,13 @@ type AwaitedAdmission = { readonly withinMs: number; readonly holdings: Holdings
  * Watches a command. Subscribes before it reads, so that no change is missed. Emits each version that it reads once,
  * and progress as it arrives, in the order of its numbers. An update that says that the command ended has no progress:
  * if the command has ended when its progress is read, the progress comes with the state that was emitted last, and the
- * hint of the end follows. `key` is null for a command that the requester may not know of.
+ * hint of the end follows. `key` is null for a command that the requester may not know of. A command that the sight
+ * does not have fails as one that does not exist.
  */
 function watch(
   deps: Deps,
   key: CommandKey | null,
+  sight: Pick<Sight, 'actions'>,
   awaited: AwaitedAdmission | null = null,
 ): Subscription<CommandUpdate> {
   const { backend, clock } = deps;
@@ -161,6 +177,7 @@ function watch(
   };
   const say = (command: Command, reported: Reported | null): void => {
     stopWaiting();
+    if (!seesAction(sight, command.action)) return feed.fail(notFoundError());
     if (reported !== null && isTerminal(command)) {
       if (latest) push(latest, reported);
       return;
@@ -238,7 +255,8 @@ function createInspection(deps: Deps) {
     async summary(requester: Requester): Promise<DeliverySummaryView> {
       requireAdmin(requester);
       const [summary, silent] = await Promise.all([inspector.summary(), silentSources(deps, 'delivery')]);
-      return { ...summary, completeness: completenessOf([observed(...source(), summary.trackedCommands), ...silent]) };
+      const own = observed(...source(), summary.trackedCommands);
+      return { ...summary, completeness: completenessOf([own, ...(summary.gaps ?? []), ...silent]) };
     },
     /** Lists the nodes that have reported, ordered by id. */
     async nodes(requester: Requester, args: PageArgs): Promise<Page<NodeView>> {
@@ -284,7 +302,8 @@ function createInspection(deps: Deps) {
      * own clients. Throws `invalid_argument` if a filter is not valid, and `not_found` if a user names another one.
      */
     async commands(requester: Requester, query: DeliveryQuery, args: CommandPageArgs): Promise<Page<Command>> {
-      const filter = { ...filterOf(query), userId: readScope(requester, query.userId) };
+      const { userId, actions } = readSight(requester, query.userId);
+      const filter = { ...filterOf(query), userId, ...(actions && { seen: actions }) };
       const order = orderOf(args.order);
       const listing = listingOf('delivery', requester, boundTo(filter, order));
       const request = { ...cursors.request(listing, args), order };
@@ -404,7 +423,7 @@ export type ReservationsView = {
 };
 
 /** The filters of a list of tracked commands. An omitted filter matches every command. */
-export type DeliveryQuery = GivenFilter<Omit<DeliveryFilter, 'labels'>> & {
+export type DeliveryQuery = GivenFilter<Omit<DeliveryFilter, 'labels' | 'seen'>> & {
   /** The labels that the target's connection must have, each as `key=value`. */
   readonly labels?: readonly string[] | null | undefined;
 };
@@ -540,7 +559,7 @@ function limitOf(policy: Policy, { scopeId, userId }: ReservedScope): number | n
 
 // Decides who may listen to the events of commands, and to which of them.
 
-export type CommandEventQuery = GivenFilter<CommandEventFilter>;
+export type CommandEventQuery = GivenFilter<Omit<CommandEventFilter, 'seen'>>;
 
 /** A lifetime that never ends by itself. The transport ends the streams of an expired token. */
 const AS_LONG_AS_TOKEN: Lifetime = { endWith() {}, close() {} };
@@ -556,8 +575,10 @@ function commandEvents(
   query: CommandEventQuery,
 ): SharedSubscription<CommandEvent> {
   const { clientId, action, clientType = null, outcomes } = query;
+  const { userId, actions } = readSight(requester, query.userId);
   const filter: CommandEventFilter = {
-    userId: readScope(requester, query.userId),
+    userId,
+    ...(actions && { seen: actions }),
     clientId: clientId == null ? null : id('client_id', clientId),
     action: action == null ? null : name('action', action),
     clientType,

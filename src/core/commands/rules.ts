@@ -7,6 +7,7 @@ import { keyOf, type ClientKey, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../limits.ts';
 import { BORROWED_PART, SCOPE_SHARE } from '../shares/shares.ts';
+import { isOfAnswer, settleAnswer } from './answers.ts';
 import {
   END_MESSAGES,
   changed,
@@ -23,7 +24,10 @@ import {
   type Command,
   type ContextRefusal,
   type NewWaiter,
+  type OfAnswer,
   type Outcome,
+  type Settlement,
+  type SettleResult,
 } from './command.ts';
 import type {
   AdmitPreview,
@@ -32,14 +36,14 @@ import type {
   AdmitResult,
   AttachResult,
   Binding,
+  DispatchClaim,
   DispatchResult,
   End,
   FinishResult,
+  MarkedDispatch,
   RebindResult,
   Report,
   ReportResult,
-  Settlement,
-  SettleResult,
 } from './stores.ts';
 import type { ClientView, CommandMessage, HeldCommand, Move, RefusedAdmission, Transaction } from './transaction.ts';
 
@@ -57,8 +61,8 @@ type Known<E> = {
   readonly entry: E | null;
 };
 
-/** The link that a command is to be written to; `attempt`: as for `CommandStore.dispatch`, null if none was named. */
-export type Attempt = { readonly binding: Binding; readonly attempt: string | null };
+/** The link that a command is to be written to, and the name of the attempt, if it may be repeated. */
+export type Attempt = DispatchClaim;
 
 const SKIP: DispatchResult = { kind: 'skip' };
 
@@ -91,8 +95,10 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   /** Admits a command, or attaches the caller to the one that has its id. A refusal has written nothing. */
   admit(request: AdmitRequest): AdmitResult {
     if (this.tx.isOutdated(request)) return { kind: 'outdated' };
-    // If the caller chose no id, the relay has just made one, so no command can have it.
-    const known = request.chosenId ? this.#answerOfKnown(request) : null;
+    // If the caller chose no id, the relay has just made one, so only this request can have used it.
+    const known = request.chosenId || request.repeated ? this.#answerOfKnown(request) : null;
+    const { owedBy } = request;
+    if (known && owedBy !== undefined && known.entry?.command.owedBy !== owedBy) return CONFLICT;
     if (known) return known.entry ? this.#attachTo(known.entry, request) : known.answer;
     const client = this.tx.client(request);
     const refusal = this.#refuseNew(request, client);
@@ -101,7 +107,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const queued = this.#named(newCommand(request, binding, this.tx.now), request, client);
     const claim = request.claim && mayMark(client, request) ? request.claim : null;
     const command = claim ? dispatched(queued, claim.binding, this.tx.now) : queued;
-    const entry = this.tx.add(client, request, command, claim && attemptOf(claim.binding, claim.attempt));
+    const entry = this.tx.add(client, request, command, claim && attemptOf(claim));
     if (request.rate) this.tx.takeToken(request.rate);
     this.tx.retain(entry, { kind: 'command', kept: request.kept, instanceId: queued.expectedInstanceId });
     if (!satisfied(request.waiter.waitFor, command)) this.tx.wait(entry, request.waiter);
@@ -150,10 +156,16 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return this.tx.canWait(entry, waiter, WAITERS_PER_COMMAND) ? null : WAITS_FULL;
   }
 
-  #attachTo(entry: E, { waiter }: AdmitRequest): AdmitResult {
+  #attachTo(entry: E, request: AdmitRequest): AdmitResult {
     const { command } = entry;
-    this.tx.reserveMark(entry);
+    const { waiter, claim = null, chosenId, repeated = false } = request;
+    if (chosenId) this.tx.reserveMark(entry);
     if (!satisfied(waiter.waitFor, command)) this.tx.wait(entry, waiter);
+    // Only the request that admitted the command can have claimed it.
+    if (repeated && claim && isMarkedBy(entry, claim)) {
+      const dispatch = this.dispatch(request, claim);
+      if (dispatch.kind === 'dispatch') return { kind: 'admitted', command, dispatch };
+    }
     return { kind: 'attached', command, result: this.tx.result(entry) };
   }
 
@@ -190,9 +202,10 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return seen.kind === 'reported' && seen.instanceId === this.#instanceFor(question, client) ? null : CONTEXT_GONE;
   }
 
-  /** Returns a new command with the context that its call names, if it names one. */
-  #named(command: Command, request: AdmitRequest, client: C): Command {
-    const { contextId = null } = request;
+  /** Returns a new command with the context that its call names and the request that owes its answer, if there are any. */
+  #named(made: Command, request: AdmitRequest, client: C): Command {
+    const { contextId = null, owedBy } = request;
+    const command = owedBy === undefined ? made : { ...made, owedBy };
     if (contextId === null) return command;
     return { ...command, contextId, expectedInstanceId: this.#instanceFor(request, client) };
   }
@@ -209,19 +222,19 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   // Dispatch and reports.
 
   /** Records the dispatch of a command, at most once. The same attempt gets the same answer again. */
-  dispatch(key: CommandKey, { binding, attempt }: Attempt): DispatchResult {
+  dispatch(key: CommandKey, made: Attempt): DispatchResult {
+    const { binding } = made;
     const entry = this.tx.find(key);
     if (!entry || this.tx.isOver(entry.command.deadline)) return SKIP;
     const before = entry.command;
-    const markedBy = attemptOf(binding, attempt);
-    const isRepeated = before.stage === 'dispatched' && markedBy !== null && entry.markedBy === markedBy;
+    const isRepeated = isMarkedBy(entry, made);
     if (before.stage !== 'queued' && !isRepeated) return SKIP;
     const bound = this.tx.client(key).binding;
     if (!bound || !isSameLink(bound, binding)) return SKIP;
     const refusal = isRepeated ? null : this.#refuseDispatch(before, binding);
     if (refusal) return { kind: 'refuse', code: refusal };
     const command = isRepeated ? before : dispatched(before, binding, this.tx.now);
-    const params = isRepeated ? this.tx.params(entry) : this.tx.run(entry, command, markedBy);
+    const params = isRepeated ? this.tx.params(entry) : this.tx.run(entry, command, attemptOf(made));
     return { kind: 'dispatch', command, params, remainingMs: command.deadline - this.tx.now };
   }
 
@@ -338,25 +351,23 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   // Ends without a report, and cancels.
 
-  /** Ends a command that its client did not end, or records a request to cancel it or the delivery of its answer. */
+  /** Ends a command that its client did not end, or records a request to cancel it or what became of its answer. */
   settle(key: CommandKey, settlement: Settlement): SettleResult {
     const entry = this.tx.find(key);
     if (!entry) return { kind: 'unknown' };
     const { command } = entry;
-    if (settlement.kind === 'answered') return { kind: 'unchanged', command: this.#answered(entry) };
+    if (isOfAnswer(settlement)) {
+      const after = settleAnswer(command, settlement, this.tx.now);
+      if (after !== command) this.tx.move(entry, after);
+      return { kind: 'unchanged', command: after };
+    }
     if (isTerminal(command)) return { kind: 'unchanged', command };
     if (settlement.kind === 'cancel') return this.#cancel(entry, settlement);
     const code = this.#codeOf(command, settlement);
     return code ? { kind: 'settled', command: this.#endUnreported(entry, code) } : { kind: 'unchanged', command };
   }
 
-  #answered(entry: E): Command {
-    const { command } = entry;
-    if (!isTerminal(command) || command.answeredAt !== undefined) return command;
-    return this.#move(entry, { answeredAt: nextTime(command, this.tx.now) });
-  }
-
-  #codeOf(command: Command, settlement: Exclude<Settlement, { kind: 'cancel' | 'answered' }>): Code | null {
+  #codeOf(command: Command, settlement: Exclude<Settlement, { kind: 'cancel' } | OfAnswer>): Code | null {
     if (settlement.kind === 'expire') return this.#dueCode(command);
     if (settlement.kind === 'refuse') return wasDispatched(command) ? null : settlement.code;
     return giveUpCode(command, settlement);
@@ -364,20 +375,16 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   /**
    * Ends a command without a report from its client. The outcome `expired` proves that the command was never written to
-   * the client. If the command was dispatched, or the store has lost data, the outcome is `outcome_unknown`.
+   * the client. If the command was dispatched, or the store has lost data, the outcome is `outcome_unknown`. A command
+   * that its client never received has failed: nothing ran, as if the client had refused it.
    */
   #endUnreported(entry: E, code: Code): Command {
     const error = { code, message: END_MESSAGES[code] ?? code };
     const before = entry.command;
     const { commandId, boundInstanceId: instanceId } = before;
     this.tx.retain(entry, { id: `${commandId}:end`, kind: 'error', instanceId, error });
-    const unknown = wasDispatched(before) || code === 'store_lost';
-    const command = this.#conclude(entry, {
-      outcome: unknown ? 'outcome_unknown' : 'expired',
-      execution: unknown ? 'may_have_run' : 'not_written',
-      error,
-      reason: code,
-    });
+    const proof = proofOf(before, code);
+    const command = this.#conclude(entry, { ...proof, error, reason: code });
     if (wasDispatched(command) && command.nodeId !== null)
       this.tx.post(command.nodeId, { kind: 'ended', key: keyOf(command) });
     return command;
@@ -424,6 +431,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const queue = this.tx.moving(key, move);
     const unfinished: Command[] = [];
     const orphaned: Command[] = [];
+    const again: MarkedDispatch[] = [];
+    const ended: Command[] = [];
     if (!mayMove(queue.binding, move)) return { requeued: 0, unfinished, orphaned };
     if (link === 'down') {
       for (const entry of queue.waiting) this.#park(entry);
@@ -438,10 +447,31 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     }
     for (const entry of queue.arrived) this.tx.offer(entry, reported.nodeId);
     for (const entry of queue.running) {
-      if (entry.command.boundInstanceId === reported.instanceId) unfinished.push(this.#reattach(entry, reported));
-      else orphaned.push(entry.command);
+      if (entry.command.boundInstanceId !== reported.instanceId) orphaned.push(entry.command);
+      else if (!isLost(entry.command, move)) unfinished.push(this.#reattach(entry, move));
+      else {
+        const marked = this.#writeAgain(entry, reported);
+        if (marked) again.push(marked);
+        else ended.push(entry.command);
+      }
     }
-    return { requeued, unfinished, orphaned };
+    return { requeued, unfinished, orphaned, ...(move.received && { unreceived: { again, ended } }) };
+  }
+
+  /**
+   * Records that a command which never arrived is written to the client's next link. Ends it instead, and returns null,
+   * if its params are not kept any more, if it is due, or if somebody has asked to cancel it.
+   */
+  #writeAgain(entry: E, { nodeId }: Binding): MarkedDispatch | null {
+    const { command: before } = entry;
+    const params = this.tx.keptParams(entry);
+    if (params === null || before.cancelRequestedAt !== null || this.tx.isOver(before.deadline)) {
+      this.#endUnreported(entry, 'not_received');
+      return null;
+    }
+    const recoveredFromNodeId = recoveredFrom(before, before.nodeId, nodeId);
+    const command = this.#move(entry, { nodeId, recoveredFromNodeId, attempts: before.attempts + 1 });
+    return { kind: 'dispatch', command, params, remainingMs: command.deadline - this.tx.now };
   }
 
   /**
@@ -473,8 +503,9 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return true;
   }
 
-  #reattach(entry: E, { nodeId }: Binding): Command {
+  #reattach(entry: E, { binding: { nodeId }, received }: Move): Command {
     const { command } = entry;
+    if (received) this.tx.arrived(entry);
     return this.#move(entry, { nodeId, recoveredFromNodeId: recoveredFrom(command, command.nodeId, nodeId) });
   }
 
@@ -507,8 +538,13 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
  * Returns a name for an attempt to dispatch a command; null if there is no attempt. Attempts are unique for a link, and
  * the epoch of a link is unique for its client.
  */
-export function attemptOf({ epoch }: Binding, attempt: string | null): string | null {
-  return attempt === null ? null : `${epoch}:${attempt}`;
+export function attemptOf({ binding, attempt }: Attempt): string | null {
+  return attempt === undefined ? null : `${binding.epoch}:${attempt}`;
+}
+
+/** Whether this attempt recorded the dispatch of a command on which its client has not reported yet. */
+function isMarkedBy({ command, markedBy }: HeldCommand, made: Attempt): boolean {
+  return command.stage === 'dispatched' && markedBy !== null && markedBy === attemptOf(made);
 }
 
 /**
@@ -527,6 +563,19 @@ function mayMark({ binding, waiting }: ClientView, { claim, contextId = null }: 
 function mayMove(bound: Binding | null, { binding: { epoch }, link, begun = false }: Move): boolean {
   if (bound === null) return begun ? link === 'down' : link === 'up';
   return link === 'up' && !begun ? epoch >= bound.epoch : epoch === bound.epoch;
+}
+
+/** Returns the outcome of a command that ends with this code and without a report, and what is proven of it. */
+function proofOf(before: Command, code: Code): Pick<Command, 'outcome' | 'execution'> {
+  if (code === 'not_received') return { outcome: 'failed', execution: 'refused_by_client' };
+  return wasDispatched(before) || code === 'store_lost'
+    ? { outcome: 'outcome_unknown', execution: 'may_have_run' }
+    : { outcome: 'expired', execution: 'not_written' };
+}
+
+/** Whether a command that runs on a client never arrived there: the client did not name it, nor reported on it. */
+function isLost({ commandId, stage }: Command, { received }: Move): boolean {
+  return received !== undefined && stage === 'dispatched' && !received.has(commandId);
 }
 
 function isSameLink(bound: Binding, { nodeId, epoch }: Binding): boolean {

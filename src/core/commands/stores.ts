@@ -2,18 +2,17 @@
  * The storage ports of commands, waiters and nodes, and the reading port of the inspector, with the types of their
  * arguments and answers. One atomic act is one method.
  */
-import type { Busy, ClientType, Connection, Label } from '../connections/connection.ts';
+import type { ActionPatterns } from '../auth/principal.ts';
+import type { Busy, ClientType, Connection, Label, Leading } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { PageRequest, Scan } from '../page.ts';
+import type { PageRequest, Scan, WithGaps } from '../page.ts';
 import type { Cancel, ProcessFigures } from '../ports.ts';
 import type { CallerRate } from '../rates.ts';
 import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
 import {
-  hasIdOrTrace,
-  matchesCaller,
   type CallerFilter,
   type Command,
   type CommandCaller,
@@ -22,6 +21,8 @@ import {
   type NewWaiter,
   type Outcome,
   type Reply,
+  type Settlement,
+  type SettleResult,
   type Stage,
   type Waiter,
 } from './command.ts';
@@ -46,6 +47,8 @@ export type AdmitQuestion = CommandKey & {
   readonly contextId?: string | null;
   /** Whether the connected client knows places; null or absent if it is not known, or if the call names no context. */
   readonly knowsPlaces?: boolean | null;
+  /** The request that owes the answer: an id that is known is a conflict, unless this same request admitted it. */
+  readonly owedBy?: string | undefined;
 };
 
 export type AdmitRequest = AdmitQuestion & {
@@ -72,10 +75,12 @@ export type AdmitRequest = AdmitQuestion & {
    * commands waits to be dispatched, the store may record the dispatch in the same act.
    */
   readonly claim?: DispatchClaim | null;
+  /** Whether this request was made before and its answer was lost. It admits nothing twice, whoever chose the id. */
+  readonly repeated?: boolean;
 };
 
-/** A request to record the dispatch together with the admission. `attempt`: as for `CommandStore.dispatch`. */
-export type DispatchClaim = { readonly binding: Binding; readonly attempt: string };
+/** A request to record the dispatch with the admission. `attempt`: as for `dispatch`; absent: no answer can be lost. */
+export type DispatchClaim = { readonly binding: Binding; readonly attempt?: string | undefined };
 
 export type AdmitRefusal =
   | 'command_conflict'
@@ -95,7 +100,10 @@ export type AdmitRefusal =
  * `outdated`: nothing was written.
  */
 export type AdmitResult =
-  /** `dispatch`: the dispatch that was recorded for the request's `claim`. `command`: the record before it. */
+  /**
+   * `dispatch`: the dispatch that was recorded for the request's `claim`. `command`: the record before it; in the answer
+   * to a repeated request, the present one.
+   */
   | { readonly kind: 'admitted'; readonly command: Command; readonly dispatch?: MarkedDispatch }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
@@ -135,10 +143,15 @@ export type Binding = {
   readonly epoch: number;
   /** Whether the client knows places. Only the node of the link says so; stores need not keep it. */
   readonly places?: boolean;
+  /**
+   * Whether the client says in each hello what it has received, so that what was lost may be written again. Only the
+   * node of the link says so; stores need not keep it.
+   */
+  readonly tellsReceived?: boolean;
 };
 
 /** A recorded dispatch: the command may be written to its link. */
-type MarkedDispatch = {
+export type MarkedDispatch = {
   readonly kind: 'dispatch';
   readonly command: Command;
   readonly params: JsonText | null;
@@ -192,31 +205,6 @@ export type FinishResult =
   | { readonly kind: 'fenced'; readonly command: Command }
   | { readonly kind: 'unknown' };
 
-export type Settlement =
-  /** Records that the answer of the ended command reached its caller. Changes nothing while the command is live. */
-  | { readonly kind: 'answered' }
-  /** Requests a cancel. It ends a command that was not dispatched; for a dispatched one it is only recorded. */
-  | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
-  /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */
-  | { readonly kind: 'expire' }
-  /** Ends the command `expired`, unless it was dispatched. */
-  | { readonly kind: 'refuse'; readonly code: ContextRefusal }
-  /**
-   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command
-   * ends only if it was dispatched to that instance, or waits for it.
-   */
-  | {
-      readonly kind: 'give_up';
-      readonly code: 'instance_replaced' | 'node_lost' | 'store_lost';
-      readonly instanceId: string | null;
-    };
-
-export type SettleResult =
-  | { readonly kind: 'settled'; readonly command: Command }
-  | { readonly kind: 'requested'; readonly command: Command }
-  | { readonly kind: 'unchanged'; readonly command: Command }
-  | { readonly kind: 'unknown' };
-
 export type RebindResult = {
   /** The number of commands that were queued again. They had not been dispatched when their link was lost. */
   readonly requeued: number;
@@ -224,6 +212,12 @@ export type RebindResult = {
   readonly unfinished: readonly Command[];
   /** The commands that were dispatched to another instance. They are given up after the grace period. */
   readonly orphaned: readonly Command[];
+  /**
+   * What was dispatched to this same instance and never arrived. `again`: to be written to the new link, in the order of
+   * dispatch; this is recorded. `ended`: ended as `not_received`, because the params are not kept any more. Absent: the
+   * client did not say what it has received.
+   */
+  readonly unreceived?: { readonly again: readonly MarkedDispatch[]; readonly ended: readonly Command[] };
 };
 
 /**
@@ -231,6 +225,9 @@ export type RebindResult = {
  * parked.
  */
 export type LinkMove = 'up' | 'again' | 'down';
+
+/** The ids of the commands that arrived at a client and whose ends it still has to report. */
+export type Received = ReadonlySet<string>;
 
 /**
  * Stores commands. Each method is one atomic act on a command. An act includes all that belongs to it: the reservation,
@@ -247,7 +244,7 @@ export interface CommandStore {
   /** Returns what `admit` would answer now, by the same rules. Writes and reserves nothing. */
   preview(question: AdmitQuestion): MaybePromise<AdmitPreview>;
   /**
-   * Records the dispatch of a command, at most once per command and before the write to the socket begins. A node that
+   * Records the dispatch of a command, at most once per link and before the write to the socket begins. A node that
    * got no answer asks again with the same `attempt`, a text that is unique among the attempts of the binding's link.
    * It then gets the same answer, as long as the recorded dispatch is that of this attempt.
    */
@@ -270,9 +267,11 @@ export interface CommandStore {
    * wins: a link older than the bound one changes nothing. `again` queues as `up` does, but only for the bound link. A
    * command that names another instance stays parked, or ends `expired` (`instance_replaced`) if it had been queued. A
    * command that names a context of another instance ends `expired` (`context_gone`). A long queue may move in several
-   * acts. During the move, too, commands are dispatched in the order of their admission.
+   * acts. During the move, too, commands are dispatched in the order of their admission. `received`: the commands that
+   * the instance has received, if it said so in the hello of a link that comes up. It has never received the others that
+   * were dispatched to it and that it did not report on: nothing of them ran.
    */
-  rebind(client: ClientKey, binding: Binding, link: LinkMove): MaybePromise<RebindResult>;
+  rebind(client: ClientKey, binding: Binding, link: LinkMove, received?: Received): MaybePromise<RebindResult>;
   /** Returns the keys of a client's commands that have not ended, in no particular order. */
   live(client: ClientKey): MaybePromise<readonly CommandKey[]>;
   /** Counts the commands of each client that have not ended: one answer per client, in the order of the clients. */
@@ -305,6 +304,8 @@ export type WaiterFilter = {
   /** The context that the command names. */
   readonly contextId: string | null;
   readonly minAgeMs: number | null;
+  /** The only actions for whose commands the requester may see waits. Absent: all. */
+  readonly seen?: ActionPatterns;
 } & CallerFilter;
 
 /** Matches every wait. */
@@ -330,14 +331,21 @@ export type AttachResult =
 /** A number of waits. `complete` is false if the count stopped at COUNT_SCAN rows. */
 export type Counted = { readonly count: number; readonly complete: boolean };
 
+/** Numbers of waits by the node of the target's connection; the key is null for commands that wait for their client. */
+export type WaitCounts = WithGaps & {
+  readonly counts: ReadonlyMap<string | null, number>;
+  /** False if the count stopped at COUNT_SCAN rows. */
+  readonly complete: boolean;
+};
+
 export type CountedScan = { readonly total: number; readonly scan: Scan<PendingWait> };
 
 /**
  * The waits of the callers of this process. `CommandStore.admit` or `attach` adds a row. The row is removed when its
  * command ends, its stage is reached, or `remove` is called. A deployment has at most WAITERS_PER_COMMAND waits on a
- * command; those of a node that is gone do not count. Reads return the rows of this process only: other nodes are asked
- * for theirs (`core/calls/pending.ts`). In shared mode positions begin with a time, so those of several processes can
- * be compared.
+ * command; those of a node that is gone do not count. Reads return the rows of all nodes, or, without the capability
+ * `allWaits`, those of this process: other nodes are then asked for theirs (`core/calls/pending.ts`). Positions begin
+ * with a time, so those of several processes can be compared.
  */
 export interface WaiterStore {
   /** Atomic: reads the record and registers the waiter in one act, so that no end is missed in between. */
@@ -346,10 +354,7 @@ export interface WaiterStore {
   remove(key: CommandKey, rpcId: string): MaybePromise<void>;
   /** Lists waits in the order in which they were registered. Observation only: resolves, renews and removes nothing. */
   list(filter: WaiterFilter, page: PageRequest): MaybePromise<Scan<PendingWait>>;
-  /** Counts waits by the node of the target's connection; the key is null for commands that wait for their client. */
-  countByNode(
-    filter: WaiterFilter,
-  ): MaybePromise<{ readonly counts: ReadonlyMap<string | null, number>; readonly complete: boolean }>;
+  countByNode(filter: WaiterFilter): MaybePromise<WaitCounts>;
   /**
    * Returns for each user the first page that `list` gives for this user, and the total number of the user's waits. One
    * round trip.
@@ -385,7 +390,7 @@ export type MailboxRow =
       readonly kind: 'question';
       readonly questionId: string;
       readonly from: string;
-      readonly topic: 'series' | 'leaving' | 'waits';
+      readonly topic: 'series' | 'leaving' | 'waits' | 'answers';
       readonly text: string;
     }
   /** The answer to a question that this node has asked. */
@@ -423,10 +428,10 @@ export interface NodeListener {
   deliver(row: MailboxRow): void;
   /**
    * Called when this node lost its id. `fenced`: the other nodes counted this node as dead and took over what it held.
-   * `store_lost`: the store forgot something that it had confirmed. No row is delivered until this resolves; the node
-   * then holds its id again. A store that cannot lose a node never calls it.
+   * `store_lost`: the store forgot something that it had confirmed, of these users. No row is delivered until this
+   * resolves; the node then holds its id again. A store that cannot lose a node never calls it.
    */
-  lost(cause: 'fenced' | 'store_lost'): Promise<void>;
+  lost(cause: 'fenced' | 'store_lost', concerns?: (userId: string) => boolean): Promise<void>;
   /**
    * Called when this node has cleaned up after a dead node and marked these links of that node as lost. The dead node
    * may be this node itself, before it was fenced. Each link is reported to one node of the deployment, once.
@@ -437,6 +442,12 @@ export interface NodeListener {
    * gone and the commands for their clients were parked.
    */
   revived(): void;
+  /**
+   * Called when another process decides about the clients of these users from now on. It does not know yet who waits here
+   * for their commands, and what is queued on the links of this node. A store in which one process, or none, decides
+   * never calls it.
+   */
+  moved?(concerns: (userId: string) => boolean): void;
 }
 
 /** The nodes of a deployment: their mailboxes, their leases, and the commands that are due. */
@@ -469,7 +480,7 @@ export interface NodeStore {
 // The port of bounded delivery statistics.
 
 /** Bounded statistics of delivery. The oldest values are those of a sample, not exact global extremes. */
-export type DeliverySummary = {
+export type DeliverySummary = WithGaps & {
   /** The number of commands with a record: live commands, and ended ones within retention. */
   readonly trackedCommands: number;
   /** The number of live commands that are past their connect deadline or their deadline and not settled yet. */
@@ -521,6 +532,8 @@ export type DeliveryFilter = {
   readonly admittedBefore: number | null;
   /** See `hasIdOrTrace`. */
   readonly idOrTrace: string | null;
+  /** The only actions whose commands the requester may see. Absent: all. */
+  readonly seen?: ActionPatterns;
 } & CallerFilter;
 
 /** Matches every command. */
@@ -542,27 +555,6 @@ export const ANY_COMMAND: DeliveryFilter = {
   caller: null,
   callerKind: null,
 };
-
-/** Whether a command's record matches a filter. Does not compare the user, nor the labels of the client. */
-export function matchesRecord(filter: DeliveryFilter, command: Command): boolean {
-  const { clientId, stage, outcome, outcomes, nodeId, action, contextId, code, clientType } = filter;
-  const { admittedAfter, admittedBefore, idOrTrace } = filter;
-  return (
-    (clientId === null || command.clientId === clientId) &&
-    (stage === null || command.stage === stage) &&
-    (outcome === null || command.outcome === outcome) &&
-    (outcomes === null || (command.outcome !== null && outcomes.includes(command.outcome))) &&
-    (nodeId === null || command.nodeId === nodeId) &&
-    (action === null || command.action === action) &&
-    (contextId === null || command.contextId === contextId) &&
-    (code === null || command.error?.code === code) &&
-    (clientType === null || command.clientType === clientType) &&
-    (admittedAfter === null || command.admittedAt > admittedAfter) &&
-    (admittedBefore === null || command.admittedAt < admittedBefore) &&
-    (idOrTrace === null || hasIdOrTrace(command, idOrTrace)) &&
-    matchesCaller(filter, command.caller)
-  );
-}
 
 /**
  * The orders of command listings. `key`: by user, client and command. `newest`: latest admission first; commands of one
@@ -590,7 +582,7 @@ export interface DeliveryInspector {
    * Returns the clients with the most live commands, most first, then in order of user and client; at most `first`.
    * Reads at most SCAN_BUDGET reservations. `complete`: whether it read all of them.
    */
-  busiest(first: number): MaybePromise<{ readonly rows: readonly Busy[]; readonly complete: boolean }>;
+  busiest(first: number): MaybePromise<Leading<Busy>>;
   /**
    * Lists tracked commands. In the order `newest`, commands admitted after the first page appear on no later page. A
    * page is cut after SCAN_BUDGET rows. It may have as many rows as that, unlike the pages of other stores.

@@ -5,7 +5,7 @@ import type { JsonText } from '../json.ts';
 import type { CallerRate } from '../rates.ts';
 import type { ShareRefusal } from '../shares/shares.ts';
 import type { Command, CommandMark, NewWaiter } from './command.ts';
-import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow } from './stores.ts';
+import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow, Received } from './stores.ts';
 
 /** A row about a command, which an act on the command posts. */
 export type CommandRow = Extract<MailboxRow, { readonly key: CommandKey }>;
@@ -32,9 +32,14 @@ export interface ClientView {
 
 /**
  * What happened to a client's link. `begun`: earlier acts have moved the first parts of the queue to this link (see
- * `Transaction.moving`).
+ * `Transaction.moving`). `received`: see `CommandStore.rebind`.
  */
-export type Move = { readonly binding: Binding; readonly link: LinkMove; readonly begun?: boolean };
+export type Move = {
+  readonly binding: Binding;
+  readonly link: LinkMove;
+  readonly begun?: boolean;
+  readonly received?: Received | undefined;
+};
 
 /** The commands of a client that one act moves, each list in the order of admission. */
 export interface MovingQueue<E> {
@@ -96,6 +101,11 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
   isOver(deadline: number): boolean;
   /** Returns the params of a live command, as long as the store keeps them. */
   params(entry: E): JsonText | null;
+  /**
+   * Returns the params of a command that was dispatched, for writing it again; null: they were given up. Absent params
+   * are kept as `{}`.
+   */
+  keptParams(entry: E): JsonText | null;
   /** Returns the recorded result, as long as it is retained. */
   result(entry: E): JsonText | null;
   /** Returns what a client reports of a context. */
@@ -116,7 +126,7 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
   noRoom(client: C, params: JsonText): ShareRefusal | null;
   /** Returns after how many milliseconds the bucket has a token; 0 if it has one, or if `takeToken` decides. */
   waitForToken(rate: CallerRate): number;
-  /** Whether the command has fewer than `most` waits. In a preview, `waiter` has only `waitFor`. */
+  /** Whether the command has fewer than `most` waits, or has this one. In a preview, `waiter` has only `waitFor`. */
   canWait(entry: E, waiter: Pick<NewWaiter, 'waitFor'>, most: number): boolean;
 
   // Writes.
@@ -129,7 +139,7 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
   takeToken(rate: CallerRate): void;
   /** Reserves room for the mark of a known command, if there is room and none is reserved yet. */
   reserveMark(entry: E): void;
-  /** Registers a wait. No other wait has its rpc id. */
+  /** Registers a wait, unless the command has one with its rpc id, because the request is repeated. */
   wait(entry: E, waiter: NewWaiter): void;
   /** Retains a history row of a command. */
   retain(entry: E, row: CommandMessage): void;
@@ -142,9 +152,12 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
   /** Replaces the record of a command that is queued on `command.nodeId`. From now on only its deadline counts. */
   queue(entry: E, command: Command): void;
   /**
-   * Replaces the record of a command that is dispatched now. Returns its params, and stops counting them as waiting.
+   * Replaces the record of a command that is dispatched now. Returns its params. They stop counting as waiting, unless
+   * the store keeps them until the command is reported or has ended.
    */
   run(entry: E, command: Command, markedBy: string | null): JsonText | null;
+  /** Gives up the params that are kept of a command, because it has arrived. */
+  arrived(entry: E): void;
   noteProgress(entry: E, progress: Progress): void;
   /** Lets deduplication count one arrival of the message of an end. */
   countEnd(isNew: boolean): void;

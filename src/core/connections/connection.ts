@@ -2,13 +2,12 @@
  * Connections: the row of a client's link, its status and labels, the filters of listings, the ports of connections and
  * of reconnects, and the details of a row of a link history.
  */
-import { readScope, type Principal } from '../auth/principal.ts';
-import { invalid } from '../errors.ts';
-import { clientKeyText, hasAtMost, id, name, type ClientKey } from '../ids.ts';
+import { matchesAny, readSight, type ActionPatterns, type Principal } from '../auth/principal.ts';
+import { fail, invalid } from '../errors.ts';
+import { clientKeyText, filterText, hasAtMost, id, name, type ClientKey } from '../ids.ts';
 import { isRecord, type JsonText } from '../json.ts';
 import {
   DEAD_MS,
-  FILTER_TEXT_CHARS,
   FORGET_MS,
   LABELS_PER_CLIENT,
   LABELS_PER_FILTER,
@@ -19,7 +18,7 @@ import {
   STALE_MS,
 } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Completeness, DocumentReading, GivenFilter, PageRequest, Scan } from '../page.ts';
+import type { Completeness, DocumentReading, GivenFilter, PageRequest, Scan, WithGaps } from '../page.ts';
 
 export type ClientType = 'browser' | 'console' | 'mobile' | 'web';
 export type ConnectionStatus = 'connected' | 'disconnected' | 'stale';
@@ -113,6 +112,8 @@ export type Connection = ClientKey & {
   readonly host: boolean;
   /** Whether calls may name a context of the client: it said in its hello that it knows places. Absent: no. */
   readonly places?: boolean;
+  /** The number that the client gave its attempt to open this link. Undefined: it gave none. */
+  readonly linkAttempt?: number | undefined;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
   readonly connectedAt: number;
@@ -150,6 +151,19 @@ export function succession(
     replacedAt: now,
     predecessors: [latest, ...predecessors.slice(0, PREDECESSORS - 1)],
   };
+}
+
+/** Whether a hello is older than the link in the client's row: one of its instance, with a later attempt. */
+export function isOlderAttempt(
+  { instanceId, linkAttempt = Infinity }: Pick<Connection, 'instanceId' | 'linkAttempt'>,
+  previous: Pick<Connection, 'instanceId' | 'linkAttempt'> | null,
+): boolean {
+  return previous?.instanceId === instanceId && linkAttempt < (previous.linkAttempt ?? 0);
+}
+
+/** Throws the refusal of a hello that is older than the present link of its instance. */
+export function refuseOlderAttempt(): never {
+  return fail('stale_instance', 'This instance has opened a later link.');
 }
 
 /** Returns why a client's previous link ended, given that a newer one is bound now: `replaced` if it was still up. */
@@ -213,6 +227,7 @@ export type ConnectRequest = ClientKey & {
   readonly host: boolean;
   /** As in Connection. */
   readonly places?: boolean;
+  readonly linkAttempt?: number | undefined;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
 };
@@ -236,7 +251,11 @@ export type UserRow = { readonly userId: string; readonly count: number };
  * user, then its client.
  */
 export interface ConnectionStore {
-  /** Atomic. Binds the client to this instance and node under a new epoch, and replaces any earlier binding. */
+  /**
+   * Atomic. Binds the client to this instance and node under a new epoch, and replaces any earlier binding. Throws
+   * `stale_instance`, and changes nothing, if the client's row is of a later attempt of the same instance
+   * (`isOlderAttempt`), whether that link is up or not.
+   */
   connect(request: ConnectRequest): MaybePromise<ConnectResult>;
   /** Atomic. Records a sign of life. Null if the epoch is not the current one or the link is down. */
   touch(key: ClientKey, epoch: number): MaybePromise<Connection | null>;
@@ -282,8 +301,11 @@ export interface ConnectionStore {
    * those that are up, the one that was silent for longest first. The links of a node that died may come later until
    * they are marked as lost.
    */
-  quietest(first: number): MaybePromise<readonly Connection[]>;
+  quietest(first: number): MaybePromise<Leading<Connection>>;
 }
+
+/** The rows that lead by a measure. `complete`: whether every row was looked at. */
+export type Leading<Row> = WithGaps & { readonly rows: readonly Row[]; readonly complete: boolean };
 
 /** Compares connections for `ConnectionStore.quietest`. Equal ones are in order of user and client. */
 export function compareQuiet(a: Connection, b: Connection): number {
@@ -322,7 +344,7 @@ export interface ReconnectStore {
    * Returns the clients with the most reconnects, most first, then in order of user and client; at most `first`.
    * `complete`: whether every client that reconnected was looked at.
    */
-  top(first: number): MaybePromise<{ readonly rows: readonly Reconnects[]; readonly complete: boolean }>;
+  top(first: number): MaybePromise<Leading<Reconnects>>;
 }
 
 /** A bounded sample of the clients that reconnect most. */
@@ -379,6 +401,8 @@ export type ConnectionFilter = {
   /** A text in lower case that must be part of the user's id, the client's id, or the value of a label. */
   readonly text: string | null;
   readonly labels: readonly Label[] | null;
+  /** The only actions that the requester may see: the client must advertise one of them. Absent: all. */
+  readonly seen?: ActionPatterns;
 };
 
 /** Matches every connection. */
@@ -398,13 +422,15 @@ export const ANY_CONNECTION: ConnectionFilter = {
  * filter's user.
  */
 export function matchesConnection(filter: ConnectionFilter, connection: Connection, now: number): boolean {
-  const { nodeId, nodeIds, status, clientType, action, text, labels } = filter;
+  const { nodeId, nodeIds, status, clientType, action, text, labels, seen } = filter;
   return (
     (nodeId === null || connection.nodeId === nodeId) &&
     (nodeIds === null || nodeIds.includes(connection.nodeId)) &&
     (status === null || connectionStatus(connection, now) === status) &&
     (clientType === null || connection.clientType === clientType) &&
+    (seen === undefined || connection.actions.some((advertised) => matchesAny(seen, advertised.name))) &&
     (action === null || connection.actions.some((advertised) => advertised.name === action)) &&
+    (action === null || seen === undefined || matchesAny(seen, action)) &&
     (text === null || mentions(connection, text)) &&
     (labels === null || hasLabels(connection, labels))
   );
@@ -416,32 +442,29 @@ function mentions(connection: Connection, text: string): boolean {
 }
 
 /** `labels`: each as `key=value`. `onSilentNodes`: whether only connections on silent nodes are listed. */
-export type ConnectionQuery = GivenFilter<Omit<ConnectionFilter, 'labels' | 'nodeIds'>> & {
+export type ConnectionQuery = GivenFilter<Omit<ConnectionFilter, 'labels' | 'nodeIds' | 'seen'>> & {
   readonly labels?: readonly string[] | null | undefined;
   readonly onSilentNodes?: boolean | null | undefined;
 };
 
 /**
  * Returns the filter of a query, limited to what the requester may see. Throws `invalid_argument` if a member is not
- * valid, and the errors of `readScope`.
+ * valid, and the errors of `readSight`.
  */
 export function checkFilter(requester: Principal | null, query: ConnectionQuery): ConnectionFilter {
   const { nodeId, status, clientType, action, text, labels } = query;
+  const { userId, actions } = readSight(requester, query.userId);
   return {
-    userId: readScope(requester, query.userId),
+    userId,
+    ...(actions && { seen: actions }),
     nodeId: nodeId == null ? null : id('node_id', nodeId),
     nodeIds: null,
     status: status ?? null,
     clientType: clientType ?? null,
     action: action == null ? null : name('action', action),
-    text: text == null ? null : checkText(text),
+    text: text == null ? null : filterText(text),
     labels: checkLabels('labels', labels),
   };
-}
-
-function checkText(text: string): string {
-  const fits = text.length >= 1 && hasAtMost(text, FILTER_TEXT_CHARS);
-  return fits ? text.toLowerCase() : invalid('text', `expected 1 to ${FILTER_TEXT_CHARS} characters`);
 }
 
 /**

@@ -3,9 +3,10 @@
  * actions that live clients advertise.
  */
 import {
-  knownUser,
-  readScope,
+  knownInSight,
+  readSight,
   requireAdmin,
+  seenActions,
   tokenAllows,
   type CallingPrincipal,
   type InvocationTarget,
@@ -14,7 +15,7 @@ import {
 import type { ConnectionEvent } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
-import { id, name as checkName, type ClientKey } from '../ids.ts';
+import { filterText, id, name as checkName, type ClientKey } from '../ids.ts';
 import {
   RECONNECT_CLIENTS,
   TOP_CLIENTS_MAX,
@@ -24,7 +25,7 @@ import {
   CLIENT_ACTIONS,
 } from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
-import { both, thenDo } from '../maybe-promise.ts';
+import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import {
   SCAN_BUDGET,
   completenessOf,
@@ -54,8 +55,10 @@ import {
   type Connection,
   type ConnectionQuery,
   type FlappingSample,
+  type Leading,
   type ActionAdvertisement,
 } from './connection.ts';
+import { seenConnection } from './seen-clients.ts';
 
 export type Connections = ReturnType<typeof createConnections>;
 
@@ -64,6 +67,12 @@ export function createConnections(deps: Deps) {
   const { backend, clock, cursors, readTurns } = deps;
   const store = backend.connections;
   const listing = (requester: Requester, filter: object): Listing => listingOf('connections', requester, filter);
+  const many = (requester: Requester, keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]> => {
+    const sight = seenActions(requester);
+    const rows = store.get(keys);
+    if (sight.actions === undefined) return rows;
+    return thenDo(rows, (found) => found.map((row) => row && seenConnection(sight, row)));
+  };
   return {
     /** Lists connections. Calls with the same `reading` share what they read of the store. */
     async list(requester: Requester, query: ConnectionQuery, page: PageArgs, reading?: DocumentReading) {
@@ -75,20 +84,23 @@ export function createConnections(deps: Deps) {
       const silent = silentSources(deps, 'connections', filter.nodeId);
       const found = readTurns.run(holderOf(requester), () => store.list(filter, request, reading));
       const scan = withGaps(...(await Promise.all([found, silent])));
-      return cursors.page(listed, scan, ['connections', clock.now()], (row) => row);
+      const listedPage = cursors.page(listed, scan, ['connections', clock.now()], (row) => row);
+      const { seen: actions } = filter;
+      if (actions === undefined) return listedPage;
+      return { ...listedPage, nodes: listedPage.nodes.map((row) => seenConnection({ actions }, row) ?? row) };
     },
-    /** Returns a connection. Null if there is no such connection, or if it belongs to another user. */
+    /** Returns a connection. Null if there is no such connection, or if the requester does not see it. */
     async get(requester: Requester, { userId, clientId }: ClientKey): Promise<Connection | null> {
-      const known = knownUser(requester, userId);
+      const known = knownInSight(requester, userId);
       if (known === null) return null;
-      const [connection] = await store.get([{ userId: known, clientId: id('client_id', clientId) }]);
+      const [connection] = await many(requester, [{ userId: known, clientId: id('client_id', clientId) }]);
       return connection ?? null;
     },
     /**
-     * Returns one connection per key, in order; null where there is no row. Reads all keys together. For nested fields,
-     * after the parent was authorized.
+     * Returns one connection per key, in order; null where there is no row, or none that the token of the requester
+     * sees. Reads all keys together. For nested fields, after the parent was authorized.
      */
-    many: (keys: readonly ClientKey[]) => store.get(keys),
+    many,
     /** Returns how often each client reconnected in the last hour. Reads all clients together. For nested fields. */
     reconnects: (keys: readonly ClientKey[]) => backend.reconnects.counts(keys),
     /** Lists the clients that reconnected most in the last hour. Admin only. `first`: 1 to TOP_CLIENTS_MAX. */
@@ -101,7 +113,7 @@ export function createConnections(deps: Deps) {
       checkTop(requester, first);
       if (by === 'backlog') return sampleOf(deps, await backend.inspector.busiest(first), SCAN_BUDGET);
       if (by === 'reconnects') return sampleOf(deps, await backend.reconnects.top(first), RECONNECT_CLIENTS);
-      return sampleOf(deps, { rows: await store.quietest(first), complete: true }, null);
+      return sampleOf(deps, await store.quietest(first), null);
     },
     /**
      * Returns for each user the page that `list` gives for `{ userId }`. For nested fields, after the parent was
@@ -121,14 +133,16 @@ export function createConnections(deps: Deps) {
      * an administrator, those of all users.
      */
     events(requester: Requester, userId: string | null): Subscription<ConnectionEvent> {
-      const scope = readScope(requester, userId);
+      const sight = readSight(requester, userId);
       const feed = createFeed<ConnectionEvent>(() => cancel());
       let lost = 0;
       const cancel = backend.bus.subscribe(
         'connections',
         (event) => {
-          if (scope !== null && event.connection.userId !== scope) return;
-          feed.push(event, lost);
+          if (sight.userId !== null && event.connection.userId !== sight.userId) return;
+          const connection = seenConnection(sight, event.connection);
+          if (connection === null) return;
+          feed.push({ ...event, connection }, lost);
           lost = 0;
         },
         () => (lost = 1),
@@ -144,13 +158,15 @@ function checkTop(requester: Requester, first: number): void {
     invalid('first', `expected 1 to ${TOP_CLIENTS_MAX}`);
 }
 
-type Found<Row> = { readonly rows: readonly Row[]; readonly complete: boolean };
-
 /** Builds the sample of these clients. `limit`: the bound that was reached if they are not complete. */
-async function sampleOf<Row extends ClientKey>(deps: Deps, { rows, complete }: Found<Row>, limit: number | null) {
+async function sampleOf<Row extends ClientKey>(
+  deps: Deps,
+  { rows, complete, gaps = [] }: Leading<Row>,
+  limit: number | null,
+) {
   const own = observed('connections', deps.clock.now(), rows.length, complete ? null : limit);
   const silent = await silentSources(deps, 'connections');
-  return { items: rows, complete, completeness: completenessOf([own, ...silent]) };
+  return { items: rows, complete, completeness: completenessOf([own, ...gaps, ...silent]) };
 }
 
 /** Notes that a link opened. An error is only logged, because a link must not fail for the sake of a count. */
@@ -166,15 +182,24 @@ export type Actions = ReturnType<typeof createActions>;
 export function createActions(deps: Deps) {
   return {
     /**
-     * Reads a bounded sample of the actions that live connections advertise. Admin only. `name` selects one action;
-     * null: all. `reading` is that of the document, so that several samples of it read the connections once.
+     * Reads a bounded sample of the actions that live connections advertise. Admin only. `name` selects one action, and
+     * `text` those whose name contains it; null: all. `reading` is that of the document, so that several samples of it
+     * read the connections once.
      */
-    async sample(requester: Requester, name: string | null, reading?: DocumentReading): Promise<ActionSample> {
+    async sample(
+      requester: Requester,
+      name: string | null,
+      reading?: DocumentReading,
+      text: string | null = null,
+    ): Promise<ActionSample> {
       requireAdmin(requester);
       const taken: Taken = { items: [], connections: 0, bytes: 0, cut: null };
       const wanted = name === null ? null : checkName('name', name);
+      const part = text === null ? null : filterText(text);
+      const isWanted = (given: string): boolean =>
+        (wanted === null || given === wanted) && (part === null || given.toLowerCase().includes(part));
       const [gaps, silent] = await Promise.all([
-        fill(deps, { taken, name: wanted, reading }),
+        fill(deps, { taken, isWanted, reading }),
         silentSources(deps, 'connections'),
       ]);
       return answer(taken, [...gaps, ...silent], deps.clock.now());
@@ -207,8 +232,8 @@ type Taken = {
 
 type Filling = {
   readonly taken: Taken;
-  /** The name of the actions to take; null: all. */
-  readonly name: string | null;
+  /** Whether the sample has the action with this name. */
+  readonly isWanted: (name: string) => boolean;
   readonly reading: DocumentReading | undefined;
 };
 
@@ -217,7 +242,7 @@ type Filling = {
  * out. Once the sample is full, reading continues only to find out whether anything is left out. After SCAN_BUDGET rows
  * the sample counts as cut. Returns the gaps that the store reported.
  */
-async function fill(deps: Deps, { taken, name, reading }: Filling): Promise<readonly ObservedSource[]> {
+async function fill(deps: Deps, { taken, isWanted, reading }: Filling): Promise<readonly ObservedSource[]> {
   const gaps: ObservedSource[] = [];
   let after: Position | null = null;
   for (let seen = 0; seen < SCAN_BUDGET; seen += ACTION_SAMPLE_CONNECTIONS) {
@@ -226,7 +251,7 @@ async function fill(deps: Deps, { taken, name, reading }: Filling): Promise<read
     const now = deps.clock.now();
     gaps.push(...scan.gaps);
     for (const { row } of scan.rows) {
-      if (taken.cut === null && isLive(row, now)) take(taken, row, name);
+      if (taken.cut === null && isLive(row, now)) take(taken, row, isWanted);
     }
     if (taken.cut !== null || scan.next === null) return gaps;
     after = scan.next;
@@ -236,8 +261,12 @@ async function fill(deps: Deps, { taken, name, reading }: Filling): Promise<read
 }
 
 /** Adds the matching actions of a connection to the sample. A connection without a matching action does not count. */
-function take(taken: Taken, { userId, clientId, instanceId, actions }: Connection, name: string | null): void {
-  const offered = actions.filter((action) => name === null || action.name === name);
+function take(
+  taken: Taken,
+  { userId, clientId, instanceId, actions }: Connection,
+  isWanted: Filling['isWanted'],
+): void {
+  const offered = actions.filter(({ name }) => isWanted(name));
   const room = ACTION_SAMPLE - taken.items.length;
   if (offered.length > room) taken.cut = 'actions';
   if (offered.length === 0 || room === 0) return;

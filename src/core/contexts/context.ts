@@ -3,7 +3,7 @@ import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { DocumentReading, PageRequest, Scan } from '../page.ts';
+import type { DocumentReading, PageRequest, Scan, WithGaps } from '../page.ts';
 
 export type ContextStatus = 'active' | 'idle' | 'closed' | 'stale';
 export type Ownership = 'user-owned' | 'worker';
@@ -106,7 +106,10 @@ export type ContextFilter = {
   /** Whether the context has a task; null: either. */
   readonly assigned: boolean | null;
   readonly taskId: string | null;
-};
+} & OfClients;
+
+/** `clientIds`: the only clients whose rows match. Absent: those of all clients do. */
+type OfClients = { readonly clientIds?: ReadonlySet<string> };
 
 export type WindowFilter = {
   readonly userId: string | null;
@@ -114,7 +117,7 @@ export type WindowFilter = {
   readonly clientType: ClientType | null;
   readonly status: WindowStatus | null;
   readonly ownership: Ownership | null;
-};
+} & OfClients;
 
 /**
  * A window, and in `live` the counts of its contexts. `live` is null if the client reports no contexts; then the
@@ -126,7 +129,7 @@ export type ContextKey = ClientKey & { readonly contextId: string };
 export type WindowKey = ClientKey & { readonly windowId: string };
 
 /** A number of rows. `complete` is false if the count stopped after COUNT_SCAN rows. */
-export type RowCount = { readonly count: number; readonly complete: boolean };
+export type RowCount = WithGaps & { readonly count: number; readonly complete: boolean };
 
 /**
  * Stores the current contexts and windows, not their history. A client's reports are kept and shown as long as its row

@@ -1,15 +1,17 @@
 /** Lists and counts the contexts, windows and workers that clients report, for requesters who may see them. */
-import { knownUser, readScope, readUser, type Requester } from '../auth/principal.ts';
+import { knownInSight, readSight, readUserInSight, type Requester } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
+import { rowsOfSeen, seenClients, type SeenClients } from '../connections/seen-clients.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { id, within } from '../ids.ts';
 import { COUNT_SCAN, WORKER_LIST } from '../limits.ts';
-import { both } from '../maybe-promise.ts';
+import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import {
   DocumentReading,
   SCAN_BUDGET,
   completenessOf,
+  gapOf,
   listingOf,
   observed,
   silentSources,
@@ -41,15 +43,25 @@ export type Contexts = ReturnType<typeof createContexts>;
 /**
  * Creates the API of the contexts and windows in which clients can run work, as they report them. Reading does not
  * assign, renew or release anything. A worker's task is its current assignment, as reported, and proves neither a
- * durable job nor an effect. Calls with the same `reading` share what they read of the store.
+ * durable job nor an effect. Calls with the same `reading` share what they read of the store. A token that is limited
+ * to some actions gets only the rows of clients that advertise one of them.
  */
 export function createContexts(deps: Deps) {
   const { clock, cursors } = deps;
   const store = deps.backend.contexts;
-  const counted = (source: EvidenceSource, { count, complete }: RowCount, silent: readonly ObservedSource[]) => {
+  const counted = (
+    source: EvidenceSource,
+    { count, complete, gaps = [] }: RowCount,
+    silent: readonly ObservedSource[],
+  ) => {
     const own = observed(source, clock.now(), count, complete ? null : COUNT_SCAN);
-    return { count, completeness: completenessOf([own, ...silent]) };
+    return { count, completeness: completenessOf([own, ...gaps, ...silent]) };
   };
+  const manyWindows = (requester: Requester, keys: readonly WindowKey[]) =>
+    thenDo(store.getWindows(keys), (found) => {
+      const rows = found.map((row) => row?.window ?? null);
+      return thenDo(rowsOfSeen(deps, requester, rows), (seen) => found.map((row, i) => (seen[i] ? row : null)));
+    });
   const pageOf = <T>(listing: Listing, source: EvidenceSource, scan: Scan<T>): Page<T> =>
     cursors.page(listing, scan, [source, clock.now()], (row) => row);
   return {
@@ -57,43 +69,66 @@ export function createContexts(deps: Deps) {
       const filter = contextFilter(requester, query);
       const listing = listingOf('contexts', requester, filter);
       const request = cursors.request(listing, page);
-      const scan = deps.readTurns.run(holderOf(requester), () => store.list(filter, request, reading));
-      const found = await Promise.all([scan, silentSources(deps, 'contexts')]);
+      const seen = await seenClients(deps, requester, reading);
+      const scan = deps.readTurns.run(holderOf(requester), () => store.list(ofSeen(filter, seen), request, reading));
+      const found = await Promise.all([scan, missing(deps, 'contexts', seen)]);
       return pageOf(listing, 'contexts', withGaps(...found));
     },
     /** Returns the first page of `list` for each query. Used for nested fields. */
     lists(requester: Requester, queries: readonly ContextQuery[], first: number, reading?: DocumentReading) {
       const filters = queries.map((query) => contextFilter(requester, query));
-      return both(store.lists(filters, first, reading), silentSources(deps, 'contexts'), (scans, silent) =>
-        scans.map((scan, i) =>
-          pageOf(listingOf('contexts', requester, filters[i]), 'contexts', withGaps(scan, silent)),
-        ),
-      );
+      return thenDo(seenClients(deps, requester, reading), (seen) => {
+        const found = store.lists(
+          filters.map((filter) => ofSeen(filter, seen)),
+          first,
+          reading,
+        );
+        return both(found, missing(deps, 'contexts', seen), (scans, silent) =>
+          scans.map((scan, i) =>
+            pageOf(listingOf('contexts', requester, filters[i]), 'contexts', withGaps(scan, silent)),
+          ),
+        );
+      });
     },
     async count(requester: Requester, query: ContextQuery, reading?: DocumentReading) {
-      const found = [store.count(contextFilter(requester, query), reading), silentSources(deps, 'contexts')] as const;
+      const filter = contextFilter(requester, query);
+      const seen = await seenClients(deps, requester, reading);
+      const found = [store.count(ofSeen(filter, seen), reading), missing(deps, 'contexts', seen)] as const;
       return counted('contexts', ...(await Promise.all(found)));
     },
     async windows(requester: Requester, query: WindowQuery, page: PageArgs, reading?: DocumentReading) {
       const filter = windowFilter(requester, query);
       const listing = listingOf('windows', requester, filter);
       const request = cursors.request(listing, page);
-      const found = await Promise.all([store.windows(filter, request, reading), silentSources(deps, 'windows')]);
+      const seen = await seenClients(deps, requester, reading);
+      const scan = store.windows(ofSeen(filter, seen), request, reading);
+      const found = await Promise.all([scan, missing(deps, 'windows', seen)]);
       return pageOf(listing, 'windows', withGaps(...found));
     },
     /** Does the same as `lists`, for windows. */
     windowLists(requester: Requester, queries: readonly WindowQuery[], first: number, reading?: DocumentReading) {
       const filters = queries.map((query) => windowFilter(requester, query));
-      return both(store.windowLists(filters, first, reading), silentSources(deps, 'windows'), (scans, silent) =>
-        scans.map((scan, i) => pageOf(listingOf('windows', requester, filters[i]), 'windows', withGaps(scan, silent))),
-      );
+      return thenDo(seenClients(deps, requester, reading), (seen) => {
+        const found = store.windowLists(
+          filters.map((filter) => ofSeen(filter, seen)),
+          first,
+          reading,
+        );
+        return both(found, missing(deps, 'windows', seen), (scans, silent) =>
+          scans.map((scan, i) =>
+            pageOf(listingOf('windows', requester, filters[i]), 'windows', withGaps(scan, silent)),
+          ),
+        );
+      });
     },
     async windowCount(requester: Requester, query: WindowQuery, reading?: DocumentReading) {
-      const found = store.windowCount(windowFilter(requester, query), reading);
-      return counted('windows', ...(await Promise.all([found, silentSources(deps, 'windows')])));
+      const filter = windowFilter(requester, query);
+      const seen = await seenClients(deps, requester, reading);
+      const found = [store.windowCount(ofSeen(filter, seen), reading), missing(deps, 'windows', seen)] as const;
+      return counted('windows', ...(await Promise.all(found)));
     },
     /**
-     * Returns a window. Null if there is no such window, or if it belongs to another user. `client`: the id of the
+     * Returns a window. Null if there is no such window, or if the requester does not see it. `client`: the id of the
      * client that reports it; null: any. Throws `ambiguous` if `client` is null and several clients report a window of
      * this id.
      */
@@ -106,19 +141,28 @@ export function createContexts(deps: Deps) {
     ): Promise<CountedWindow | null> {
       const windowId = id('window_id', window);
       const clientId = client === null ? null : id('client_id', client);
-      const userId = knownUser(requester, user);
+      const userId = knownInSight(requester, user);
       if (userId === null) return null;
-      const [found = null, other = null] =
-        clientId === null
+      const seen = clientId === null ? await seenClients(deps, requester, reading) : null;
+      const clients = seen ? [...seen.ids] : clientId === null ? null : [clientId];
+      const rows =
+        clients === null
           ? await store.windowsNamed(userId, windowId, reading)
-          : await store.getWindows([{ userId, clientId, windowId }]);
+          : await manyWindows(
+              requester,
+              clients.map((one) => ({ userId, clientId: one, windowId })),
+            );
+      const [found = null, other = null] = rows.filter((row) => row !== null);
       if (other) fail('ambiguous', 'Several clients report a window of this id. `client_id` selects one.');
       return found;
     },
-    /** Returns contexts that the requester may read: one answer per key, in order; null where there is no row. */
-    many: (keys: readonly ContextKey[]) => store.getContexts(keys),
+    /**
+     * Returns contexts that the requester may read: one answer per key, in order; null where there is no row, or none
+     * that the token of the requester sees.
+     */
+    many: (requester: Requester, keys: readonly ContextKey[]) => rowsOfSeen(deps, requester, store.getContexts(keys)),
     /** Does the same as `many`, for windows. */
-    manyWindows: (keys: readonly WindowKey[]) => store.getWindows(keys),
+    manyWindows,
     /**
      * Returns for each query at most `requested` workers (1 to WORKER_LIST), in order of client and context. Usually
      * one read of the store; more if a query has to scan many rows.
@@ -131,20 +175,43 @@ export function createContexts(deps: Deps) {
     ): Promise<readonly WorkerList[]> {
       const filters = queries.map((query) => workerFilter(requester, query));
       const first = within('first', requested, FIRST);
-      const found = [store.lists(filters, first, reading), silentSources(deps, 'contexts')] as const;
+      const seen = await seenClients(deps, requester, reading);
+      const limited = filters.map((filter) => ofSeen(filter, seen));
+      const found = [store.lists(limited, first, reading), missing(deps, 'contexts', seen)] as const;
       const [scans, silent] = await Promise.all(found);
       const whole = await Promise.all(
-        filters.map((filter, i) => readOn(store, filter, { first, scan: scans[i] ?? NOTHING, reading })),
+        limited.map((filter, i) => readOn(store, filter, { first, scan: scans[i] ?? NOTHING, reading })),
       );
       return whole.map((scan) => workersOf(withGaps(scan, silent), first, clock.now()));
     },
   };
 }
 
+/**
+ * Returns what reports may be missing: those of silent nodes, those of clients that were not looked at, and, after a
+ * restart, those of clients that were connected to the process before and have not had the time to report again.
+ */
+function missing(
+  deps: Deps,
+  source: 'contexts' | 'windows',
+  seen: SeenClients | null,
+): MaybePromise<readonly ObservedSource[]> {
+  const now = deps.clock.now();
+  const until = deps.backend.reportsMissingUntil?.() ?? 0;
+  const awaited = until > now ? [gapOf(source, now, null, 'awaiting_reports')] : [];
+  const others = [...awaited, ...(seen?.gaps ?? [])];
+  return thenDo(silentSources(deps, source), (silent) => (others.length > 0 ? [...silent, ...others] : silent));
+}
+
+/** Limits a filter to the clients that the requester sees. */
+function ofSeen<Filter extends object>(filter: Filter, seen: SeenClients | null): Filter {
+  return seen ? { ...filter, clientIds: seen.ids } : filter;
+}
+
 function contextFilter(requester: Requester, query: ContextQuery): ContextFilter {
   const { clientId, clientType = null, status, ownership = null, windowId } = query;
   return {
-    userId: readScope(requester, query.userId),
+    userId: readSight(requester, query.userId).userId,
     clientId: clientId == null ? null : id('client_id', clientId),
     clientType,
     statuses: status ? [status] : null,
@@ -158,7 +225,7 @@ function contextFilter(requester: Requester, query: ContextQuery): ContextFilter
 function windowFilter(requester: Requester, query: WindowQuery): WindowFilter {
   const { clientId, clientType = null, status = null, ownership = null } = query;
   return {
-    userId: readScope(requester, query.userId),
+    userId: readSight(requester, query.userId).userId,
     clientId: clientId == null ? null : id('client_id', clientId),
     clientType,
     status,
@@ -170,11 +237,11 @@ function windowFilter(requester: Requester, query: WindowQuery): WindowFilter {
  * A filter of contexts. A context must match every member that is present. Without `userId`, a user gets its own
  * contexts and an administrator those of all users.
  */
-export type ContextQuery = GivenFilter<Omit<ContextFilter, 'statuses' | 'assigned' | 'taskId'>> & {
+export type ContextQuery = GivenFilter<Omit<ContextFilter, 'statuses' | 'assigned' | 'taskId' | 'clientIds'>> & {
   readonly status?: ContextStatus | null | undefined;
 };
 
-export type WindowQuery = GivenFilter<WindowFilter>;
+export type WindowQuery = GivenFilter<Omit<WindowFilter, 'clientIds'>>;
 
 /**
  * A worker is a context whose ownership is `worker` and that is not closed. `idle`: it has no task. `assigned`: it has
@@ -231,7 +298,7 @@ async function readOn(
 
 function workerFilter(requester: Requester, query: WorkerQuery): ContextFilter {
   const workers = {
-    userId: readUser(requester, query.userId),
+    userId: readUserInSight(requester, query.userId),
     clientId: null,
     clientType: query.clientType ?? null,
     statuses: NOT_CLOSED,

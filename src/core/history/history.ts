@@ -2,9 +2,18 @@
  * Lists and reads the history that a requester may see, and the raw sample for administrators. Also has the class with
  * which the backends collect that sample, reads the payloads of messages, and stores large payloads in the spill store.
  */
-import { knownUser, readUser, requireAdmin, type Requester, type Principal } from '../auth/principal.ts';
+import {
+  knownUser,
+  readSight,
+  readUser,
+  requireAdmin,
+  seesAction,
+  type Principal,
+  type Requester,
+  type Sight,
+} from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
-import { fail, invalid, CallboardError } from '../errors.ts';
+import { fail, invalid, notFound, CallboardError } from '../errors.ts';
 import { canonicalUser, id, within } from '../ids.ts';
 import { utf8Length, type JsonText, longerThan } from '../json.ts';
 import { ID_MAX_CHARS, RAW_SAMPLE, RAW_SAMPLE_BYTES, STREAM_SUFFIX_SEGMENTS, INLINE_PAYLOAD_BYTES } from '../limits.ts';
@@ -22,6 +31,7 @@ import {
   type ObservedSource,
   type PageArgs,
   type GivenFilter,
+  type Scan,
   type Summary,
 } from '../page.ts';
 import { holderOf } from '../shares/shares.ts';
@@ -92,12 +102,14 @@ export function createHistories(deps: Deps) {
       return scan && cursors.page(listing, scan, ['messages', clock.now()], (row) => row);
     },
     async ofCommand(requester: Requester, user: string, command: string, page: MessagePageArgs) {
-      const userId = readUser(requester, user);
+      const sight = readSight(requester, user);
+      const userId = sight.userId ?? notFound();
       const commandId = id('command_id', command);
       const order = checkOrder(page.order);
       const listing = listingOf('commandHistory', requester, { userId, commandId, ...cursorOrder(order) });
       const request = { ...cursors.request(listing, page), order };
-      const scan = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
+      const found = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
+      const scan = await ofSeenCommands(deps, sight, found);
       return cursors.page(listing, scan, ['messages', clock.now()], (row) => row);
     },
     /**
@@ -138,6 +150,22 @@ export function createHistories(deps: Deps) {
      */
     cleanSpill: (): MaybePromise<number> => (deps.spill.managed ? deps.spill.clean() : 0),
   };
+}
+
+/** Leaves out the messages of commands whose action the sight does not have, or whose record is gone. */
+async function ofSeenCommands({ backend }: Deps, sight: Sight, scan: Scan<Message>): Promise<Scan<Message>> {
+  if (sight.actions === undefined) return scan;
+  const keys = scan.rows.map(({ row: { userId, clientId, commandId } }) => ({
+    userId,
+    clientId: clientId ?? '',
+    commandId: commandId ?? '',
+  }));
+  const commands = await backend.commands.get(keys);
+  const rows = scan.rows.filter((_, i) => {
+    const command = commands[i];
+    return command != null && seesAction(sight, command.action);
+  });
+  return { ...scan, rows };
 }
 
 /**

@@ -292,4 +292,6 @@ export interface SpillStore {
    * may stay. An unmanaged store is not touched (0).
    */
   clean(): MaybePromise<number>;
+  /** Frees what the store holds in the process. Called once a relay that opened the store itself has closed. */
+  close?(): void;
 }

@@ -1,6 +1,6 @@
 /** Ingests messages of hosts: checks, deduplicates, retains and projects each of them. */
 import { requireUser, type Requester } from '../auth/principal.ts';
-import { isLive, type Connection } from '../connections/connection.ts';
+import type { Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import {
   CallboardError,
@@ -76,7 +76,7 @@ async function takeAll(
   messages: readonly IngestMessage[],
 ): Promise<readonly IngestVerdict[]> {
   const checked = messages.map((message) => checkOne(parts, userId, message));
-  const connections = await liveOf(parts, checked.filter(isGood));
+  const connections = await connectionsOf(parts, checked.filter(isGood));
   const kept = await Promise.all(checked.map((one) => (isGood(one) ? keepOne(parts, one, connections) : one)));
   const taken = kept.map((one) => (isGood(one) ? retainOne(parts, one) : one));
   const verdicts = taken.map(async (one, i) => {
@@ -98,15 +98,14 @@ function checkOne({ deps }: IngestParts, userId: string, message: IngestMessage)
   }
 }
 
-/** Returns the live connections of the messages' clients, by client id. Reads them together. */
-async function liveOf(
+/** Returns the last known connections of the messages' clients, by client id. Reads them together. */
+async function connectionsOf(
   { deps }: IngestParts,
   messages: readonly CheckedMessage[],
 ): Promise<ReadonlyMap<string, Connection>> {
   const keys = [...new Map(messages.map(({ userId, clientId }) => [clientId, { userId, clientId }])).values()];
   const rows = keys.length === 0 ? [] : await deps.backend.connections.get(keys);
-  const now = deps.clock.now();
-  return new Map(rows.filter((row) => isLive(row, now)).map((row) => [row.clientId, row]));
+  return new Map(rows.filter((row) => row !== null).map((row) => [row.clientId, row]));
 }
 
 async function keepOne(
@@ -114,9 +113,10 @@ async function keepOne(
   message: CheckedMessage,
   connections: ReadonlyMap<string, Connection>,
 ): Promise<Kept | CallboardError> {
-  const live = connections.get(message.clientId);
-  if (live && live.instanceId !== message.instanceId)
-    return new CallboardError('stale_instance', 'Another instance of the client is connected.');
+  // A client that is away keeps its last instance until the relay forgets it, so that an older one cannot report then.
+  const last = connections.get(message.clientId);
+  if (last && last.instanceId !== message.instanceId)
+    return new CallboardError('stale_instance', 'Another instance of the client connected last.');
   try {
     return { message, kept: await keeper.keep(message.text, message.userId) };
   } catch (error) {
@@ -278,7 +278,7 @@ function checkMessage(crypto: Crypto, userId: string, message: IngestMessage): C
 
 /** Returns the text if it is a valid suffix, else null. */
 function readSuffix(text: string): string | null {
-  const good = suffixSegments(text)?.every((segment) => isId(segment) && segment !== '.' && segment !== '..');
+  const good = suffixSegments(text)?.every(isId);
   return good ? text : null;
 }
 

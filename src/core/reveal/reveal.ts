@@ -14,7 +14,9 @@ import type { JsonText } from '../json.ts';
 import { MAX_REASON, PAGE_MAX, REVEALS_PER_HOUR, REVEAL_REASON_MIN } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-const HOUR_MS = 3600_000;
+const RATE = { limit: REVEALS_PER_HOUR, windowMs: 3600_000 };
+
+type ReasonedRead = { readonly subject: AuditSubject; readonly reason: string; readonly requestId: string | null };
 
 const HINTS: Readonly<Record<Exclude<RevealMode, 'argument'>, string>> = {
   mutation: 'This relay reveals payloads to administrators by revealPayload alone, with a reason (REVEAL=mutation).',
@@ -47,6 +49,19 @@ export function createReveals(deps: Deps) {
       return audit.record(requester, { action: 'payload', subject, requestId }).then(() => {});
     },
     /**
+     * Writes the audit row of an administrator who reads the payloads of a subject for a reason, such as those of a
+     * subscription; they may be shown when this resolves. Throws `invalid_argument` for a reason of another length,
+     * `forbidden` in mode `off`, `rate_limited` beyond REVEALS_PER_HOUR, and `audit_unavailable`. Does nothing for other
+     * requesters.
+     */
+    async readFor(requester: Requester, { subject, reason, requestId }: ReasonedRead): Promise<void> {
+      checkReason(reason);
+      if (requester?.kind !== 'admin') return;
+      if (mode === 'off') fail('forbidden', HINTS.off);
+      const act = await audit.record(requester, { action: 'reveal', subject, reason, requestId, rate: RATE });
+      await act.end('revealed');
+    },
+    /**
      * Reveals one payload with a reason. Throws `not_found` if the payload does not exist, belongs to another user or
      * is no longer retained; `forbidden` for an administrator in mode `off`; `rate_limited` beyond REVEALS_PER_HOUR;
      * and `audit_unavailable`. Users reveal their own payloads without an audit row.
@@ -58,8 +73,10 @@ export function createReveals(deps: Deps) {
       if (principal.kind === 'admin' && mode === 'off') fail('forbidden', HINTS.off);
       if (!found) notFound();
       if (principal.kind !== 'admin') return (await payloadOf(deps, requester, found)) ?? notFound();
-      const rate = { limit: REVEALS_PER_HOUR, windowMs: HOUR_MS };
-      const act = await audit.record(principal, { action: 'reveal', subject: found.subject, reason, requestId, rate });
+      const act = await audit.record(principal, {
+        ...{ action: 'reveal', subject: found.subject, reason, requestId },
+        rate: RATE,
+      });
       const revealed = await payloadOf(deps, requester, found);
       await act.end(revealed ? 'revealed' : 'not_found');
       return revealed ?? notFound();

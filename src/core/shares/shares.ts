@@ -19,7 +19,10 @@ export const SHARE_NAMES = [
   'links',
   /** The bytes of what clients advertise and report: their metadata, actions, contexts and windows. */
   'advertised_bytes',
-  /** The bytes of params in memory, for commands that wait for their client or for dispatch. */
+  /**
+   * The bytes of params in memory, for commands that wait for their client or for dispatch, or that may have to be written
+   * again because their client has not reported on them yet.
+   */
   'queued_bytes',
   /** The bytes of results of ended commands. */
   'result_bytes',
@@ -61,7 +64,9 @@ export type ShareName = (typeof SHARE_NAMES)[number];
 
 /** The share that a refusal names if a member's part of an admission scope is used up. Its bounds are in the policy. */
 export const SCOPE_SHARE = 'scope';
-export type RefusedShare = ShareName | typeof SCOPE_SHARE;
+/** The share that a refusal names if a user has recorded too much since the last snapshot of a data directory. */
+export const RECORDED_SHARE = 'recorded_bytes';
+export type RefusedShare = ShareName | typeof SCOPE_SHARE | typeof RECORDED_SHARE;
 
 /**
  * The bounds of one resource. `guarantee`: the amount that one user may hold while more than three quarters of the
@@ -327,6 +332,13 @@ export class Holdings {
     return shareRefusal(this.#table.bounds[share], { held: this.held(share), used, amount, admin: this.#admin });
   }
 
+  /** Whether `amount` more leaves this user half of the guarantee, and all users half of the total. */
+  hasPlenty(share: ShareName, amount: number): boolean {
+    const { guarantee, total } = this.#table.bounds[share];
+    if (2 * (this.held(share) + amount) > guarantee) return false;
+    return total === null || 2 * (this.#table.used(share) + amount) <= total;
+  }
+
   /**
    * Takes the amount if there is room; otherwise throws `share_exceeded` or `store_full` with the member `share` and
    * reserves nothing.
@@ -371,18 +383,19 @@ export class Holdings {
 
 /** The holder of all requesters without a token. User ids hold no "/", so this name cannot collide with a user. */
 const UNAUTHENTICATED = '/unauthenticated';
-const GRANTS = '/grants';
+const GRANTS = '/grants/';
 const ADMINS = '/admin/';
 
 /**
  * Returns the holder to whom a requester's use is counted: the user itself, or a holder for each administrator's name.
- * All requesters without a token have one holder together. So have all holders of site grants, because a user can make
- * any number of grants, and each would otherwise have a guarantee.
+ * All requesters without a token have one holder together. So have the holders of grants to all sites of one owner,
+ * because a user can make any number of grants, and each would otherwise have a guarantee. They are apart from the
+ * owner, so that a viewer cannot use up what the owner may hold.
  */
 export function holderOf(principal: Principal | null): string {
   if (principal === null) return UNAUTHENTICATED;
   if (principal.kind === 'user') return principal.userId;
-  return principal.kind === 'admin' ? `${ADMINS}${principal.name}` : GRANTS;
+  return principal.kind === 'admin' ? `${ADMINS}${principal.name}` : `${GRANTS}${principal.ownerId}`;
 }
 
 /** Whether a holder is an administrator, who may use what is reserved of each share. */

@@ -4,7 +4,7 @@
  */
 import type { Principal, Requester } from '../auth/principal.ts';
 import { fail } from '../errors.ts';
-import { DOCUMENT_SMALL_COST, DOCUMENT_TURN_COST, READ_TURNS } from '../limits.ts';
+import { DOCUMENT_SMALL_COST, DOCUMENT_TURN_COST, MESSAGE_TURN_BYTES, READ_TURNS } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Clock, EventLoop } from '../ports.ts';
 import { TokenBucket } from '../rates.ts';
@@ -245,10 +245,27 @@ export class ReadTurns {
   }
 }
 
+/**
+ * Creates the turns of users with large messages of links, whose cost is their length: what is parsed, recorded and
+ * written in one turn of the event loop is bounded, and users who sent little are served first.
+ */
+export function createMessageTurns(loop: EventLoop): Pick<ReadTurns, 'run'> {
+  const paced = { loop, costPerTurn: MESSAGE_TURN_BYTES, small: Infinity };
+  return new ReadTurns({ atOnce: Infinity, perHolder: Infinity, paced });
+}
+
 // Runs the documents that only read: bounds how many a user has in progress, and lets users take turns.
 
 /** The estimated cost of a document (graphql/execute/cost.ts), and its reads. */
 type DocumentRun = { readonly cost: number; readonly reading: DocumentReading };
+
+/** A document that is answered in steps. It counts as one of its requester's documents until it has ended. */
+export type SteppedDocument = {
+  /** Runs a step when it is the user's turn, at once if that is now. `cost`: as for `run`; a step must not wait. */
+  step<T>(cost: number, work: () => T): MaybePromise<T>;
+  /** Ends the counting. Idempotent. */
+  end(): void;
+};
 
 /** How long a requester with too many documents in progress should wait before the next one. */
 const RETRY_AFTER_MS = 1000;
@@ -269,7 +286,25 @@ export function createDocumentTurns({ shares, loop }: { readonly shares: Shares;
     if (requester) known.set(requester, holdings);
     return holdings;
   };
+  const refuseTooMany = (holdings: Holdings): void => {
+    const refusal = holdings.refusal('documents', 1);
+    if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share: 'documents', retryAfterMs: RETRY_AFTER_MS });
+  };
   return {
+    /** Begins a document that is answered in steps. Throws `share_exceeded` as `run` does. */
+    open(requester: Requester): SteppedDocument {
+      const holdings = holdingsOf(requester);
+      refuseTooMany(holdings);
+      holdings.take('documents', 1);
+      let ended = false;
+      return {
+        step: (cost, work) => turns.run(holdings.userId, work, cost),
+        end() {
+          if (!ended) holdings.release('documents', 1);
+          ended = true;
+        },
+      };
+    },
     /**
      * Runs `work`: at once if no other document of the user waits and there is room in this turn of the event loop and
      * in READ_TURNS, otherwise when it is the user's turn. Its value and its error are passed on. Throws
@@ -278,8 +313,7 @@ export function createDocumentTurns({ shares, loop }: { readonly shares: Shares;
      */
     run<T>(requester: Requester, { cost, reading }: DocumentRun, work: () => MaybePromise<T>): MaybePromise<T> {
       const holdings = holdingsOf(requester);
-      const refusal = holdings.refusal('documents', 1);
-      if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share: 'documents', retryAfterMs: RETRY_AFTER_MS });
+      refuseTooMany(holdings);
       const begin = (): MaybePromise<T> => {
         reading.check();
         return work();

@@ -6,6 +6,8 @@ import {
   requirePrincipal,
   requireScope,
   requireUser,
+  seenActions,
+  withoutLimit,
   type GrantPrincipal,
   type Principal,
   type Requester,
@@ -15,7 +17,7 @@ import type { Bus } from '../backend.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { fail, isStoreUnavailable } from '../errors.ts';
-import { isId } from '../ids.ts';
+import { id, isId } from '../ids.ts';
 import {
   GRANTS_PER_SESSION,
   SESSIONS_PER_SITE,
@@ -37,7 +39,6 @@ import {
   ownerGrant,
   sessionPolicy,
   sessionState,
-  siteIdOf,
   type CreateRefusal,
   type Grant,
   type GrantRequest,
@@ -64,8 +65,8 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
   return {
     /** Opens a session. Needs the scope `host`. Null: no such site. */
     async open(requester: Requester, site: string, request: GrantRequest): Promise<OpenedSession | null> {
-      const { userId } = requireUser(requester, 'host');
-      const key = { userId, siteId: siteIdOf(site) };
+      const { userId } = withoutLimit(requireUser(requester, 'host'));
+      const key = { userId, siteId: id('site_id', site) };
       const { ttlMs, ...grantRequest } = checkGrant(request);
       const [found] = await backend.sites.get([key]);
       const [hostedSite] = await hosted(deps, found ? [found] : []);
@@ -343,6 +344,8 @@ export async function sessionAccessOf(
   const principal = requirePrincipal(requester);
   if (principal.kind !== 'grant' && requireScope(principal, scope).kind === 'admin')
     fail('forbidden', 'An administrator may read sessions but not take part in them.');
+  // The owner of a session reaches all actions of its site, and may pass them on by grants.
+  withoutLimit(seenActions(principal));
   const session = await findSession(deps, sessionId);
   const grant = session && grantIn(session, principal);
   return grant && { grant, session, ...(await siteOf(deps, session)) };

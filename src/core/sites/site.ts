@@ -4,7 +4,7 @@
  */
 import type { Principal } from '../auth/principal.ts';
 import type { InvokeRequest } from '../calls/call.ts';
-import { invalid, refuseInputs, type Code, type InputError } from '../errors.ts';
+import { refuseInputs, type Code, type InputError } from '../errors.ts';
 import { hasAtMost, id, isName, isWithin } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { SESSION_TTL_SECONDS, SITE_NAMES, TITLE_MAX_CHARS } from '../limits.ts';
@@ -395,16 +395,6 @@ export function isEventName(text: unknown): text is string {
 }
 
 /**
- * Returns the site id if it is valid. Throws `invalid_argument` otherwise, also for `.` and `..`, which cannot be
- * segments of a stream name.
- */
-export function siteIdOf(text: string): string {
-  return text === '.' || text === '..'
-    ? invalid('site_id', 'expected an id other than "." and ".."')
-    : id('site_id', text);
-}
-
-/**
  * Checks the definition of a site. Throws one `invalid_argument` that names each wrong member of `title`, `event_names`
  * and `actions`; if these are valid, one for `site_id` or `client_id`.
  */
@@ -418,7 +408,7 @@ export function checkDefinition(userId: string, definition: SiteDefinition): New
   refuseInputs(faults);
   return {
     userId,
-    siteId: siteIdOf(definition.siteId),
+    siteId: id('site_id', definition.siteId),
     mode: COOPERATIVE,
     title: title ?? null,
     eventNames: eventNames ?? [],
@@ -488,6 +478,8 @@ export type SiteView = HostedSite &
 export type SiteDefinition = {
   readonly siteId: string;
   readonly clientId: string;
+  /** COOPERATIVE, or absent. */
+  readonly mode?: typeof COOPERATIVE | null | undefined;
   readonly title?: string | null | undefined;
   readonly eventNames?: readonly string[] | null | undefined;
   readonly actions?: readonly string[] | null | undefined;

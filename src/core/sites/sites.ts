@@ -11,12 +11,14 @@ import {
   refuseGrant,
   requirePrincipal,
   requireUser,
+  withoutLimit,
 } from '../auth/principal.ts';
 import { type CallSpan, type Invocation, checkInvoke, type CheckedInvoke } from '../calls/call.ts';
 import { invokeChecked, withCallSpan } from '../calls/calls.ts';
 import { refused, type InvokeParts } from '../calls/preflight.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid } from '../errors.ts';
+import { id } from '../ids.ts';
 import { subscribeTo, type Lifetime, type SharedSubscription } from '../live.ts';
 import type { Clock } from '../ports.ts';
 import {
@@ -42,7 +44,6 @@ import {
   isOpen,
   ownerGrant,
   sessionPolicy,
-  siteIdOf,
   siteKeyText,
   siteStream,
   type SessionView,
@@ -292,15 +293,15 @@ export function createRegistry(deps: Deps, watch: SessionWatch) {
      * others.
      */
     async register(requester: Requester, definition: SiteDefinition): Promise<SiteView> {
-      const { userId } = requireUser(requester, 'host');
+      const { userId } = withoutLimit(requireUser(requester, 'host'));
       const result = await backend.sites.put(checkDefinition(userId, definition));
       if (result.kind === 'full') fail('capacity_exceeded', `A user has at most ${SITES_PER_USER} sites.`);
       return viewOf(deps, result.site);
     },
     /** Removes a site of the requester and ends its sessions. Null: there is no such site. */
     async remove(requester: Requester, site: string) {
-      const { userId } = requireUser(requester, 'host');
-      const siteId = siteIdOf(site);
+      const { userId } = withoutLimit(requireUser(requester, 'host'));
+      const siteId = id('site_id', site);
       const removed = await backend.sites.remove({ userId, siteId });
       for (const sessionId of removed?.closed ?? []) backend.bus.publish(`session:${sessionId}`, null);
       return removed && { siteId, closedSessions: removed.closed.length };
@@ -323,7 +324,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch) {
      */
     async get(requester: Requester, owner: string | null, site: string): Promise<SiteView | null> {
       const userId = knownUser(requester, owner ?? selfOf(requester));
-      const siteId = siteIdOf(site);
+      const siteId = id('site_id', site);
       if (userId === null) return null;
       const [found] = await backend.sites.get([{ userId, siteId }]);
       return found ? viewOf(deps, found) : null;
@@ -331,7 +332,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch) {
     /** Lists the sessions of one site, oldest first. Throws `not_found` if a user names the site of another user. */
     async sessions(requester: Requester, key: SiteKey, page: PageArgs): Promise<Page<SessionView>> {
       const userId = readUser(requester, key.userId);
-      const siteId = siteIdOf(key.siteId);
+      const siteId = id('site_id', key.siteId);
       const listing = listingOf('siteSessions', requester, { userId, siteId });
       const rows = backend.sessions.list({ userId, siteId }, cursors.request(listing, page));
       const scan = withGaps(...(await Promise.all([rows, silentSources(deps, 'sites')])));
@@ -392,7 +393,7 @@ function selfOf(requester: Requester): string {
 // Publishes retained messages to the viewers of a site, if the rules of projection allow it.
 
 /** The first rule of projection that a retained message did not meet, in the order in which the rules are checked. */
-export type ProjectionRefusal = 'stream' | 'owner' | 'name' | 'allowlist';
+export type ProjectionRefusal = 'stream' | 'owner' | 'host' | 'name' | 'allowlist';
 
 /**
  * The result of a projection. `refusedBy` is null if the message was published, and also if its stream is not under
@@ -406,9 +407,9 @@ export type Projection = { readonly published: boolean; readonly refusedBy: Proj
  */
 const NAME_TEXT = 128 * 6 + 2;
 
-/** What the four rules check. The message belongs to the user whose token ingested it. */
+/** What the rules check. The message belongs to the user whose token ingested it. */
 export type ProjectionFacts = {
-  readonly message: Pick<Message, 'userId' | 'suffix' | 'kind'>;
+  readonly message: Pick<Message, 'userId' | 'clientId' | 'suffix' | 'kind'>;
   readonly payload: JsonText | null;
   readonly site: Site | null;
 };
@@ -417,11 +418,15 @@ type ProjectionVerdict =
   | { readonly refusedBy: ProjectionRefusal }
   | { readonly refusedBy: null; readonly event: Pick<SiteEvent, 'name' | 'data'> };
 
-/** Checks the four rules in the documented order; each is only checked if those before it hold. Pure. */
+/**
+ * Checks the rules in the documented order; each is only checked if those before it hold. The second documented rule,
+ * that the host matches the descriptor, is `owner` and `host`: the user and the client that the site names. Pure.
+ */
 export function projectSiteEvent({ message, payload, site }: ProjectionFacts): ProjectionVerdict {
   const siteId = siteOfStream(message.suffix);
   if (siteId === null || message.kind !== 'event') return { refusedBy: 'stream' };
   if (site?.siteId !== siteId || site.userId !== message.userId) return { refusedBy: 'owner' };
+  if (site.clientId !== message.clientId) return { refusedBy: 'host' };
   const members = payload !== null && isObjectText(payload) ? payload : null;
   const name = members && nameIn(members);
   if (!isEventName(name)) return { refusedBy: 'name' };

@@ -1,6 +1,8 @@
 /** Lists users, which exist only through their connections and streams. */
 import { knownUser, requireAdmin, requirePrincipal, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
+import { filterText } from '../ids.ts';
+import { PAGE_MAX } from '../limits.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import {
   comparePositions,
@@ -49,15 +51,20 @@ export function createUsers(deps: Deps) {
     );
   };
   return {
-    /** Lists the users that have a connection or a stream, in order of user id. Admin only. */
-    async list(requester: Requester, args: PageArgs): Promise<Page<UserView>> {
-      const listing = listingOf('users', requireAdmin(requester), null);
-      const request = cursors.request(listing, args);
+    /**
+     * Lists the users that have a connection or a stream, in order of user id. `text`: only those whose id contains it;
+     * a page of them may be empty although more follow. Admin only.
+     */
+    async list(requester: Requester, args: PageArgs, text: string | null = null): Promise<Page<UserView>> {
+      const part = text === null ? null : filterText(text);
+      const listing = listingOf('users', requireAdmin(requester), part);
+      const asked = cursors.request(listing, args);
+      const request = part === null ? asked : { ...asked, first: PAGE_MAX };
       const silent = silentSources(deps, 'connections');
       const stores = [connections.users(request), history.users(request), silent] as const;
       const [byConnection, byStream, late] = await Promise.all(stores);
       const asOf = clock.now();
-      const scan = withGaps(merge(request, byConnection, byStream), late);
+      const scan = withGaps(containing(part, asked.first, merge(request, byConnection, byStream)), late);
       const page = cursors.page(listing, scan, ['connections', asOf], (user) => viewOf(user, scan.gaps, asOf));
       return { ...page, completeness: completenessOf(sourcesOf(totals(page.nodes), scan.gaps, asOf)) };
     },
@@ -112,6 +119,14 @@ function merge(page: PageRequest, byConnection: Scan<Counted>, byStream: Scan<Co
   const rows = merged.slice(0, page.first);
   const next = merged.length > rows.length ? (rows.at(-1)?.position ?? null) : horizon;
   return { rows, next, gaps: [...byConnection.gaps, ...byStream.gaps] };
+}
+
+/** Keeps the first users whose id contains a text; null: all. */
+function containing(text: string | null, first: number, scan: Scan<UserRow>): Scan<UserRow> {
+  if (text === null) return scan;
+  const found = scan.rows.filter(({ row }) => row.userId.toLowerCase().includes(text));
+  const rows = found.slice(0, first);
+  return { ...scan, rows, next: found.length > first ? (rows.at(-1)?.position ?? null) : scan.next };
 }
 
 function viewOf(row: UserRow, gaps: readonly ObservedSource[], asOf: number): UserView {

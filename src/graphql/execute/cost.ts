@@ -3,6 +3,7 @@
  * refuses such an operation.
  */
 import {
+  GraphQLError,
   Kind,
   TypeInfo,
   getArgumentValues,
@@ -74,6 +75,18 @@ export function createCosts(schema: GraphQLSchema, document: DocumentNode, opera
       const cost = computed(variables, requester, null);
       if (whole !== null) known.set(whole, cost);
       return cost;
+    },
+    /** Returns why the cost cannot be computed: the error of an argument that does not fit; null if it can be. */
+    fault(variables: VariableValues, requester: Principal | null): GraphQLError | null {
+      const root = schema.getRootType(operation.operation);
+      if (!root) return null;
+      try {
+        const costing = { schema, fragments, variables, requester, noted: null, sums: new Map() };
+        new Walk(costing).selection(operation.selectionSet, root, OUTSIDE);
+        return null;
+      } catch (error) {
+        return error instanceof GraphQLError ? error : null;
+      }
     },
     /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */
     advice(variables: VariableValues, requester: Principal | null, most: number): string | null {
@@ -186,7 +199,7 @@ class Walk {
     const { complexity } = field.extensions;
     const { requester, variables } = this.#of;
     const given: unknown = isFunction(complexity)
-      ? complexity(getArgumentValues(field, node, variables), { requester }, field)
+      ? computedFrom(complexity, getArgumentValues(field, node, variables), { requester, field })
       : complexity;
     if (typeof given === 'number') return { own: given, scan: 0, items: null };
     if (!isRecord(given)) return { own: 1, scan: 0, items: null };
@@ -196,6 +209,19 @@ class Walk {
       scan: typeof scan === 'number' ? scan : 0,
       items: typeof multiplier === 'number' ? multiplier : null,
     };
+  }
+}
+
+/** Computes a field's declaration. If the arguments do not fit, throws a GraphQLError that names the field. */
+function computedFrom(
+  complexity: (...args: readonly unknown[]) => unknown,
+  args: unknown,
+  { requester, field }: { requester: Principal | null; field: GraphQLField<unknown, unknown> },
+): unknown {
+  try {
+    return complexity(args, { requester }, field);
+  } catch {
+    throw new GraphQLError(`The arguments of "${field.name}" do not fit.`);
   }
 }
 

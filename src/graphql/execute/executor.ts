@@ -90,6 +90,10 @@ export function createExecutor(options: ExecutorOptions) {
     const { requester, signal, notes, trace } = operation;
     return options.makeContext({ core, requester, signal, reading, notes, trace, asks });
   };
+  const eventContextOf = ({ requester, signal, notes, trace }: Operation, { asks }: Bound, of: object): object => {
+    const subscription = of instanceof Context ? of : undefined;
+    return options.makeContext({ core, requester, signal, notes, trace, asks, subscription });
+  };
   /**
    * Runs an admitted query or mutation. A query may have to wait for its turn, and is bounded in time; a mutation
    * starts at once and takes as long as its resolver.
@@ -144,14 +148,15 @@ export function createExecutor(options: ExecutorOptions) {
     async subscribe(operation: Operation, frames: ResultFrames): Promise<Joining<unknown> | Results | ExecutionResult> {
       try {
         const { bound } = admit(operation);
-        const args = bound.args(contextOf(operation, bound));
+        const context = contextOf(operation, bound);
+        const args = bound.args(context);
         if (!('schema' in args)) return maskAll({ errors: args.slice(0, MAX_COERCION_ERRORS) }, mask);
         if (!isSubscription(args)) throw new GraphQLError('Expected subscription operation.');
         const joining = fast ? await sharer.of(args, frames) : null;
         if (joining) return joining;
         const source = await createSourceEventStream(args);
         if (!(Symbol.asyncIterator in source)) return maskAll(source, mask);
-        return createResults(source, { args, mask, freshContext: () => contextOf(operation, bound) });
+        return createResults(source, { args, mask, freshContext: () => eventContextOf(operation, bound, context) });
       } catch (error) {
         return { errors: [mask(error)] };
       }
@@ -189,6 +194,8 @@ function refusalOf(
   const most = requester?.kind === 'admin' ? QUERY_COST_ADMIN : QUERY_COST_USER;
   const cost = bound.cost(requester);
   if (cost <= most) return null;
+  const fault = Number.isFinite(cost) ? null : bound.fault(requester);
+  if (fault !== null) return new CallboardError('invalid_argument', fault.message);
   const advice = bound.advice(requester, most) ?? 'Ask for shorter lists.';
   return new CallboardError('too_complex', `The operation may cost ${cost}; at most ${most}. ${advice}`);
 }
@@ -415,6 +422,12 @@ class BoundOperation {
     const admin = requester?.kind === 'admin';
     if (this.#cost?.admin !== admin) this.#cost = { admin, cost: values ? this.#plan.costs.of(values, requester) : 0 };
     return this.#cost.cost;
+  }
+
+  /** Returns the error of an argument for which the cost cannot be computed; null if there is none. */
+  fault(requester: Principal | null): GraphQLError | null {
+    const { values } = this.#variables;
+    return values ? this.#plan.costs.fault(values, requester) : null;
   }
 
   /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */

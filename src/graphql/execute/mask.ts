@@ -1,9 +1,8 @@
 /** Maps errors to what a requester may see. No internal message may pass. */
-import { randomUUID } from 'node:crypto';
 import { GraphQLError, type ExecutionResult } from 'graphql';
 import { CallboardError, internalMessage, isCode, type Code } from '../../core/errors.ts';
 import type { Metrics } from '../../core/metrics.ts';
-import type { Log } from '../../core/ports.ts';
+import type { Crypto, Log } from '../../core/ports.ts';
 
 /**
  * The longest message that is shown. graphql-js prints the value that an error is about, whatever its size; longer
@@ -16,16 +15,22 @@ const MESSAGE_CHARS = 1000;
  */
 export type Mask = (error: unknown) => GraphQLError;
 
+type MaskParts = {
+  readonly log: Log;
+  readonly metrics?: Metrics | undefined;
+  readonly crypto: Pick<Crypto, 'randomId'>;
+};
+
 /**
  * Creates the mask that every failure passes through. A CallboardError shows its code and message. Errors of graphql-js
  * about the request itself pass. Everything else becomes `internal` with an id that is also in the log.
  */
-export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): Mask {
+export function createMask({ log, metrics, crypto }: MaskParts): Mask {
   const shown = new WeakMap<object, GraphQLError>();
   const mask: Mask = (error) => {
     const known = isObject(error) ? shown.get(error) : undefined;
     if (known) return known;
-    const answer = passes(error) ?? explain(error) ?? hide(error, { log, metrics });
+    const answer = passes(error) ?? explain(error) ?? hide(error, { log, metrics, crypto });
     if (isObject(error)) shown.set(error, answer);
     shown.set(answer, answer);
     return answer;
@@ -117,8 +122,8 @@ export function shortened(message: string): string {
   return message.length <= MESSAGE_CHARS ? message : `${message.slice(0, MESSAGE_CHARS).toWellFormed()}...`;
 }
 
-function hide(error: unknown, { log, metrics }: { log: Log; metrics: Metrics | undefined }): GraphQLError {
-  const id = randomUUID();
+function hide(error: unknown, { log, metrics, crypto }: MaskParts): GraphQLError {
+  const id = crypto.randomId();
   const at = error instanceof GraphQLError ? error : null;
   log.error({ errorId: id, err: originOf(error), path: at?.path?.join('.') }, 'an error was masked');
   metrics?.count('errors_masked');

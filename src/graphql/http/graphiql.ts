@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PackedText, sendPacked } from '../../web/exchange.ts';
+import { BRAND, PAGE_STYLE } from '../../web/page-look.ts';
 import { acceptedTypes } from './request.ts';
 
 /**
@@ -66,10 +67,16 @@ async function makePage({ endpoint, signInPath }: EditorPaths): Promise<EditorPa
   const begin = html.indexOf('<script>', html.indexOf(SCRIPT)) + '<script>'.length;
   if (end < begin || !html.includes(SCRIPT))
     throw new Error('The page of GraphiQL starts in another way than expected.');
+  const head = html
+    .slice(0, begin)
+    .trim()
+    .replace('</title>', `</title>\n<meta name="viewport" content="width=device-width, initial-scale=1">`)
+    .replace('</head>', `<style>${PAGE_STYLE}\n${SIGN_IN_STYLE}</style></head>`)
+    .replace(SCRIPT, `${SIGN_IN}${SCRIPT}`);
   const options = { endpoint, signInPath, tabs: EXAMPLE_OPERATIONS, title: 'Callboard GraphiQL', ...EDITOR };
   const start = `${START_SCRIPT}\nvoid startEditor(${JSON.stringify(options).replaceAll('<', '\\u003c')});`;
   const script = `${html.slice(begin, end)}\n${start}\n`;
-  const text = new PackedText(`${html.slice(0, begin).trim()}${script}</script></body></html>`);
+  const text = new PackedText(`${head}${script}</script></body></html>`);
   return { text, headers: { ...HEADERS, 'content-security-policy': policyOf(script) } };
 }
 
@@ -155,6 +162,21 @@ query WhoIsConnected {
   },
 ];
 
+// The form that asks for a token, in the look of the console's.
+
+const SIGN_IN_STYLE = `.relay-page.sign-in{max-width:calc(24rem + 2*var(--gutter));padding-top:16vh}
+.sign-in form{display:grid;gap:1rem;margin-top:1rem}.sign-in label{display:block;margin-bottom:.25rem;font-weight:500}
+.sign-in input{width:100%;height:var(--ctl-h);padding:0 .5rem;font:inherit;color:inherit;background:var(--bg);border:1px solid var(--ctl);border-radius:.25rem}
+.sign-in input[aria-invalid=true]{border-color:var(--failed);box-shadow:inset 0 0 0 1px var(--failed)}
+.sign-in [role=alert]{margin:.25rem 0 0;color:var(--failed);font-size:.75rem}.sign-in .hint{margin:.25rem 0 0;color:var(--ink-3);font-size:.75rem;line-height:1rem}
+.sign-in button{justify-self:start;height:var(--ctl-h);padding:0 .75rem;font:inherit;font-weight:600;color:var(--on-accent);background:var(--accent);border:1px solid var(--accent);border-radius:.25rem;cursor:pointer}`;
+
+const SIGN_IN = `<template id="sign-in"><main class="relay-page sign-in">${BRAND}<h1>Sign in</h1>
+<form><div><label for="token">Token</label><input id="token" name="token" type="password" autocomplete="off" required aria-describedby="token-fault token-hint">
+<p role="alert" id="token-fault"></p>
+<p class="hint" id="token-hint">The relay printed a token at its start. It is kept until this tab is closed.</p></div>
+<button type="submit">Open the editor</button></form></main></template>`;
+
 // The script that starts the editor in its page, as text. It takes a token from the page's session storage or, with the
 // code in the URL's fragment, from the relay, and asks the user for one until the relay accepts what it has. Tabs are
 // kept in session storage too, and the URL does not change while the user types.
@@ -162,6 +184,7 @@ query WhoIsConnected {
 const START_SCRIPT = `async function startEditor({ endpoint, signInPath, tabs, ...options }) {
   const TOKEN = 'callboard:token';
   const root = document.querySelector('#root');
+  const signIn = document.querySelector('#sign-in');
   const url = new URL(location.href);
   const code = new URLSearchParams(url.hash.slice(1)).get('code');
   const linked = url.searchParams.get('query');
@@ -186,24 +209,12 @@ const START_SCRIPT = `async function startEditor({ endpoint, signInPath, tabs, .
   };
 
   const ask = (problem) => {
-    const form = document.createElement('form');
-    form.style.cssText = 'font: 16px/1.5 system-ui; max-width: 30rem; margin: 20vh auto; padding: 1rem';
-    const label = document.createElement('label');
-    label.textContent = 'Token ';
-    const field = document.createElement('input');
-    field.type = 'password';
-    field.name = 'token';
-    field.autocomplete = 'off';
-    field.required = true;
-    field.style.cssText = 'width: 100%; font: inherit; padding: .4rem; box-sizing: border-box';
-    label.append(field);
-    const button = document.createElement('button');
-    button.textContent = 'Open the editor';
-    button.style.cssText = 'font: inherit; margin-top: .8rem; padding: .4rem .8rem';
-    const note = document.createElement('p');
-    note.textContent = problem || 'The relay printed a token at its start. It is kept until this tab is closed.';
-    form.append(note, label, button);
-    root.replaceChildren(form);
+    root.replaceChildren(signIn.content.cloneNode(true));
+    const form = root.querySelector('form');
+    const field = form.querySelector('input');
+    const fault = form.querySelector('[role=alert]');
+    fault.textContent = problem;
+    field.setAttribute('aria-invalid', String(problem !== ''));
     field.focus();
     return new Promise((done) => {
       form.addEventListener('submit', (event) => {

@@ -11,7 +11,7 @@ import { CallboardError, fail } from '../../core/errors.ts';
 import { writeJson } from '../../core/json.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Metrics } from '../../core/metrics.ts';
-import type { Log } from '../../core/ports.ts';
+import type { EventLoop, Log } from '../../core/ports.ts';
 import { traceContextOf } from '../../core/trace-context.ts';
 import { HangUpSignal, plainReply, type HttpReply, type RequestNotes } from '../../web/exchange.ts';
 import type { SseStreams } from '../../web/sse.ts';
@@ -70,15 +70,16 @@ export type GraphqlHandlerOptions = {
 
 export function createGraphqlHandler(options: GraphqlHandlerOptions) {
   const { core, basePath = '', makeContext = createContext, fastPath = true, streams } = options;
-  const mask = createMask(options);
+  const mask = createMask({ ...options, crypto: core.crypto });
   const executor = createExecutor({ ...options, mask, makeContext, fast: fastPath });
   const documents = createDocuments(options.schema);
   const server = createGraphqlServer({ schema: options.schema, documents, executor, mask });
-  const sse = createSseHandler({ documents, executor, clock: core.clock, streams, sharing: fastPath });
+  const { clock, loop, crypto } = core;
+  const sse = createSseHandler({ documents, executor, clock, loop, crypto, streams, sharing: fastPath });
   const page = createGraphiqlPage({ endpoint: basePath + GRAPHQL_PATH, signInPath: `${basePath}/sign-in` });
   const lookup = createLookup(documents, executor);
   const query = createQuery(server, options.introspection);
-  const answerFast = fastPath ? createFastPath({ executor, server, lookup }) : openReply;
+  const answerFast = fastPath ? createFastPath({ executor, server, lookup, loop }) : replyOpener(loop);
   return {
     /** Answers every request to `/graphql` and `/graphql/stream`. */
     handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void> {
@@ -101,6 +102,8 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions) {
      * status of the error.
      */
     refuse: sendError,
+    /** Loads Yoga, which otherwise the first request that needs it would wait for. */
+    preload: (): Promise<void> => server.load(),
     /** Frees what the handler holds. It does not end open streams; `streams.close` does. */
     async close(): Promise<void> {
       sse.close();
@@ -202,6 +205,7 @@ function checkOrigin(req: IncomingMessage): void {
  */
 const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
   [undefined, 'application/json; charset=utf-8'],
+  ['', 'application/json; charset=utf-8'],
   ['*/*', 'application/json; charset=utf-8'],
   ['application/json', 'application/json; charset=utf-8'],
   ['application/graphql-response+json', 'application/graphql-response+json; charset=utf-8'],
@@ -214,21 +218,30 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
  */
 type FastPath = (req: PostRequest, res: ServerResponse, exchange: GraphqlExchange) => boolean;
 
-const openReply: FastPath = (_req, res, { reply = plainReply(res) }) => {
-  reply.open();
-  return false;
-};
+/** Creates a path that takes no request. */
+function replyOpener(loop: EventLoop): FastPath {
+  return (_req, res, { reply = plainReply(res, loop) }) => {
+    reply.open();
+    return false;
+  };
+}
 
-type FastPathOptions = { readonly executor: Executor; readonly server: GraphqlServer; readonly lookup: Lookup };
+type FastPathOptions = {
+  readonly executor: Executor;
+  readonly server: GraphqlServer;
+  readonly lookup: Lookup;
+  readonly loop: EventLoop;
+};
 
 /**
  * Creates the function that answers valid queries and mutations without Yoga. The executor runs them as it does for
  * Yoga, so limits, refusals and masking are the same, and the response has the bytes that Yoga would send. Only Yoga
  * can encode errors, so a result with errors is passed to Yoga, which does not execute the operation again.
  */
-function createFastPath({ executor, server, lookup }: FastPathOptions): FastPath {
+function createFastPath({ executor, server, lookup, loop }: FastPathOptions): FastPath {
+  const openReply = replyOpener(loop);
   return (req, res, exchange) => {
-    const { requester, body, notes, reply = plainReply(res) } = exchange;
+    const { requester, body, notes, reply = plainReply(res, loop) } = exchange;
     const type = MEDIA_TYPES.get(req.headers.accept);
     const found = req.method === 'POST' && req.url === GRAPHQL_PATH && type ? lookup(req, exchange) : null;
     if (type === undefined || !found || found.params.extensions || found.plan.operation === 'subscription')
@@ -276,8 +289,8 @@ type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res
 
 /**
  * Creates a Yoga server for the HTTP side of GraphQL: content types, statuses and GET. Size limits, CSRF checks,
- * GraphiQL and event streams are our own and come before Yoga. The executor executes the operations. Yoga is loaded at
- * the first request that needs it, because the fast path answers most requests.
+ * GraphiQL and event streams are our own and come before Yoga. The executor executes the operations. Yoga is loaded by
+ * `load`, or at the first request that needs it: the fast path answers most requests.
  */
 function createGraphqlServer(options: GraphqlServerOptions) {
   let opened: ReturnType<typeof openYoga> | null = null;
@@ -287,6 +300,7 @@ function createGraphqlServer(options: GraphqlServerOptions) {
       const yoga = await (opened ??= openYoga(options));
       await yoga(req, res, request);
     },
+    load: async (): Promise<void> => void (await (opened ??= openYoga(options))),
     close: async (): Promise<void> => void (await (await opened)?.dispose()),
   };
 }

@@ -3,17 +3,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError, invalid } from '../../core/errors.ts';
 import {
-  checkedJson,
   isArrayText,
   isObjectText,
   isRecord,
   type JsonFault,
   type JsonText,
   readMembers,
+  jsonFault,
   readShaped,
+  shapeFaultText,
   trustJson,
 } from '../../core/json.ts';
-import { ENVELOPE_PARTS } from '../../core/limits.ts';
+import { ENVELOPE_DEPTH, ENVELOPE_PARTS } from '../../core/limits.ts';
 import { toGraphQLError } from '../execute/mask.ts';
 import { VariablesText, type GivenVariables } from '../variables.ts';
 
@@ -38,13 +39,14 @@ export type RefuseBody = (fault: JsonFault) => never;
  * `invalid_argument`, or what `refuse` throws.
  */
 function readRequestBody(text: string, refuse: RefuseBody): unknown {
-  const members = readMembers(text, ENVELOPE_PARTS);
+  const members = readMembers(text, ENVELOPE_PARTS, ENVELOPE_DEPTH);
   if (members === null) return isArrayText(trustJson(text)) ? [] : null;
   if (members === 'members') return invalid('body', `at most ${ENVELOPE_PARTS} members are read`);
   if (typeof members === 'string') return refuse(members);
   return {
     query: valueOf('query', members.get('query')),
-    operationName: valueOf('operationName', members.get('operationName')),
+    // Some clients send an empty name for none.
+    operationName: valueOf('operationName', members.get('operationName')) || null,
     variables: variablesOf(members.get('variables')),
     extensions: valueOf('extensions', members.get('extensions')),
   };
@@ -57,7 +59,7 @@ function variablesOf(json: JsonText | undefined): unknown {
 function valueOf(name: string, json: JsonText | undefined): unknown {
   if (json === undefined) return undefined;
   const read = readShaped(json, 'plain', ENVELOPE_PARTS);
-  return (read ?? invalid(name, `at most ${ENVELOPE_PARTS} members and items are read`)).value;
+  return typeof read === 'string' ? invalid(name, shapeFaultText(read, ENVELOPE_PARTS)) : read.value;
 }
 
 /**
@@ -98,7 +100,8 @@ function urlParams(req: IncomingMessage): Record<string, unknown> {
   const search = searchOf(req);
   const json = (name: string): JsonText | undefined => {
     const text = search.get(name);
-    return text === null || text === '' ? undefined : (checkedJson(text) ?? invalid(name, 'expected JSON'));
+    if (text === null || text === '') return undefined;
+    return jsonFault(text, ENVELOPE_DEPTH) === null ? trustJson(text) : invalid(name, 'expected JSON');
   };
   return {
     query: search.get('query'),
@@ -118,9 +121,16 @@ export function searchOf(req: IncomingMessage): URLSearchParams {
   return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
 }
 
+/** Returns the `accept` header. A missing or empty one accepts everything. */
+function acceptOf({ headers: { accept } }: IncomingMessage): string {
+  return accept?.trim() || '*/*';
+}
+
 /** Returns the media types of the `accept` header, in the given order, in lower case and without parameters. */
 export function acceptedTypes(req: IncomingMessage): readonly string[] {
-  return (req.headers.accept ?? '*/*').split(',').map((type) => type.split(';', 1)[0]?.trim().toLowerCase() ?? '');
+  return acceptOf(req)
+    .split(',')
+    .map((type) => type.split(';', 1)[0]?.trim().toLowerCase() ?? '');
 }
 
 const JSON_TYPES = new Set(['application/graphql-response+json', 'application/json', 'application/*', '*/*']);
@@ -128,7 +138,7 @@ const NOT_WANTED = /;\s*q=0(\.0*)?\s*(;|$)/i;
 
 /** Whether the `accept` header has a media type that permits JSON, anywhere in its list, with a weight other than 0. */
 export function acceptsJson(req: IncomingMessage): boolean {
-  const texts = (req.headers.accept ?? '*/*').split(',');
+  const texts = acceptOf(req).split(',');
   return acceptedTypes(req).some((type, at) => JSON_TYPES.has(type) && !NOT_WANTED.test(texts[at] ?? ''));
 }
 
@@ -141,8 +151,8 @@ const ANSWER_TYPES = new Set([
 const ANY_TYPE = new Set(['*/*', 'application/*', 'multipart/*', 'text/*']);
 
 /** Throws `not_acceptable` unless the header `accept` names a media type of answers, in UTF-8. */
-export function requireAnswerType({ headers: { accept = '*/*' } }: IncomingMessage): void {
-  for (const text of accept.toLowerCase().replace(/\s/g, '').split(',')) {
+export function requireAnswerType(req: IncomingMessage): void {
+  for (const text of acceptOf(req).toLowerCase().replace(/\s/g, '').split(',')) {
     const [type = '', ...parameters] = text.split(';');
     const charset = parameters.find((parameter) => parameter.startsWith('charset='));
     if ((ANSWER_TYPES.has(type) || ANY_TYPE.has(type)) && (charset ?? 'charset=utf-8') === 'charset=utf-8') return;

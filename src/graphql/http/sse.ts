@@ -1,12 +1,11 @@
 /** Handles the requests of GraphQL over server-sent events, in both modes of graphql-sse. */
-import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import { subjectOf, type Principal } from '../../core/auth/principal.ts';
 import { CallboardError, fail, invalid } from '../../core/errors.ts';
 import { inOneLine, writeJson } from '../../core/json.ts';
 import { ID_MAX_CHARS, SSE_OPERATIONS, SSE_RESERVATION_MS } from '../../core/limits.ts';
-import type { Cancel, Clock } from '../../core/ports.ts';
+import type { Cancel, Clock, Crypto, EventLoop } from '../../core/ports.ts';
 import { traceContextOf } from '../../core/trace-context.ts';
 import { createGroups, type GroupMember, type Groups, type Joining } from '../../web/sse-group.ts';
 import { atTime, type Envelope, type SseStream, type SseStreams, type StreamMember } from '../../web/sse.ts';
@@ -22,7 +21,7 @@ export type SseHandler = ReturnType<typeof createSseHandler>;
  */
 export function createSseHandler(options: OperationStreamsOptions) {
   const streams = createOperationStreams(options);
-  const reservations = createReservations(streams, options.clock);
+  const reservations = createReservations(streams, options);
   const openDistinct = (request: StreamRequest): void => {
     const { requested } = streams.read(request);
     streams.open(request, streams.reserve(request.requester))(requested, { id: null, onEnd: nothing });
@@ -179,6 +178,8 @@ type OperationStreamsOptions = {
   readonly documents: Documents;
   readonly executor: Executor;
   readonly clock: Clock;
+  readonly loop: EventLoop;
+  readonly crypto: Pick<Crypto, 'randomToken'>;
   /** The open streams of the node. */
   readonly streams: SseStreams;
   /** Whether subscribers who receive the same events share a group. The bytes are the same either way. */
@@ -198,8 +199,8 @@ type RunOnStream = (requested: Requested, options: Pick<OperationOptions, 'id' |
 
 type OperationStreams = ReturnType<typeof createOperationStreams>;
 
-function createOperationStreams({ documents, executor, clock, streams, sharing }: OperationStreamsOptions) {
-  const groups = createGroups<unknown>({ sharing });
+function createOperationStreams({ documents, executor, clock, loop, streams, sharing }: OperationStreamsOptions) {
+  const groups = createGroups<unknown>({ sharing, loop });
   return {
     reserve: streams.reserve,
     /** Opens the response as a stream, which ends when the token that opened it expires. */
@@ -291,12 +292,15 @@ type Reservation = {
   readonly cancelExpiry: Cancel;
 };
 
-function createReservations(streams: OperationStreams, clock: Clock) {
+function createReservations(
+  streams: OperationStreams,
+  { clock, crypto }: Pick<OperationStreamsOptions, 'clock' | 'crypto'>,
+) {
   const known = new Map<string, Reservation>();
 
   const reserve = ({ res, requester }: StreamRequest): void => {
     const release = streams.reserve(requester);
-    const token = randomBytes(32).toString('base64url');
+    const token = crypto.randomToken();
     const drop = (): void => {
       known.delete(token);
       release();

@@ -10,7 +10,7 @@ import { invalid } from '../../core/errors.ts';
 import { isSuffix } from '../../core/history/message.ts';
 import { isCanonicalUser, isId } from '../../core/ids.ts';
 import { RawJson, checkedJson, toJson, writeJson, type JsonText } from '../../core/json.ts';
-import { JSON_DEPTH, NODE_ID_CHARS } from '../../core/limits.ts';
+import { FIRST_EPOCH_MS, JSON_DEPTH, NODE_ID_CHARS } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import type { Context } from './context.ts';
 
@@ -49,10 +49,12 @@ function numbered(count: number, digits: number, end: string): readonly string[]
 }
 
 /**
- * Parses RFC 3339 with any offset, or epoch milliseconds, to epoch milliseconds. Throws a GraphQLError for anything
- * else.
+ * Parses RFC 3339 with any offset, or epoch milliseconds (0, or FIRST_EPOCH_MS and later), to epoch milliseconds.
+ * Throws a GraphQLError for anything else.
  */
 function parseTime(value: unknown): number {
+  if (typeof value === 'number' && value !== 0 && Math.abs(value) < FIRST_EPOCH_MS)
+    throw new GraphQLError('Expected an RFC 3339 time or epoch milliseconds; the number looks like seconds.');
   const time = typeof value === 'string' ? parseText(value) : value;
   if (typeof time === 'number' && Number.isInteger(time) && Math.abs(time) <= MAX_EPOCH_MS) return time;
   throw new GraphQLError('Expected an RFC 3339 time or epoch milliseconds.');

@@ -102,6 +102,12 @@ const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
       description: 'The id of the client’s context that the command names; null if it names none.',
       resolve: ({ command }) => command.contextId ?? null,
     }),
+    connectDeadline: t.field({
+      type: 'DateTime',
+      description:
+        'When the command expires unless it was queued for its client’s link by then. It decides nothing once the command was queued.',
+      resolve: ({ command }) => command.connectDeadline,
+    }),
     stage: t.field({
       type: StageEnum,
       description: 'How far the command came.',
@@ -190,7 +196,7 @@ builder.queryFields((t) => ({
   }),
 }));
 
-export const loadWaiters = loadBy(commandKeyText, ({ core }, keys) => core.rpc.ofCommands(keys));
+export const loadWaiters = loadBy(commandKeyText, ({ core, requester }, keys) => core.rpc.ofCommands(requester, keys));
 
 builder.objectField(CommandType, 'waiters', (t) =>
   t.field({

@@ -1,4 +1,4 @@
-/** Calls: invoke, await, cancel and preflight. */
+/** Calls: invoke, await, cancel and preflight, and who may call. */
 import {
   PREFLIGHT_LAYERS,
   endOf,
@@ -7,16 +7,23 @@ import {
   type PreflightLayerName,
   type PreflightVerdict,
 } from '../../core/calls/call.ts';
+import type { ActionPermissions, CallPermission } from '../../core/calls/permissions.ts';
 import type { CancelReceipt, Invocation } from '../../core/core.ts';
 import type { CommandKey } from '../../core/ids.ts';
-import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../core/limits.ts';
+import {
+  AWAIT_WITHIN_MS,
+  CONNECT_WITHIN_MS,
+  PERMITTED_ACTIONS,
+  PERMITTED_ACTION_COST,
+  RESPOND_WITHIN_MS,
+} from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import { noteCommand, spanNoter } from '../../web/exchange.ts';
 import { fieldsOf, id, list, nullable, text, time, typed, builder, ranged, wireEnum, textOfJson } from './builder.ts';
 import { WaitStageEnum } from './calls-pending.ts';
 import { CommandType, subjectOfCommand } from './commands.ts';
 import type { Context } from './context.ts';
-import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum, commandArguments } from './delivery.ts';
+import { CommandCallerKind, ExecutionEvidenceEnum, OutcomeEnum, StageEnum, commandArguments } from './delivery.ts';
 import { TerminalErrorType } from './history.ts';
 import { Refusal, RefusalCodeEnum, answered, orRefusal, refusalOf, type RefusalView } from './refusal.ts';
 
@@ -46,6 +53,13 @@ const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implem
       type: StageEnum,
       description: 'How far the command came.',
       resolve: (view) => endOf(view).stage,
+    }),
+    lastProvenStage: t.field({
+      type: StageEnum,
+      nullable: true,
+      description:
+        'The last stage that the command is proven to have reached before it ended: how far it certainly came. Null if the record is no longer retained.',
+      resolve: (view) => endOf(view).lastProvenStage,
     }),
     execution: t.field({
       type: ExecutionEvidenceEnum,
@@ -346,5 +360,57 @@ builder.queryField('preflightInvocation', (t) =>
     },
     resolve: (_, { input }, { core, requester }) =>
       core.rpc.preflight(requester, { ...input, params: textOfJson(input.params) }),
+  }),
+);
+
+// Who may invoke actions on the clients of a user. Core asks the policy.
+
+/** The kinds of callers. */
+const KINDS = 4;
+
+const CallPermissionType = builder.objectRef<CallPermission>('CallPermission').implement({
+  description: 'Whether callers of one kind may invoke an action.',
+  fields: fieldsOf(() => ({
+    kind: typed(CommandCallerKind, 'The kind of callers.'),
+    verdict: typed(
+      PreflightVerdictEnum,
+      '`PASS`: they may. `REFUSE`: they may not. `UNKNOWN`: some may and some may not, or the relay cannot tell.',
+    ),
+    message: text('The answer in words, for people.'),
+  })),
+});
+
+const ActionPermissionsType = builder.objectRef<ActionPermissions>('ActionPermissions').implement({
+  description:
+    'Who may invoke an action on the clients of a user, as far as the central policy and the scopes of tokens decide it. The client can still refuse each call.',
+  fields: fieldsOf(() => ({
+    action: text('The name of the action.'),
+    userId: id('The id of the user that the clients belong to.'),
+    callers: list(
+      CallPermissionType,
+      `For administrators, the user, agents of the user, and viewers of the user’s sites: at most ${KINDS}.`,
+      {
+        complexity: { field: 1, multiplier: KINDS },
+      },
+    ),
+  })),
+});
+
+builder.queryField('actionPermissions', (t) =>
+  t.field({
+    type: [ActionPermissionsType],
+    description: `Who may invoke these actions on the clients of a user, by the rules that decide an invocation: at most ${PERMITTED_ACTIONS} rows, in the order of the names. The relay keeps no tokens, so what a single token allows is not known.`,
+    complexity({ actions }) {
+      const count = Math.max(1, actions.length);
+      return { field: count * PERMITTED_ACTION_COST, multiplier: count };
+    },
+    args: {
+      userId: t.arg.id({ required: true, description: 'The id of the user that the clients belong to.' }),
+      actions: t.arg.stringList({
+        required: true,
+        description: `The names of the actions: at most ${PERMITTED_ACTIONS}. They need not be advertised.`,
+      }),
+    },
+    resolve: (_, query, { core, requester }) => core.rpc.permissions(requester, query),
   }),
 );

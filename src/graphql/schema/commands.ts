@@ -9,9 +9,12 @@ import type { FailureGroup, FailureKey, Failures, OutcomeCount } from '../../cor
 import type { CommandEventQuery } from '../../core/commands/operator.ts';
 import type { CommandUpdate } from '../../core/core.ts';
 import { notFound } from '../../core/errors.ts';
+import { commandKeyText, type CommandKey } from '../../core/ids.ts';
 import {
   ADMITTED_WITHIN_MS,
   COMMAND_EVENTS_PER_SECOND,
+  MAX_REASON,
+  REVEAL_REASON_MIN,
   SIGHTINGS_PER_COMMAND,
   SHOWN_FAILURES,
   TRACE_MAX_CHARS,
@@ -39,7 +42,7 @@ import {
   typed,
 } from './builder.ts';
 import { ClientTypeEnum, ConnectionSnapshot, loadSized } from './connections.ts';
-import type { Share } from './context.ts';
+import { loadBy, type Share } from './context.ts';
 import {
   DeliveryRecord,
   OutcomeEnum,
@@ -53,9 +56,11 @@ import { MessageConnection, TerminalErrorType, orderArgument } from './history.t
 import { pageArguments, pageCost, pageOf, CompletenessType, scannedPageCost } from './page.ts';
 
 /** Returns the members that identify a command in the audit log. */
-export function subjectOfCommand({ userId, clientId, commandId }: Command): AuditSubject {
+export function subjectOfCommand({ userId, clientId, commandId }: CommandKey): AuditSubject {
   return { userId, clientId, commandId };
 }
+
+export const loadCommand = loadBy(commandKeyText, ({ core, requester }, keys) => core.delivery.many(requester, keys));
 
 const SightingType = builder.objectRef<Sighting>('DedupSighting').implement({
   description: 'How often the server ingested one message. It does not say how often the client executed anything.',
@@ -159,11 +164,16 @@ const CommandUpdateType = builder.objectRef<LiveEvent<CommandUpdate>>('CommandUp
       type: 'JSON',
       nullable: true,
       description:
-        'The progress that the client reported; null if the change is not a progress report. If an administrator reads it, the audit log records that.',
-      resolve: ({ event }, _, { core, requester, readPayload }) => {
-        if (event.progress === null || !core.reveals.shows(requester)) return null;
-        return thenDo(readPayload(subjectOfCommand(event.command)), () => event.progress);
+        'The progress that the client reported; null if the change is not a progress report. If an administrator reads it, the audit log has one row for the subscription.',
+      resolve: ({ event }, _, { payloadReads }) => {
+        const subject = subjectOfCommand(event.command);
+        if (event.progress === null || !payloadReads.mayRead(subject)) return null;
+        return thenDo(payloadReads.read(subject), () => event.progress);
       },
+    }),
+    isProgress: t.boolean({
+      description: 'Whether the change is a report of progress. It shows nothing of the report.',
+      resolve: ({ event }) => event.progress !== null,
     }),
     progressNumber: t.int({
       nullable: true,
@@ -189,9 +199,20 @@ builder.subscriptionField('commandUpdates', (t) =>
         extensions: { minimum: ADMITTED_WITHIN_MS.min, maximum: ADMITTED_WITHIN_MS.max },
         description: `How long the command may not exist yet, 0 to ${ADMITTED_WITHIN_MS.max}; default 0. So a caller can subscribe before it invokes, and misses no progress. After this time the subscription fails with \`not_found\`. The wait counts in the share \`waits\`.`,
       }),
+      revealReason: t.arg.string({
+        description: `Why an administrator reads \`progress\`, ${REVEAL_REASON_MIN} to ${MAX_REASON} characters. The audit row of the subscription then has it, and progress is also shown with REVEAL=mutation.`,
+      }),
     },
-    subscribe: async (_, { admittedWithinMs, ...key }, { core, requester }) =>
-      (await core.delivery.updates(requester, key, admittedWithinMs)) ?? notFound(),
+    subscribe: async (_, { admittedWithinMs, revealReason, ...key }, { core, requester, payloadReads }) => {
+      const updates = (await core.delivery.updates(requester, key, admittedWithinMs)) ?? notFound();
+      try {
+        if (revealReason != null) await payloadReads.readFor(revealReason, subjectOfCommand(key));
+        return updates;
+      } catch (error) {
+        await updates.return();
+        throw error;
+      }
+    },
     resolve: fresh,
   }),
 );

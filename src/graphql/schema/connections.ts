@@ -206,7 +206,7 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
     ),
     heartbeat: t.field({
       type: HeartbeatEnum,
-      description: 'Derived: how the client answers pings. The relay sends one every 20 seconds.',
+      description: 'Derived: how the client answers pings. The relay sends one every 20 seconds by default.',
       extensions: DERIVED,
       resolve: (connection, _, { core }) => heartbeat(connection, core.clock.now()),
     }),
@@ -228,7 +228,7 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
   })),
 });
 
-const loadConnection = loadBy(clientKeyText, ({ core }, keys) => core.connections.many(keys));
+const loadConnection = loadBy(clientKeyText, ({ core, requester }, keys) => core.connections.many(requester, keys));
 
 /** Loads the connection of a client as a single row, which counts against the size of the answer. */
 export function loadSized(context: Context, client: ClientKey): MaybePromise<Connection | null> {
@@ -505,7 +505,7 @@ const AdvertisedActionType = builder.objectRef<AdvertisedAction>('AdvertisedActi
 });
 
 const ActionSampleType = builder.objectRef<ActionSample>('ActionSample').implement({
-  description: `A bounded sample over live connections: at most ${ACTION_SAMPLE} advertisements of at most ${ACTION_SAMPLE_CONNECTIONS} connections, and about 4 MiB.`,
+  description: `A bounded sample over live connections: at most ${ACTION_SAMPLE} advertisements of at most ${ACTION_SAMPLE_CONNECTIONS} connections, and about 2 MiB.`,
   fields: fieldsOf(() => ({
     items: list(AdvertisedActionType, 'The sampled advertisements.', {
       complexity: { field: 1, multiplier: ACTION_SAMPLE },
@@ -520,7 +520,13 @@ builder.queryField('actions', (t) =>
     type: ActionSampleType,
     description: 'A bounded sample of the actions that connected clients advertise. Administrators only.',
     complexity: forAdmins(() => scanCost(0)),
-    args: { name: t.arg.string({ description: 'Only advertisements of the action with this name.' }) },
-    resolve: (_, { name }, { core, requester, reading }) => core.actions.sample(requester, name ?? null, reading),
+    args: {
+      name: t.arg.string({ description: 'Only advertisements of the action with this name.' }),
+      text: t.arg.string({
+        description: `Only advertisements of actions whose name contains this text, upper or lower case, at most ${FILTER_TEXT_CHARS} characters.`,
+      }),
+    },
+    resolve: (_, { name, text }, { core, requester, reading }) =>
+      core.actions.sample(requester, name ?? null, reading, text ?? null),
   }),
 );

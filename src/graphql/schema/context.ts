@@ -27,6 +27,8 @@ export type ContextOptions = {
   readonly reading?: DocumentReading | undefined;
   /** The names of the fields that the operation may select; absent: not known. */
   readonly asks?: Asks | undefined;
+  /** The context of the subscription, for the context of one of its events: both have the same audited reads. */
+  readonly subscription?: Context | undefined;
   /** Receives the admission and the progress of the command that the operation waits for. */
   readonly updates?: CallUpdates | undefined;
   /** Notes for the access log; absent if the operation has no access log line of its own. */
@@ -54,13 +56,15 @@ export class Context {
   readonly notes: RequestNotes | undefined;
   readonly trace: TraceContext | undefined;
   readonly #asks: Asks;
-  #readPayload: ReadPayload | null = null;
+  readonly #subscription: Context | undefined;
+  #payloadReads: PayloadReads | null = null;
   #loaders: Forgets[] | null = null;
   #budget: AnswerBudget | null = null;
 
   constructor(options: ContextOptions) {
     const { core, requester, signal, reading = new DocumentReading(), updates, notes, trace, asks = null } = options;
     this.#asks = asks;
+    this.#subscription = options.subscription;
     this.core = core;
     this.requester = requester;
     this.signal = signal;
@@ -70,10 +74,13 @@ export class Context {
     this.trace = trace;
   }
 
-  /** Created when it is used: few requests read payloads. */
+  /** Created when they are used: few requests read payloads. */
+  get payloadReads(): PayloadReads {
+    return (this.#payloadReads ??= this.#subscription?.payloadReads ?? new PayloadReads(this));
+  }
+
   get readPayload(): ReadPayload {
-    const { core, requester, notes } = this;
-    return (this.#readPayload ??= requester?.kind === 'admin' ? readOnce(core, requester, notes) : () => {});
+    return this.payloadReads.read;
   }
 
   /** The bytes that the lists of this answer may still hold. */
@@ -99,23 +106,46 @@ export class Context {
 }
 
 /**
- * Must have completed before payloads of `subject` are shown. For an administrator, it writes one audit row per context
+ * Must have completed before payloads of `subject` are shown. For an administrator, it writes one audit row per request
  * and subject; it throws `audit_unavailable`, and `forbidden` if administrators may not read payloads here. For any
  * other requester it does nothing: access to own payloads is not audited.
  */
 type ReadPayload = (subject: AuditSubject) => MaybePromise<void>;
 
-/** Creates a `readPayload` that writes one audit row per subject, however many fields show the subject's payloads. */
-function readOnce(core: Core, requester: Principal, notes: RequestNotes | undefined): ReadPayload {
-  const rows = new Map<string, MaybePromise<void>>();
-  return (subject) => {
+/** The audited reads of one request, however many fields or events of it show payloads of one subject. */
+class PayloadReads {
+  readonly #context: Context;
+  readonly #rows = new Map<string, MaybePromise<void>>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  readonly read: ReadPayload = (subject) => {
+    const { core, requester, notes } = this.#context;
+    if (requester?.kind !== 'admin') return;
     const key = canonicalJson(subject);
-    const known = rows.get(key);
-    if (rows.has(key)) return known;
-    const row = core.reveals.read(requester, subject, notes?.requestId ?? null);
-    rows.set(key, row);
-    return row;
+    if (this.#rows.has(key)) return this.#rows.get(key);
+    return this.#add(key, core.reveals.read(requester, subject, notes?.requestId ?? null));
   };
+
+  /** Writes the audit row of reading the payloads of `subject` for a reason, which the later reads then have. */
+  readFor(reason: string, subject: AuditSubject): MaybePromise<void> {
+    const { core, requester, notes } = this.#context;
+    const row = core.reveals.readFor(requester, { subject, reason, requestId: notes?.requestId ?? null });
+    return this.#add(canonicalJson(subject), row);
+  }
+
+  /** Whether the requester may read payloads of `subject` here. */
+  mayRead(subject: AuditSubject): boolean {
+    const { core, requester } = this.#context;
+    return core.reveals.shows(requester) || this.#rows.has(canonicalJson(subject));
+  }
+
+  #add(key: string, row: MaybePromise<void>): MaybePromise<void> {
+    this.#rows.set(key, row);
+    return row;
+  }
 }
 
 // Loads nested fields in batches: all parents of one tick cause one call of core. In direct mode each key is loaded
@@ -297,13 +327,11 @@ export type RowSize<Row> = {
 };
 
 /**
- * Returns the bytes that one list may take. The first list may fill a page. A later list may take a quarter of the
- * whole budget while more than three quarters of the budget are left. After that, a list may take an eighth of the
- * rest, so every list leaves something for later lists.
+ * Returns the bytes that one list may take: a page while more than three quarters of the whole budget are left. After
+ * that, a list may take an eighth of the rest, so every list leaves something for later lists.
  */
-function roomOf(left: number, isFirst: boolean): number {
-  if (isFirst) return Math.min(ANSWER_PAGE_BYTES, left);
-  return left > (ANSWER_BYTES * 3) / 4 ? ANSWER_BYTES / 4 : left / 8;
+function roomOf(left: number): number {
+  return left > (ANSWER_BYTES * 3) / 4 ? ANSWER_PAGE_BYTES : left / 8;
 }
 
 /**
@@ -380,7 +408,7 @@ export class AnswerBudget {
     const known = this.#parts.get(key);
     if (known) return known;
     const size = given && this.#sizeOf(given);
-    const room = roomOf(this.#left, this.#parts.size === 0);
+    const room = roomOf(this.#left);
     const part = room <= 0 ? { ...NOTHING } : size ? this.#fit(rows, size, room) : fitPlain(rows.length, room);
     this.#left -= part.bytes;
     this.#parts.set(key, part);

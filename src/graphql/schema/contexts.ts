@@ -1,9 +1,10 @@
 /** Execution contexts, browser windows and workers that clients report: their types, filters, listings and counts. */
-import { readUser } from '../../core/auth/principal.ts';
+import { knownInSight, readUserInSight } from '../../core/auth/principal.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 import {
   contextStatus,
   windowStatus,
+  type ContextKey,
   type ContextStatus,
   type CountedWindow,
   type ExecutionContext,
@@ -11,10 +12,10 @@ import {
   type WindowStatus,
 } from '../../core/contexts/context.ts';
 import type { ContextQuery, WindowQuery, WorkerList, WorkerQuery, WorkerView } from '../../core/contexts/contexts.ts';
-import type { ClientKey } from '../../core/ids.ts';
+import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { canonicalJson } from '../../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, PAGE_DEFAULT, WORKER_LIST } from '../../core/limits.ts';
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET, completenessOf } from '../../core/page.ts';
 import {
   builder,
@@ -33,9 +34,9 @@ import {
   NodeInterface,
   nodeIdOf,
 } from './builder.ts';
-import { CommandType } from './commands.ts';
+import { CommandType, loadCommand } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
-import { loadFirstBy, loadPagesBy, type Context, type RowSize } from './context.ts';
+import { loadBy, loadFirstBy, loadPagesBy, type Context, type RowSize } from './context.ts';
 import {
   PAGED,
   CompletenessType,
@@ -92,6 +93,14 @@ const ExecutionContextType = builder.objectRef<ExecutionContext>('ExecutionConte
       'The id of the task that the context is assigned to in the registry now; null if it has none. It is not proof that a durable job system owns the task, nor that its external effect is complete.',
     ),
     taskAssignedAt: nullable.time('When the client first reported the current task; null if the context has none.'),
+    command: t.field({
+      type: CommandType,
+      nullable: true,
+      description:
+        'The command of the client whose id is `taskId`; null without a task, and if no command with a record has this id. A client that assigns its commands to workers reports their ids as tasks.',
+      resolve: ({ userId, clientId, taskId }, _, context) =>
+        taskId === null ? null : loadCommand(context, { userId, clientId, commandId: taskId }),
+    }),
     title: nullable.text('A title for people; null if the client sent none.'),
     metadata: nullable.json(
       'Other data that the client sent about the context, stored unchanged; null if it sent none.',
@@ -99,6 +108,11 @@ const ExecutionContextType = builder.objectRef<ExecutionContext>('ExecutionConte
     reportedAt: time('When the client last reported the context.'),
   })),
 });
+
+export const loadContext = loadBy(
+  (key: ContextKey) => `${clientKeyText(key)}/${key.contextId}`,
+  ({ core, requester }, keys) => core.contexts.many(requester, keys),
+);
 
 export const CONTEXT_SIZE: RowSize<ExecutionContext> = {
   fields: ['metadata'],
@@ -140,6 +154,21 @@ builder.queryFields((t) => ({
     args: { ...contextFilterArgument, ...pageArguments },
     resolve: (_, { filter, ...page }, { core, requester, reading }) =>
       core.contexts.list(requester, filter ?? {}, pageOf(page), reading),
+  }),
+  context: t.field({
+    type: ExecutionContextType,
+    nullable: true,
+    description: 'One execution context; null if the client does not report it, or if it belongs to another user.',
+    args: {
+      userId: t.arg.id({ required: true, description: 'The user’s id.' }),
+      clientId: t.arg.id({ required: true, description: 'The id of the client that reports the context.' }),
+      contextId: t.arg.id({ required: true, description: 'The context’s id.' }),
+    },
+    resolve: (_, key, context) => {
+      const userId = knownInSight(context.requester, key.userId);
+      if (userId === null) return null;
+      return thenDo(loadContext(context, { ...key, userId }), (row) => row && context.budget.row(row, CONTEXT_SIZE));
+    },
   }),
   contextCount: t.field({
     type: CountResult,
@@ -455,7 +484,7 @@ builder.queryField('workers', (t) =>
     complexity: pageCost,
     args: { userId: t.arg.id({ required: true, description: 'The user’s id.' }), ...workerArguments },
     resolve: (_, { userId, clientType, first }, { requester }) => ({
-      userId: readUser(requester, userId),
+      userId: readUserInSight(requester, userId),
       clientType,
       first: pageOf({ first }).first,
     }),

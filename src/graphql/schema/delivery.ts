@@ -178,6 +178,7 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
       description: 'How long the command took from its admission to its end, in milliseconds; null while it is live.',
       resolve: durationOf,
     }),
+    connectDeadline: time('When the command expires unless it was queued for its client’s link by then.'),
     deadline: time(
       'When the command ends at the latest: `admittedAt` plus the connect and response budgets (`connectWithinMs` and `respondWithinMs`).',
     ),

@@ -15,6 +15,7 @@ const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(
   {
     stream: 'The stream is not exactly a site’s event stream.',
     owner: 'The sender owns no site with this id.',
+    host: 'The message names another client than the one that hosts the site.',
     name: 'The payload has no valid event name.',
     allowlist: 'The site does not publish events with this name.',
   },

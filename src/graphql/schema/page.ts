@@ -42,6 +42,7 @@ const IncompleteReasonEnum = wireEnum<IncompleteReason>(
     store_unavailable: 'The store did not answer.',
     evicted: 'Rows were dropped before their retention time was over, for lack of space.',
     not_supported: 'The backend cannot tell.',
+    awaiting_reports: 'The relay restarted, and clients that were connected before may still report again.',
   },
 );
 

@@ -33,7 +33,8 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
   not_acceptable: 'The answer has no form that `accept` allows.',
   ambiguous: 'Several rows fit the request; the message names the parameter that selects one.',
   command_conflict: 'The command id is in use for another action, other params, another instance or another context.',
-  stale_instance: 'Events were reported for an instance that is not the client’s present one.',
+  stale_instance:
+    'Events were reported for an instance that is not the client’s present one; or a hello is older than the link of its instance.',
   instance_mismatch: 'Another instance of the client is connected than the one named.',
   not_connected: 'The client is not connected, or is closing; the call allows no time to connect.',
   context_gone:
@@ -65,10 +66,12 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
   arguments_invalid: 'Refused: the params do not match the action’s schema.',
   lease_busy: 'Refused: the action runs one command at a time, and one is running.',
   unknown_action: 'Refused: the client has no such action.',
+  too_late: 'Refused: the time of the command was over before its handler could start.',
   handler_failed: 'The handler failed.',
   result_unavailable: 'The command ran to its end, and its result cannot be had any more.',
   client_timeout:
     'The handler was stopped: it took longer than the client allows, or its deadline passed by the client’s clock.',
+  not_received: '`failed`: the command was written, and its client says that it never arrived. Nothing ran.',
   result_expired: 'The command ended as its outcome says; its result is no longer retained.',
   cancelled:
     'The reason in history of a command that was cancelled before it was dispatched. No answer carries it as an error.',

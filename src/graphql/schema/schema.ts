@@ -10,11 +10,11 @@ import {
   type GraphQLEnumType,
   type GraphQLSchema,
 } from 'graphql';
-import { knownUser, requireAdmin } from '../../core/auth/principal.ts';
-import type { ContextKey, WindowKey } from '../../core/contexts/context.ts';
+import { knownInSight, knownUser, requireAdmin } from '../../core/auth/principal.ts';
+import type { WindowKey } from '../../core/contexts/context.ts';
 import { invalid } from '../../core/errors.ts';
 import { streamKey, type MessageKey, type StreamKey } from '../../core/history/message.ts';
-import { clientKeyText, commandKeyText } from '../../core/ids.ts';
+import { clientKeyText } from '../../core/ids.ts';
 import { NODE_IDS } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { siteKeyText } from '../../core/sites/site.ts';
@@ -31,7 +31,8 @@ import {
 import { loadWaiters } from './calls-pending.ts';
 import { loadSized } from './connections.ts';
 import { loadBy, type Context, type RowSize } from './context.ts';
-import { CONTEXT_SIZE } from './contexts.ts';
+import { loadCommand } from './commands.ts';
+import { CONTEXT_SIZE, loadContext } from './contexts.ts';
 import { MESSAGE_SIZE } from './history.ts';
 import { grantOf, SESSION_SIZE, SITE_SIZE } from './sites.ts';
 import './audit.ts';
@@ -52,7 +53,6 @@ import './users.ts';
 
 const itself = (id: string): string => id;
 const loadUser = loadBy(itself, ({ core, requester }, ids) => core.users.many(requester, ids));
-const loadCommand = loadBy(commandKeyText, ({ core }, keys) => core.delivery.many(keys));
 const loadStream = loadBy(
   ({ userId, suffix }: StreamKey) => streamKey(userId, suffix),
   ({ core }, keys) => core.history.manyStreams(keys),
@@ -61,13 +61,9 @@ const loadMessage = loadBy(
   ({ userId, suffix, seq }: MessageKey) => `${seq}/${streamKey(userId, suffix)}`,
   ({ core, requester }, keys) => core.history.manyMessages(requester, keys),
 );
-const loadContext = loadBy(
-  (key: ContextKey) => `${clientKeyText(key)}/${key.contextId}`,
-  ({ core }, keys) => core.contexts.many(keys),
-);
 const loadWindow = loadBy(
   (key: WindowKey) => `${clientKeyText(key)}/${key.windowId}`,
-  ({ core }, keys) => core.contexts.manyWindows(keys),
+  ({ core, requester }, keys) => core.contexts.manyWindows(requester, keys),
 );
 const loadSite = loadBy(siteKeyText, ({ core }, keys) => core.sites.many(keys));
 const loadSession = loadBy(itself, ({ core, requester }, ids) =>
@@ -85,7 +81,8 @@ type Finders = { readonly [Kind in NodeKind]: (key: NodeKey<Kind>, context: Cont
  */
 const FINDERS: Finders = {
   User: ({ userId }, context) => found('User', loadUser(context, userId)),
-  ConnectionSnapshot: (key, context) => ifOwn(key, context, () => found('ConnectionSnapshot', loadSized(context, key))),
+  ConnectionSnapshot: (key, context) =>
+    ifSeen(key, context, () => found('ConnectionSnapshot', loadSized(context, key))),
   Stream: (key, context) => ifOwn(key, context, () => found('Stream', loadStream(context, key))),
   Message: ({ seq, at, ...key }, context) =>
     ifOwn(key, context, () => {
@@ -93,13 +90,13 @@ const FINDERS: Finders = {
       return sized('Message', row, { context, size: MESSAGE_SIZE });
     }),
   PendingRpc: ({ rpcId, ...key }, context) =>
-    ifOwn(key, context, () => {
+    ifSeen(key, context, () => {
       const row = thenDo(loadWaiters(context, key), (all) => all.find(({ waiter }) => waiter.rpcId === rpcId));
       return found('PendingRpc', row);
     }),
-  Command: (key, context) => ifOwn(key, context, () => found('Command', loadCommand(context, key))),
+  Command: (key, context) => ifSeen(key, context, () => found('Command', loadCommand(context, key))),
   DeliveryRecord: (key, context) =>
-    ifOwn(key, context, () =>
+    ifSeen(key, context, () =>
       // A copy, because the same object may also be shown as a `Command`.
       found(
         'DeliveryRecord',
@@ -107,8 +104,8 @@ const FINDERS: Finders = {
       ),
     ),
   ExecutionContext: (key, context) =>
-    ifOwn(key, context, () => sized('ExecutionContext', loadContext(context, key), { context, size: CONTEXT_SIZE })),
-  BrowserWindow: (key, context) => ifOwn(key, context, () => found('BrowserWindow', loadWindow(context, key))),
+    ifSeen(key, context, () => sized('ExecutionContext', loadContext(context, key), { context, size: CONTEXT_SIZE })),
+  BrowserWindow: (key, context) => ifSeen(key, context, () => found('BrowserWindow', loadWindow(context, key))),
   Site: (key, context) =>
     ifOwn(key, context, () => sized('Site', loadSite(context, key), { context, size: SITE_SIZE })),
   SiteOfSession: ({ sessionId }, context) => {
@@ -140,6 +137,11 @@ const FINDERS: Finders = {
 /** Finds a row of a user whose rows the requester may read. Null, without reading anything, for any other user. */
 function ifOwn(key: { readonly userId: string }, context: Context, find: () => Found): Found {
   return knownUser(context.requester, key.userId) === null ? null : find();
+}
+
+/** Does the same as `ifOwn`, for rows of which the loader gives only those that the token of the requester sees. */
+function ifSeen(key: { readonly userId: string }, context: Context, find: () => Found): Found {
+  return knownInSight(context.requester, key.userId) === null ? null : find();
 }
 
 function found<Row extends object>(type: NodeType, row: MaybePromise<Row | null | undefined>): Found {

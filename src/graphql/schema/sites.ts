@@ -199,12 +199,17 @@ const CapabilityProfileInput = builder.inputType('CapabilityProfileInput', {
   }),
 });
 
+const SiteModeEnum = wireEnum<'cooperative'>('SiteMode', 'The modes in which a site can be registered.', {
+  cooperative: 'Viewers get its events and may invoke its allowed actions.',
+});
+
 const RegisterSiteInput = builder.inputType('RegisterSiteInput', {
   description:
     'The whole definition of a site. A member that is left out becomes empty; it does not keep its previous value.',
   fields: (t) => ({
     siteId: t.id({ required: true, description: 'The site’s id, unique within its owner; neither `.` nor `..`.' }),
     clientId: t.id({ required: true, description: 'The id of the client that hosts the site.' }),
+    mode: t.field({ type: SiteModeEnum, description: 'The mode of the site. Omitted: cooperative.' }),
     title: t.string({ description: 'A title for people, at most 256 characters. Omitted: none.' }),
     eventNames: t.stringList({
       description: 'The names of the events that may be published; empty or omitted: any name.',

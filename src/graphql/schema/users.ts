@@ -2,6 +2,7 @@
  * Users: the listing, one user, and the connections, streams and waits of a user as nested fields. Other rooms add
  * fields of their own.
  */
+import { FILTER_TEXT_CHARS, PAGE_MAX } from '../../core/limits.ts';
 import type { UserView } from '../../core/users/users.ts';
 import { completenessOf, type ObservedSource, type Page } from '../../core/page.ts';
 import { thenDo, both } from '../../core/maybe-promise.ts';
@@ -123,8 +124,13 @@ builder.queryFields((t) => ({
     type: UserConnection,
     description: 'Users with a connection or a retained stream, in order of user id. Administrators only.',
     complexity: forAdmins(pageCost),
-    args: { ...pageArguments },
-    resolve: (_, page, { core, requester }) => core.users.list(requester, pageOf(page)),
+    args: {
+      ...pageArguments,
+      text: t.arg.string({
+        description: `Only users whose id contains this text, upper or lower case, at most ${FILTER_TEXT_CHARS} characters. A page reads ${PAGE_MAX} users, so it may be empty although a later one has a match.`,
+      }),
+    },
+    resolve: (_, { text, ...page }, { core, requester }) => core.users.list(requester, pageOf(page), text ?? null),
   }),
   user: t.field({
     type: User,

@@ -2,7 +2,7 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { openBatchFile, type BatchFile, type OpenFile } from '../../../src/backends/journal/files.ts';
+import { openBatchFile, type BatchFile, type OpenFile } from '../../../src/backends/journal/batches.ts';
 import { openData, type DataOptions, type OpenData } from '../../../src/backends/journal/open.ts';
 import type { MemoryOptions } from '../../../src/backends/memory/backend.ts';
 import { silentLog, type EventLoop } from '../../../src/core/ports.ts';
@@ -35,6 +35,7 @@ export function openDurable({ clock = new FakeClock(), memory = {}, root, ...giv
     sync: 'off',
     version: 'test',
     loop: systemLoop,
+    random: createCrypto('test'),
     onFailure(error) {
       throw error;
     },
@@ -71,8 +72,8 @@ export class Disk {
   readonly syncedNow: string[] = [];
   #syncs: { readonly name: string; readonly finish: () => void }[] = [];
 
-  readonly open: OpenFile = (path): BatchFile => {
-    const file = openBatchFile(path);
+  readonly open: OpenFile = (path, after): BatchFile => {
+    const file = openBatchFile(path, after);
     return {
       ...{ path, close: () => file.close() },
       syncNow: () => {
@@ -81,6 +82,9 @@ export class Disk {
       },
       get size() {
         return file.size;
+      },
+      get last() {
+        return file.last;
       },
       append: (text) => {
         if (this.fault && (this.reserve === null || existsSync(this.reserve))) throw this.fault;

@@ -26,8 +26,6 @@ export async function openConsole(
     reducedMotion: 'reduce',
   });
   const page = await context.newPage();
-  // The limit is below the timeout of a test, so that a failure names what the test waited for.
-  page.setDefaultTimeout(15_000);
   const faults: string[] = [];
   page.on('pageerror', (error) => void faults.push(error.message));
   page.on(

@@ -1,7 +1,8 @@
 /** Starts a relay with clients and calls for the tests of the console. */
 import type { Settings } from '../../../src/callboard.ts';
-import { createHttpCaller } from '../../../src/clients/caller/index.ts';
+import { createHttpCaller, type Handle } from '../../../src/clients/caller/index.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
+import { AWAIT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../../src/core/limits.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
 import { startTcpProxy } from '../../kit/tcp-proxy.ts';
 
@@ -58,6 +59,24 @@ export async function startConsoleRelay(settings: Partial<Settings> = {}): Promi
       await runtime.close({ withinMs: 0 });
       await relay[Symbol.asyncDispose]();
     },
+  };
+}
+
+export type RunningCall = AsyncDisposable & { readonly handle: Handle; readonly commandId: string };
+
+/**
+ * Starts a call of kiosk-1's action `notes.wait`, with a caller that waits for it. The call runs until it is cancelled
+ * or disposed of. Its budgets are the greatest, and each test starts its own, so that none ends before its test.
+ */
+export async function startRunning({ caller }: Pick<ConsoleRelay, 'caller'>): Promise<RunningCall> {
+  const target = { userId: 'alice', clientId: 'kiosk-1', action: 'notes.wait' };
+  const budget = { waitFor: 'acknowledged', respondWithinMs: RESPOND_WITHIN_MS.max } as const;
+  const { handle } = await caller.invoke(target, {}, budget);
+  void caller.await(handle, { withinMs: AWAIT_WITHIN_MS.max }).catch(() => undefined);
+  return {
+    handle,
+    commandId: handle.commandId,
+    [Symbol.asyncDispose]: async () => void (await caller.cancel(handle)),
   };
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { allClaims } from '../../../src/cli/run/conformance.ts';
 import { checkWrong, TOKEN, type Fault, type Place, type WireFrame } from './kit/wrong-client.ts';
 
-vi.setConfig({ testTimeout: 120_000, maxConcurrency: 12 });
+vi.setConfig({ maxConcurrency: 12 });
 
 const isEnd = ({ header }: WireFrame): boolean => ['result', 'error', 'cancelled'].includes(header.type);
 const idOf = ({ header }: WireFrame): string => String(header['command_id'] ?? '');
@@ -19,10 +19,18 @@ const dropping =
     frame.header.type === type ? [] : [frame];
 const frame = (header: WireFrame['header'], payload: string | null = null): WireFrame => ({ header, payload });
 
+/** Returns the payload of a hello with these actions. */
+const withActions = (it: WireFrame, actions: readonly object[]): string =>
+  JSON.stringify({ ...(JSON.parse(it.payload ?? '{}') as object), metadata: null, actions });
+
 /** A client that reconnects although the relay says not to. */
 const comesBackAfter = (code: number): Fault => ({
   down: (it) => [it.header['code'] === code ? with_(it, { code: 4450, reconnect: true }) : it],
 });
+
+/** A client that reports a result which is too large as a failure of its handler. */
+const unavailable = (it: WireFrame): WireFrame =>
+  String(it.header['message']).startsWith('The result is larger') ? with_(it, { code: 'handler_failed' }) : it;
 
 /** A client that closes its socket when a frame comes that it does not expect. */
 const closesOn = (is: (it: WireFrame) => boolean): Fault => ({
@@ -54,7 +62,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   subprotocol: { offersNothing: true },
   token: { url: (url) => `${url}?token=${TOKEN}` },
   hello: { up: (it) => (it.header.type === 'hello' ? [it, frame({ type: 'pong' })] : [it]) },
-  actions: { up: (it) => [it.header.type === 'hello' ? { ...it, payload: '{"actions":[{"name":"other"}]}' } : it] },
+  actions: { up: (it) => [it.header.type === 'hello' ? { ...it, payload: withActions(it, [{ name: 'other' }]) } : it] },
   result: { up: (it, place) => (it.header.type === 'result' && once(place, 'twice') ? [it, it] : [it]) },
   no_params: { down: (it) => [it.header.type === 'command' && it.payload === null ? { ...it, payload: '[]' } : it] },
   payload_text: { down: (it) => [{ ...it, payload: it.payload?.split('\n').at(-1) ?? null }] },
@@ -102,6 +110,10 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   unknown_ignored: closesOn(({ header }) => header.type === 'conformance_news'),
   long_frame: closesOn(({ payload }) => (payload?.length ?? 0) > 1024 * 1024),
+  deep_params: closesOn(({ payload }) => payload?.includes('{"value":{"value":{') === true),
+  large_result: {
+    up: (it) => [it.header['code'] === 'result_unavailable' && idOf(it) !== '' ? unavailable(it) : it],
+  },
   frames_per_message: {
     // The last of the many commands at once is answered with too many frames.
     up: (it, { index }) =>
@@ -113,6 +125,13 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   same_instance: {
     up: (it, { index }) => [
       it.header.type === 'hello' ? with_(it, { instance_id: `${String(it.header['instance_id'])}-${index}` }) : it,
+    ],
+  },
+  received: {
+    up: (it) => [
+      it.header.type === 'hello'
+        ? { ...it, payload: it.payload?.replace(/"received":.*/, '"received":[]}') ?? null }
+        : it,
     ],
   },
   kept_ends: {
@@ -205,7 +224,7 @@ describe.concurrent('a wrong client', () => {
     const results = await checkWrong({
       up: (it) => {
         if (it.header.type === 'hello')
-          return [{ ...with_(it, { places: false }), payload: '{"actions":[{"name":"conformance.echo"}]}' }];
+          return [{ ...with_(it, { places: false }), payload: withActions(it, [{ name: 'conformance.echo' }]) }];
         const isOptional = it.header.type === 'progress' || it.header.type === 'closing';
         const rounded = it.payload?.includes('9007199254740993') ? '{"value":9007199254740992}' : it.payload;
         return isOptional ? [] : [{ ...it, payload: rounded }];

@@ -10,6 +10,7 @@ import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.
 import { signToken } from '../../../src/http/tokens.ts';
 import { connectCommands } from '../../kit/redis.ts';
 import { operatorOf, type Ended } from './kit/operator.ts';
+import { TOKEN_SECONDS } from '../../kit/patience.ts';
 
 const SECRET = 'a secret of the tests, long enough for HS256';
 const ADMIN = 'admin-token-of-the-tests';
@@ -34,7 +35,7 @@ async function start(nodeId: string): Promise<void> {
 }
 
 const tokenOf = (user: string) =>
-  signToken({ secret: SECRET, user, scopes: ['connect', 'invoke'], ttlSeconds: 600, now: Date.now() });
+  signToken({ secret: SECRET, user, scopes: ['connect', 'invoke'], ttlSeconds: TOKEN_SECONDS, now: Date.now() });
 const urlOf = (nodeId: string) => relays.get(nodeId)?.url ?? '';
 const at = (nodeId: string, ...argv: string[]): Promise<Ended> =>
   operatorOf({ CALLBOARD_URL: urlOf(nodeId), CALLBOARD_TOKEN: ADMIN })(argv);

@@ -17,7 +17,8 @@ const DELIVERY: NonNullable<CaseFile['delivery']> = {
     acknowledged_at: null,
   },
   ...{ dispatched_at: '2026-01-31T23:59:59.250Z', terminal_at: null, duration_ms: null, node_id: 'node-a' },
-  ...{ deadline: '2026-02-01T00:00:29.000Z', bound_instance_id: 'i1', recovered_from_node_id: null },
+  ...{ connect_deadline: '2026-02-01T00:00:09.000Z', deadline: '2026-02-01T00:00:29.000Z' },
+  ...{ bound_instance_id: 'i1', recovered_from_node_id: null },
   ...{ cancel_requested_at: null, late_results: 0, first_late_at: null, code: null, message: null, reason: null },
   caller: { kind: 'admin', name: 'lena', program: null },
 };
@@ -46,6 +47,13 @@ Callers that wait
 
 No message of it is retained.
 `);
+});
+
+it('says of a call that waits for its client when it expires, and not when its answer would be late', () => {
+  const delivery = { ...DELIVERY, stage: 'admitted', queued_at: null, dispatched_at: null } as const;
+  expect(caseFileText({ ...RUNNING, delivery })).toContain(
+    'Not ended: admitted. It expires at 2026-02-01T00:00:09.000Z unless desk connects.\n',
+  );
 });
 
 it('says of a call that was cancelled before it was sent that nothing was written', () => {

@@ -13,6 +13,7 @@ import { signToken } from '../../../src/http/tokens.ts';
 import { startRealRelay } from '../../clients/kit/real-relay.ts';
 import { client, type Peer } from '../../gateway/kit/test-gateway.ts';
 import { operatorOf } from './kit/operator.ts';
+import { TOKEN_SECONDS } from '../../kit/patience.ts';
 
 const SECRET = 'a secret of the tests, long enough for HS256';
 const HELLO = { client_id: 'desk', payload: { actions: [{ name: 'work' }] } };
@@ -35,7 +36,7 @@ it('is 8 when the client is killed after the dispatch, and the awaiting line say
     code: 0,
     out: expect.stringContaining('"last_proven_stage":"dispatched"'),
   });
-}, 60_000);
+});
 
 type Store = { admitting: boolean; answering: boolean };
 
@@ -47,7 +48,12 @@ async function relayWithLoss(
   store: Store,
 ): Promise<{ callboard: Callboard; url: string; env: Record<string, string> }> {
   const crypto = createCrypto('test');
-  const whole = createMemoryBackend({ clock: systemClock, log: silentLog, sha256: (text) => crypto.sha256(text) });
+  const whole = createMemoryBackend({
+    markSecret: 'x',
+    clock: systemClock,
+    log: silentLog,
+    sha256: (text) => crypto.sha256(text),
+  });
   const lost = (): never => {
     throw new CallboardError('store_unavailable', 'The store does not answer.');
   };
@@ -67,7 +73,7 @@ async function relayWithLoss(
     secret: SECRET,
     user: 'alice',
     scopes: ['invoke', 'connect'],
-    ttlSeconds: 600,
+    ttlSeconds: TOKEN_SECONDS,
     now: Date.now(),
   });
   return { callboard, url, env: { CALLBOARD_URL: url, CALLBOARD_TOKEN: token } };

@@ -61,7 +61,7 @@ describe('no output has a character that steers a terminal or hides', () => {
         expect(JSON.stringify(JSON.parse(out))).toContain(HIDDEN.slice(-2));
       if (form === 'table' && ['clients actions', 'sites get', 'calls get'].includes(name))
         expect(out).toContain(
-          '\\u000aforged line\\u001b[2J\\u009b2J\\u007f\\u202e\\u2066\\u061c\\u200b\\u200f\\udb40\\udc41\\u2028\\ufeff',
+          'forged line\\u001b[2J\\u009b2J\\u007f\\u202e\\u2066\\u061c\\u200b\\u200f\\udb40\\udc41\\u2028\\ufeff',
         );
     }
   });

@@ -36,10 +36,10 @@ it('serve loads no Stricli and no command of operators', async () => {
     false,
     false,
   ]);
-}, 120_000);
+});
 
 it('a command of operators loads its own code and no other', async () => {
   const modules = await loadedBy('context', 'ls');
   expect([has(modules, '@stricli'), has(modules, '/cli/run/local.ts')]).toEqual([true, true]);
   expect([has(modules, '/cli/run/calls.ts'), has(modules, '/src/callboard.ts')]).toEqual([false, false]);
-}, 120_000);
+});

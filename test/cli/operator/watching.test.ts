@@ -75,7 +75,7 @@ describe('calls tail', () => {
     const tail = run(['calls', 'tail', '-o', 'ids'], { env, stop, onPrint });
     await callUntil(tail);
     expect(await tail).toMatchObject({ code: 130, err: expect.stringContaining('events may be missing') });
-  }, 30_000);
+  });
 
   it('ends with 11 when there never was a relay, and with 4 without a valid token', async () => {
     expect(await run(['calls', 'tail'], { env: { CALLBOARD_URL: 'http://127.0.0.1:1' } })).toMatchObject({ code: 11 });

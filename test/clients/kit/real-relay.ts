@@ -2,6 +2,7 @@
 import type { Callboard, Settings } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/tokens.ts';
 import { openRelays } from '../../kit/topology.ts';
+import { TOKEN_SECONDS } from '../../kit/patience.ts';
 
 const admin = 'admin-token-of-the-tests';
 const secret = 'a secret of the tests, long enough for HS256';
@@ -30,7 +31,7 @@ export async function startRealRelay(settings: Partial<Settings> = {}): Promise<
     link: `${linkUrl.replace(/^http/, 'ws')}/connect`,
     admin,
     secret,
-    token: (user, ...scopes) => signToken({ secret, user, scopes, ttlSeconds: 600, now: Date.now() }),
+    token: (user, ...scopes) => signToken({ secret, user, scopes, ttlSeconds: TOKEN_SECONDS, now: Date.now() }),
     [Symbol.asyncDispose]: () => callboard.close(),
   };
 }

@@ -180,6 +180,52 @@ export function previews(bench: () => Bench): void {
   };
   const empty = { known: false, boundInstanceId: null, reserved: 0, queued: 0 };
 
+  describe('an admission that is repeated because its answer was lost', () => {
+    const made = { chosenId: false, digest: '' };
+    const again = { ...made, repeated: true };
+
+    it('admits nothing twice, although the relay made the id', async () => {
+      await bind();
+      const node = await openNode(bench());
+      expect(await admit('c1', made)).toMatchObject({ kind: 'admitted' });
+      const before = await read(bench(), 'c1');
+      expect(await admit('c1', again)).toMatchObject({ kind: 'attached', command: { version: before.version } });
+      expect(await bench().backend.commands.loads([ALICE])).toEqual([{ inFlight: 0, queued: 1 }]);
+      expect(await kinds(bench(), 'c1')).toEqual(['command']);
+      expect(await countWaits(bench().backend.waiters, ANY_WAIT)).toMatchObject({ count: 1 });
+      expect((await node.take()).filter(({ kind }) => kind === 'command')).toHaveLength(1);
+    });
+
+    it('admits the command if the first request never arrived', async () => {
+      await bind();
+      expect(await admit('c1', again)).toMatchObject({ kind: 'admitted', command: { version: 1 } });
+    });
+
+    it('gets the end that the command has had since', async () => {
+      await bind();
+      const node = await openNode(bench());
+      await dispatched(bench(), 'c1', made);
+      await bench().backend.commands.finish(keyFor('c1'), ending());
+      expect(await admit('c1', again)).toMatchObject({
+        kind: 'attached',
+        command: { outcome: 'completed' },
+        result: '{"ok":true}',
+      });
+      expect((await node.take()).filter(({ kind }) => kind === 'reply')).toHaveLength(1);
+    });
+
+    it('keeps its wait when the command has as many as it may have', async () => {
+      await bind();
+      await admit('c1', made);
+      const waiter = (rpcId: string) =>
+        ({ rpcId, caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null }) as const;
+      for (let i = 1; i < 8; i++) await bench().backend.waiters.attach(keyFor('c1'), waiter(`r${i}`));
+      expect(await bench().backend.waiters.attach(keyFor('c1'), waiter('r8'))).toEqual({ kind: 'full' });
+      expect(await admit('c1', again)).toMatchObject({ kind: 'attached' });
+      expect(await countWaits(bench().backend.waiters, ANY_WAIT)).toMatchObject({ count: 8 });
+    });
+  });
+
   describe('a preview of an admission', () => {
     it('refuses as the admission does: an absent target, another instance, a full scope', async () => {
       expect(await both('c1')).toEqual({ kind: 'refused', code: 'not_connected', ...empty });

@@ -239,6 +239,6 @@ export function places(bench: () => Bench): void {
           await bench().backend.commands.settle(key, { kind: 'cancel', reason: null, by: 'test' });
       });
       await fc.assert(property, { numRuns: 15 });
-    }, 30_000);
+    });
   });
 }

@@ -5,17 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { WAIT_MS } from '../../kit/patience.ts';
 
 const BIN = fileURLToPath(new URL('../../../src/bin.ts', import.meta.url));
 const POLL_MS = 50;
 
 /** Polls until there is an answer other than null. Fails with the name of what was awaited. */
-export async function until<T>(what: string, ask: () => Promise<T | null> | T | null, withinMs = 30_000): Promise<T> {
-  const end = performance.now() + withinMs;
+export async function until<T>(what: string, ask: () => Promise<T | null> | T | null): Promise<T> {
+  const end = performance.now() + WAIT_MS;
   for (;;) {
     const answer = await ask();
     if (answer !== null) return answer;
-    if (performance.now() > end) throw new Error(`In ${withinMs} ms it did not come to this: ${what}`);
+    if (performance.now() > end) throw new Error(`In ${WAIT_MS} ms it did not come to this: ${what}`);
     await sleep(POLL_MS);
   }
 }

@@ -12,6 +12,7 @@ import { parsePolicyFile } from '../../../src/settings.ts';
 import { launchChromium } from '../../browser/kit/chromium.ts';
 import { freePort } from '../../kit/free-port.ts';
 import { type Example, examplesOf, ROOT } from './examples.ts';
+import { TOKEN_SECONDS, WAIT_MS } from '../../kit/patience.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
 const ADMIN = 'an-administrator-of-the-documentation';
@@ -31,8 +32,6 @@ curl() { case " $* " in *" -m "*) command curl -sS "$@" || [ $? = 28 ];; *) comm
 /** The address of the relay of a page, and the other ports that pages name: each is replaced by a free one. */
 const RELAY_PORT = 4400;
 const OTHER_PORTS = [4401, 6399] as const;
-/** How long a program that runs in the background may take to print what a page says, in milliseconds. */
-const SHOWN_WITHIN_MS = 60_000;
 
 type Runner = AsyncDisposable & {
   /**
@@ -122,7 +121,7 @@ function createOutput() {
     },
     /** Resolves once each of these lines was printed, alone or as a part of a line. Rejects if one is not. */
     async shows(lines: string): Promise<void> {
-      const late = AbortSignal.timeout(SHOWN_WITHIN_MS);
+      const late = AbortSignal.timeout(WAIT_MS);
       const missing = (): string | undefined => lines.split('\n').find((line) => !all.includes(line));
       while (missing() !== undefined) {
         if (late.aborted) throw new Error(`Not printed: ${missing()}\nPrinted:\n${all}`);
@@ -151,7 +150,7 @@ function createDesk(url: string) {
 
 function tokenOf(user: string): Promise<string> {
   const scopes = ['connect', 'invoke', 'host'];
-  return signToken({ secret: SECRET, user, scopes, ttlSeconds: 3600, now: Date.now() });
+  return signToken({ secret: SECRET, user, scopes, ttlSeconds: TOKEN_SECONDS, now: Date.now() });
 }
 
 type Place = {

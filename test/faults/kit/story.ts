@@ -61,7 +61,7 @@ export function answer(key: Key, wait: string, outcome = 'completed'): FaultEven
 }
 
 export function run(key: Key, instance = INSTANCE): FaultEvent {
-  return { event: 'run-begin', ...key, instance, canary: canaryOf(key) };
+  return { event: 'run-begin', ...key, instance, canary: canaryOf(key), leftMs: BUDGET_MS };
 }
 
 export function record(key: Key, outcome: string | null = 'completed'): FaultEvent {

@@ -9,14 +9,8 @@ import type { Log } from '../../../src/core/ports.ts';
 import { silentMetrics } from '../../../src/core/metrics.ts';
 import { createShares, type Shares } from '../../../src/core/shares/shares.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../../src/gateway/gateway.ts';
-import {
-  joinFrame,
-  SUBPROTOCOL,
-  isFault,
-  parseDown,
-  type DownFrame,
-  type UpHeader,
-} from '../../../src/protocol/frames.ts';
+import { joinFrame, SUBPROTOCOL, parseDown, type DownFrame, type UpHeader } from '../../../src/protocol/frames.ts';
+import { createRefusalLog } from '../../../src/web/origin.ts';
 import { settle, type FakeClock } from '../../kit/clock.ts';
 import { user } from '../../kit/core.ts';
 import { openCore } from '../../kit/topology-core.ts';
@@ -90,6 +84,7 @@ export async function startGateway({ wrap, shares = createShares(), ...over }: T
     clock,
     allowedOrigins: null,
     trustProxy: false,
+    refused: createRefusalLog({ clock, log }),
     ...over,
   });
   const server = createServer((_request, response) => void response.writeHead(404).end());
@@ -148,7 +143,7 @@ export class Peer {
     this.ws.on('error', () => {});
     this.ws.on('message', (data) => {
       const frame = parseDown(String(data));
-      if (isFault(frame)) throw new Error(`the relay sent what the protocol does not know: ${String(data)}`);
+      if (!frame) throw new Error(`the relay sent what the protocol does not know: ${String(data)}`);
       this.all.push(frame);
       this.#unread.push(frame);
       this.#wake();
@@ -224,6 +219,7 @@ export type HelloOver = {
   client_id?: string;
   instance_id?: string;
   client_type?: 'browser' | 'console' | 'mobile' | 'web';
+  link_attempt?: number;
   payload?: unknown;
 };
 

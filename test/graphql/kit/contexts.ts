@@ -117,11 +117,11 @@ export function contextsRoom({ contexts: all, windows }: FakeSites, calls: strin
     async count(requester, query) {
       return { count: kept(requester, query).length, completeness: completeness(kept(requester, query).length) };
     },
-    many(keys) {
+    many(_requester, keys) {
       calls.push('contexts.many');
       return keys.map((key) => all.find((row) => isSame(row, key) && row.contextId === key.contextId) ?? null);
     },
-    manyWindows(keys) {
+    manyWindows(_requester, keys) {
       calls.push('contexts.manyWindows');
       return keys.map(
         (key) => windows.find(({ window }) => isSame(window, key) && window.windowId === key.windowId) ?? null,

@@ -9,9 +9,9 @@ import { clientKeyText } from '../../../src/core/ids.ts';
 import type { JsonText } from '../../../src/core/json.ts';
 import { CLIENT_ACTIONS } from '../../../src/core/limits.ts';
 import { createFeed, type Feed } from '../../../src/core/live.ts';
-import { createDocumentTurns } from '../../../src/core/shares/turns.ts';
+import { createDocumentTurns, createMessageTurns } from '../../../src/core/shares/turns.ts';
 import { createShares } from '../../../src/core/shares/shares.ts';
-import { systemLoop } from '../../../src/platform/system.ts';
+import { createCrypto, systemLoop } from '../../../src/platform/system.ts';
 import { FakeClock } from '../../kit/clock.ts';
 import { contextsRoom, type FakeSites } from './contexts.ts';
 import { paged, summed, type Listing } from './pages.ts';
@@ -63,9 +63,12 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     server: { version: '1.2.3', label: null, traceUrl: null, maxBodyBytes: 1_000_000, startedAt: 0, features: [] },
     mode: 'shared',
     durability: () => ({ kind: 'store', sync: null, bytes: null, full: false, snapshotAt: null, away: null }),
-    capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
+    capabilities: { shared: false, allWaits: true, exactDedupCounters: true, cheapStreamSummaries: true },
     clock: new FakeClock(T0),
+    loop: systemLoop,
+    crypto: createCrypto('test'),
     shares: createShares(),
+    messages: createMessageTurns(systemLoop),
     documents: createDocumentTurns({ shares: createShares(), loop: systemLoop }),
     sharesInUse: () => ({ used: () => 0, inStore: () => false }),
     audit: {
@@ -78,6 +81,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
       shows: () => true,
       read() {},
       ownsCall: () => false,
+      readFor: async () => {},
       reveal: () => fail('not_found', 'not prepared'),
     },
     users: users(data, calls),
@@ -153,7 +157,7 @@ function connections({ connections: all }: FakeData, calls: string[]): Core['con
       readScope(requester, key.userId);
       return all.find((row) => clientKeyText(row) === clientKeyText(key)) ?? null;
     },
-    many(keys) {
+    many(_requester, keys) {
       calls.push('connections.many');
       return keys.map((key) => all.find((row) => clientKeyText(row) === clientKeyText(key)) ?? null);
     },
@@ -194,12 +198,18 @@ function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] 
   });
   const completeness = { complete: true, sources: [] };
   return {
-    repeats: { decide: unprepared, answered: unprepared },
+    repeats: {
+      begin: () => fail('internal', 'no agents here'),
+      cancel: unprepared,
+      enter: unprepared,
+      answered: unprepared,
+    },
     invoke: async (requester, request) => invoke(requireScope(requester, 'invoke'), request),
     preflight: async (requester) => {
       requireScope(requester, 'invoke');
       return { wouldAdmit: 'pass', firstRefusal: null, layers: [], command: null, asOf: T0 };
     },
+    permissions: () => [],
     await: async (requester, request) => (request.commandId === 'absent' ? null : invoke(requester, request)),
     cancel: async (_who, key) => (key.commandId === 'absent' ? null : cancel()),
     async pending(requester, query, page) {
@@ -218,7 +228,7 @@ function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] 
       const of = (text: string) => waits.filter(({ waiter }) => clientKeyText(waiter) === text);
       return keys.map((key) => summed(of(clientKeyText(key)), first, listing(requester, key)));
     },
-    async ofCommands(keys) {
+    async ofCommands(_requester, keys) {
       calls.push('rpc.ofCommands');
       return keys.map(({ commandId }) => waits.filter(({ waiter }) => waiter.commandId === commandId));
     },
@@ -294,7 +304,7 @@ function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>)
       if (requester?.kind === 'user' && requester.userId !== key.userId) return null;
       return find(key.commandId);
     },
-    many(keys) {
+    many(_requester, keys) {
       calls.push('delivery.many');
       return keys.map(({ commandId }) => find(commandId));
     },

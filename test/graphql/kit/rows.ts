@@ -74,7 +74,7 @@ export function command(more: Partial<Command> = {}): Command {
     acknowledgedAt: null,
     terminalAt: null,
     cancelRequestedAt: null,
-    connectDeadline: T0,
+    connectDeadline: T0 + 10_000,
     deadline: T0 + 30_000,
     lateResults: 0,
     firstLate: null,

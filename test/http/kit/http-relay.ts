@@ -5,6 +5,7 @@ import type { Callboard, CallboardOptions, Settings } from '../../../src/callboa
 import { signToken } from '../../../src/http/tokens.ts';
 import { createLog } from '../../../src/platform/log.ts';
 import { openRelays, type OpenedRelays } from '../../kit/topology.ts';
+import { TOKEN_SECONDS } from '../../kit/patience.ts';
 
 export const ADMIN = 'planted-admin-token-of-this-test';
 export const SECRET = 'planted secret of more than thirty-two bytes';
@@ -60,7 +61,7 @@ export async function startHttpRelay(
 }
 
 export function tokenOf(user: string, ...scopes: string[]): Promise<string> {
-  return signToken({ secret: SECRET, user, scopes, ttlSeconds: 60, now: Date.now() });
+  return signToken({ secret: SECRET, user, scopes, ttlSeconds: TOKEN_SECONDS, now: Date.now() });
 }
 
 /** Sends one request with exactly these headers, as an administrator by default. */

@@ -1,9 +1,10 @@
 /** Starts a real relay with two users whose clients report rows with the same local ids. */
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import { createHttpCaller } from '../../../src/clients/caller/index.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import type { CommandKey } from '../../../src/core/ids.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
+import { eventually } from '../../kit/patience.ts';
 
 export const USERS = ['alice', 'bob'] as const;
 export type User = (typeof USERS)[number];
@@ -14,8 +15,6 @@ export const WINDOWS = 12;
 /** The ids of two commands of each user: one that has ended, and one that runs until it is cancelled. */
 export const ENDED = 'ended';
 export const LIVE = 'live';
-
-const POLL = { timeout: 20_000 };
 
 export type World = AsyncDisposable & {
   readonly relay: RealRelay;
@@ -47,7 +46,7 @@ export async function openWorld(): Promise<World> {
       const row = { contextId, status: 'active', ownership: 'worker', windowId: 'window-3', title } as const;
       runtimes.get(user)?.reportContexts({ set: [row] });
       const rows = async (): Promise<string> => JSON.stringify(await read(relay, `/contexts?user_id=${user}`));
-      await vi.waitFor(async () => expect(await rows()).toContain(JSON.stringify(title)), POLL);
+      await eventually(async () => expect(await rows()).toContain(JSON.stringify(title)));
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
@@ -112,7 +111,7 @@ async function furnish(
 
 /** Resolves when the relay counts as many rows as expected, because reports and waits have no acknowledgement. */
 async function shows(relay: RealRelay, path: string, expected: number): Promise<void> {
-  await vi.waitFor(async () => expect(await read(relay, path)).toMatchObject({ count: expected }), POLL);
+  await eventually(async () => expect(await read(relay, path)).toMatchObject({ count: expected }));
 }
 
 async function read(relay: RealRelay, path: string): Promise<unknown> {

@@ -12,7 +12,6 @@ const LIBRARIES = [
 ] as const;
 
 type Row = Readonly<Record<string, any>>;
-const POLL = { timeout: 20_000 };
 
 const idsOf = (rows: readonly Row[], name: string): string[] =>
   rows.map((row) => `${row['userId']}/${row[name]}`).sort();
@@ -41,7 +40,7 @@ describe.each(LIBRARIES)('%s, as the documentation sets it up', (name, open) => 
 
   const watched = async (query: string, variables?: Variables): Promise<Watch> => {
     const watch = client.watch(query, variables);
-    await expect.poll(() => watch.current(), POLL).not.toBeNull();
+    await expect.poll(() => watch.current()).not.toBeNull();
     return watch;
   };
 
@@ -87,15 +86,15 @@ describe.each(LIBRARIES)('%s, as the documentation sets it up', (name, open) => 
       return follow.events.length;
     };
     let instances = 0;
-    await expect.poll(() => replace(`next-${instances++}`), { ...POLL, interval: 500 }).toBeGreaterThan(0);
+    await expect.poll(() => replace(`next-${instances++}`), { interval: 500 }).toBeGreaterThan(0);
     const last = `next-${instances - 1}`;
-    await expect.poll(() => rows()[1], POLL).toMatchObject({ ...before, instanceId: last, status: 'CONNECTED' });
+    await expect.poll(() => rows()[1]).toMatchObject({ ...before, instanceId: last, status: 'CONNECTED' });
     expect(rows()[0]).toEqual(alice);
     await next.disposeAsync();
-    await expect.poll(() => rows()[1], POLL).toMatchObject({ instanceId: last, status: 'DISCONNECTED' });
+    await expect.poll(() => rows()[1]).toMatchObject({ instanceId: last, status: 'DISCONNECTED' });
     expect(rows()[0]).toEqual(alice);
     await openClient(world.relay, () => world.token('bob'), 'again').then((runtime) => world.keep(runtime));
-    await expect.poll(() => rows()[1], POLL).toMatchObject({ instanceId: 'again', status: 'CONNECTED' });
+    await expect.poll(() => rows()[1]).toMatchObject({ instanceId: 'again', status: 'CONNECTED' });
   });
 
   test('changes the row of a command while its updates arrive', async () => {
@@ -106,10 +105,10 @@ describe.each(LIBRARIES)('%s, as the documentation sets it up', (name, open) => 
     using command = await watched(documents.COMMAND, key);
     using follow = client.follow(documents.COMMAND_UPDATES, key);
     const row = (): Row => command.current()?.['command'];
-    await expect.poll(() => follow.events.length, POLL).toBeGreaterThan(0);
+    await expect.poll(() => follow.events.length).toBeGreaterThan(0);
     expect(row()).toMatchObject({ outcome: null, delivery: { stage: 'ACKNOWLEDGED' } });
     await world.cancel(key);
-    await expect.poll(row, POLL).toMatchObject({ outcome: 'COMPLETED', delivery: { stage: 'TERMINAL' } });
+    await expect.poll(row).toMatchObject({ outcome: 'COMPLETED', delivery: { stage: 'TERMINAL' } });
     expect(row()['id']).toBe(started['invokeAction'].command.id);
   });
 
@@ -123,7 +122,7 @@ describe.each(LIBRARIES)('%s, as the documentation sets it up', (name, open) => 
     const loaded = await client.load(documents.CONTEXT_NODE, { id: same[0]?.['id'] });
     expect(loaded['node']).toMatchObject({ id: same[0]?.['id'], title });
     const shown = (): unknown[] => rows().filter(({ contextId }) => contextId === 'context-3');
-    await expect.poll(shown, POLL).toMatchObject([{ ...same[0], title }, same[1]]);
+    await expect.poll(shown).toMatchObject([{ ...same[0], title }, same[1]]);
     await world.rename('alice', 'context-3', 'Page 3');
   });
 
@@ -135,7 +134,7 @@ describe.each(LIBRARIES)('%s, as the documentation sets it up', (name, open) => 
     for (let pagesRead = 1; list().pageInfo.hasNextPage; pagesRead++) {
       expect(pagesRead).toBeLessThan(10);
       await pages.more({ after: list().pageInfo.endCursor });
-      await expect.poll(() => rows().length, POLL).toBe(Math.min((pagesRead + 1) * 10, 2 * CONTEXTS));
+      await expect.poll(() => rows().length).toBe(Math.min((pagesRead + 1) * 10, 2 * CONTEXTS));
     }
     expect(idsOf(rows(), 'contextId')).toEqual(idsOfBoth(CONTEXTS, 'context'));
   });

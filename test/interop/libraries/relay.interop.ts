@@ -7,6 +7,7 @@ import type { Environment } from 'relay-runtime';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi, type MockInstance } from 'vitest';
 import { RECIPES } from '../kit/recipes.ts';
 import { CLIENT, CONTEXTS, openClient, openWorld, USERS, type World } from '../kit/world.ts';
+import { eventually } from '../../kit/patience.ts';
 
 type Row = Readonly<Record<string, any>>;
 /** The latest props with which each component of the app was rendered. */
@@ -20,7 +21,6 @@ type Recipe = { createRelayEnvironment(given: { relay: string; token: () => stri
 type App = { Overview: ComponentType<{ readonly pageSize: number; readonly views: object }> };
 
 const PAGE = 10;
-const POLL = { timeout: 20_000 };
 /** React logs this warning once for each renderer. The code below the renderer is the same as in a browser. */
 const EXPECTED = /react-test-renderer is deprecated/;
 
@@ -46,9 +46,9 @@ beforeEach(async () => {
   const inside = createElement(Overview, { pageSize: PAGE, views: viewsOf(shown) });
   const page = createElement(Suspense, { fallback: null }, inside);
   app = create(createElement(RelayEnvironmentProvider, { environment }, page));
-  await vi.waitFor(() => {
+  await eventually(() => {
     expect([shown.contexts.contexts.length, shown.connections.size]).toEqual([PAGE, expect.toSatisfy((n) => n >= 2)]);
-  }, POLL);
+  });
 });
 afterEach(() => {
   app.unmount();
@@ -77,7 +77,7 @@ test('a Relay app shows every row of two users with the same local ids, page aft
     expect(pages).toBeLessThan(10);
     const expected = Math.min((pages + 1) * PAGE, 2 * CONTEXTS);
     shown.contexts.loadNext(PAGE);
-    await vi.waitFor(() => expect(shown.contexts.contexts.length).toBe(expected), POLL);
+    await eventually(() => expect(shown.contexts.contexts.length).toBe(expected));
   }
   const all = USERS.flatMap((user) => Array.from({ length: CONTEXTS }, (_, i) => `${user}/context-${i}`)).sort();
   expect(idsOf(shown.contexts.contexts)).toEqual(all);
@@ -90,7 +90,7 @@ test('a Relay app loads one user again by its id', async () => {
   const token = (): Promise<string> => world.token('bob');
   const second = await openClient(world.relay, token, 'of-a-second-client', 'second');
   bob?.refetch({}, { fetchPolicy: 'network-only' });
-  await vi.waitFor(() => expect(shown.users.get('bob')?.user).toMatchObject({ connectionCount: 2 }), POLL);
+  await eventually(() => expect(shown.users.get('bob')?.user).toMatchObject({ connectionCount: 2 }));
   expect(shown.users.get('alice')?.user).toMatchObject({ connectionCount: 1 });
   expect(shown.connections.get('of-a-second-client')).toMatchObject({ clientId: 'second', status: 'CONNECTED' });
   await second.close({ withinMs: 0 });
@@ -102,17 +102,14 @@ test('a Relay app changes the row of one user when an event says so, without cod
   let runs = 0;
   await using clients = new AsyncDisposableStack();
   // The subscription may begin after an event, so new instances take over until the app shows one.
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const runtime = await openClient(world.relay, () => world.token('bob'), `run-${runs++}`);
     clients.defer(() => runtime.close({ withinMs: 0 }));
     expect(shown.connections.get(`run-${runs - 2}`)).toBeDefined();
-  }, POLL);
-  await vi.waitFor(() => expect(shown.connections.get(`run-${runs - 1}`)).toMatchObject({ status: 'CONNECTED' }), POLL);
+  });
+  await eventually(() => expect(shown.connections.get(`run-${runs - 1}`)).toMatchObject({ status: 'CONNECTED' }));
   await clients.disposeAsync();
-  await vi.waitFor(
-    () => expect(shown.connections.get(`run-${runs - 1}`)).toMatchObject({ status: 'DISCONNECTED' }),
-    POLL,
-  );
+  await eventually(() => expect(shown.connections.get(`run-${runs - 1}`)).toMatchObject({ status: 'DISCONNECTED' }));
   const alice = before.find(({ instanceId }) => shown.connections.get(instanceId)?.['status'] === 'CONNECTED');
   expect(alice).toMatchObject({ clientId: CLIENT, status: 'CONNECTED' });
 });

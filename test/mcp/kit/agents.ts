@@ -84,17 +84,23 @@ export function inMemory(
   { core, log = silentLog }: { readonly core: Core; readonly log?: Log },
 ): Promise<Agent> {
   const servers = createAgentServers({ core, log, version: '1' });
-  const session = { requester: user('alice', 'invoke', 'mcp'), host: null, headers: {}, tells: () => {} };
+  const session = { requester: user('alice', 'invoke', 'mcp'), session: null, headers: {} };
   const [near, far] = sdk.InMemoryTransport.createLinkedPair();
   serveStdio(() => servers.create(sdk, session), { transport: far });
   return connectAgent(generation, { modern: () => near, old: () => near as never });
 }
 
-export type Endpoint = { readonly url: string; readonly token: string };
+/** `query`: that of the address. `flags`: those of `callboard mcp`. */
+export type Endpoint = {
+  readonly url: string;
+  readonly token: string;
+  readonly query?: string;
+  readonly flags?: readonly string[];
+};
 
 /** Connects an agent over HTTP. */
-export function overHttp(generation: Generation, { url, token }: Endpoint): Promise<Agent> {
-  const at = new URL(`${url}/mcp`);
+export function overHttp(generation: Generation, { url, token, query = '' }: Endpoint): Promise<Agent> {
+  const at = new URL(`${url}/mcp?${query}`);
   const init = { requestInit: { headers: { authorization: `Bearer ${token}` } } };
   return connectAgent(generation, {
     modern: () => new StreamableHTTPClientTransport(at, init),
@@ -103,9 +109,9 @@ export function overHttp(generation: Generation, { url, token }: Endpoint): Prom
 }
 
 /** Connects an agent to the command `callboard mcp`, which it starts. */
-export function overStdio(generation: Generation, { url, token }: Endpoint, bin: string): Promise<Agent> {
+export function overStdio(generation: Generation, { url, token, flags = [] }: Endpoint, bin: string): Promise<Agent> {
   const env = { PATH: process.env['PATH'] ?? '', CALLBOARD_URL: url, CALLBOARD_TOKEN: token };
-  const program = { command: process.execPath, args: [bin, 'mcp'], env, stderr: 'ignore' as const };
+  const program = { command: process.execPath, args: [bin, 'mcp', ...flags], env, stderr: 'ignore' as const };
   return connectAgent(generation, {
     modern: () => new StdioClientTransport(program),
     old: () => new OldStdioTransport(program),
@@ -161,32 +167,35 @@ export function post(
 
 /** Sends the text of a message, as old clients send it. */
 export function postText(
-  { url, token }: Endpoint,
+  { url, token, query = '' }: Endpoint,
   body: string,
   more: Record<string, string> = {},
+  signal?: AbortSignal,
 ): Promise<RawAnswer> {
   const headers = {
     ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     authorization: `Bearer ${token}`,
     ...more,
   };
-  return send(url, { headers, body, agent: false });
+  return send(url, { headers, body, query, agent: false, ...(signal && { signal }) });
 }
 
 type Sent = {
   readonly headers: Record<string, string>;
   readonly body: string;
+  readonly query?: string;
   readonly agent: HttpAgent | false;
   readonly signal?: AbortSignal;
 };
 
-function send(url: string, { headers, body, agent, signal }: Sent): Promise<RawAnswer> {
+function send(url: string, { headers, body, query = '', agent, signal }: Sent): Promise<RawAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
-  const sent = httpRequest(`${url}/mcp`, { method: 'POST', headers, agent, ...(signal && { signal }) });
+  const sent = httpRequest(`${url}/mcp?${query}`, { method: 'POST', headers, agent, ...(signal && { signal }) });
   sent.on('error', reject);
   sent.on('response', (response) => {
     let text = '';
-    response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    response.setEncoding('utf8');
+    response.on('data', (chunk: string) => (text += chunk));
     response.on('error', reject);
     response.on('end', () => {
       const { statusCode: status = 0, headers: given } = response;

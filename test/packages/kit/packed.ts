@@ -171,7 +171,10 @@ export async function bundle(
       emptyOutDir: false,
       target: 'es2022',
       lib: { entry, formats: ['es'], fileName: () => `${name}.js` },
-      rolldownOptions: { external: [...external], output: { codeSplitting: false, minify: true } },
+      rolldownOptions: {
+        external: [...external],
+        output: { codeSplitting: false, minify: true, comments: { annotation: false } },
+      },
     },
   });
   return readFile(join(outDir, `${name}.js`));

@@ -239,6 +239,24 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
     { rule: 'admin', call: 'disconnectClient(userId: $user, clientId: "nowhere")', found: 'not_found' },
   ],
   'Mutation.drainNode': [{ rule: 'admin', call: 'drainNode(nodeId: "nowhere")', found: 'not_found' }],
+  'Query.context': [
+    {
+      rule: 'owned',
+      call: 'context(userId: $user, clientId: $client, contextId: $context)',
+      found: 'shows',
+      other: 'null',
+      alikeAtHome: true,
+    },
+  ],
+  'Query.actionPermissions': [
+    {
+      rule: 'owned',
+      call: 'actionPermissions(userId: $user, actions: [$action])',
+      found: 'shows',
+      other: 'not_found',
+      absent: 'empty',
+    },
+  ],
   'Query.contexts': [
     { rule: 'mine', call: 'contexts', found: 'shows', other: 'empty' },
     { rule: 'mine', call: 'contexts(filter: { windowId: $window })', found: 'shows', other: 'empty' },

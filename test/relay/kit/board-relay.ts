@@ -45,7 +45,8 @@ export async function startBoardRelay({
   readonly config?: Partial<Settings>;
 } = {}): Promise<BoardRelay> {
   const clock = new FakeClock(Date.now());
-  const memory = (): Backend => createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
+  const memory = (): Backend =>
+    createMemoryBackend({ markSecret: 'x', clock, log: silentLog, sha256: createCrypto('test').sha256 });
   const direct = inject('topology') === 'direct' ? { backend: memory() } : {};
   const relay = await startTestRelay(config, { clock, ...direct, ...more });
   const { backend } = relay;

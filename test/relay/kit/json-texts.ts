@@ -1,5 +1,6 @@
 /** Draws JSON texts that must pass through the relay unchanged, and sends them over each interface. */
 import * as fc from 'fast-check';
+import { JSON_DEPTH } from '../../../src/core/limits.ts';
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import { ADMIN, type Answer } from '../../http/kit/http-relay.ts';
 import { startTestRelay, type Requester, type TestRelay, type Welcomed } from './test-relay.ts';
@@ -15,6 +16,14 @@ const HOSTILE: readonly string[] = [
   '{"typename":"\\"__typename\\":\\"Refusal\\",","outcome":"\\"outcome\\":null","null":null,"s":"__proto__ \\\\u0061"}',
   `{"deep":${'['.repeat(150)}1.50${']'.repeat(150)},"big":"${'x'.repeat(17_000)}","n":1.0}`,
 ];
+
+/** An object of this many levels. */
+export function nestedObject(levels: number): string {
+  return `{"deep":${'['.repeat(levels - 1)}1.50${']'.repeat(levels - 1)}}`;
+}
+
+/** The deepest text that a payload may be. What is put around it, such as a body, does not count. */
+export const DEEPEST = nestedObject(JSON_DEPTH);
 
 const NUMBERS = ['0', '-0', '1.0', '1e3', '1E+3', '9007199254740993', '0.30000000000000004', '1e400', '-1.50e-7'];
 const NAMES = ['"10"', '"9"', '"2"', '"a"', '"a"', '"__proto__"', '"\\u0061"', '"\\ud800"', '""', '"é"', '"__a"'];

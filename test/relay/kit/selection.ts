@@ -48,6 +48,8 @@ function select(field: GraphQLField<unknown, unknown>, path: readonly string[]):
   if (isLeafType(type)) return [call];
   // Edges contain only their cursor, because `nodes` has the same rows.
   if (type.name.endsWith('Edge')) return [`${call} { cursor }`];
+  // Contexts occur many times below a user. Commands are selected whole elsewhere.
+  if (path.at(-1) === 'ExecutionContext' && type.name === 'Command') return [`${call} { commandId action }`];
   return path.includes(type.name) || path.length > DEPTH ? [] : [`${call} ${everythingOf(type, path)}`];
 }
 

@@ -101,7 +101,7 @@ export async function startRestRelay(options: Omit<TestOptions, 'wrap'> = {}): P
   const handler = createRestHandler({
     schema: restSchema,
     plans: createPlans(restSchema),
-    mask: createMask({ log: silentLog }),
+    mask: createMask({ log: silentLog, crypto: core.crypto }),
     contextOf: ({ requester, signal, reading, asks }) => createContext({ core, requester, signal, reading, asks }),
     read: (request, run) => readDocument(core, request, run),
     besides: [SITE_EVENTS_DESCRIPTION, ...BUILTIN_DESCRIPTIONS],

@@ -7,6 +7,7 @@ import { createMask } from '../../../src/graphql/execute/mask.ts';
 import { createPlans } from '../../../src/graphql/execute/executor.ts';
 import { createRestHandler } from '../../../src/rest/serve.ts';
 import type { HangUpSignal } from '../../../src/web/exchange.ts';
+import { createCrypto } from '../../../src/platform/system.ts';
 import { startRestServer, type RestServer } from './rest-server.ts';
 
 const SDL = `
@@ -112,7 +113,7 @@ export async function startSmall(basePath = ''): Promise<RestServer & { readonly
   const handler = createRestHandler({
     schema,
     plans: createPlans(schema),
-    mask: createMask({ log }),
+    mask: createMask({ log, crypto: createCrypto('test') }),
     contextOf: ({ requester, signal }) => ((small.signal = signal), { requester, signal }),
     read: (_, run) => run(new DocumentReading()),
     basePath,

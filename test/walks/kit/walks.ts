@@ -8,6 +8,7 @@ import { WebSocket } from 'ws';
 import { openCallboard } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/tokens.ts';
 import { startRedis } from '../../kit/redis.ts';
+import { TOKEN_SECONDS } from '../../kit/patience.ts';
 
 const SECRET = 'the secret of a traced relay, longer than 32 bytes';
 const ADMIN = 'the-token-of-the-administrator-of-a-traced-relay';
@@ -104,7 +105,7 @@ async function open(redisUrl: string | null = null): Promise<Opened> {
   const relay = await openCallboard({ config: { auth, ...(redis && { redis }) } });
   const url = await relay.listen();
   const scopes = ['connect', 'invoke', 'host'];
-  const token = await signToken({ secret: SECRET, user: 'alice', scopes, ttlSeconds: 60, now: Date.now() });
+  const token = await signToken({ secret: SECRET, user: 'alice', scopes, ttlSeconds: TOKEN_SECONDS, now: Date.now() });
   const client = await openClient(url, token);
   return {
     ...{ url, token, client },

@@ -65,7 +65,7 @@ export const STATE = [
   'queuedBytes',
   'unmarked',
 ] as const;
-/** The fields of the request, which follow those of the state. They never change. */
+/** The fields of the request, which follow those of the state. They never change, but for the last two of OPTIONAL. */
 export const REQUEST = [
   'ch',
   'uh',
@@ -91,7 +91,7 @@ export const REQUEST = [
  * The fields that a request may have besides. Those after the last one with a value are left out, so that a request
  * without any of them takes no more bytes. Records that were written before one was added lack it.
  */
-const OPTIONAL = ['contextId', 'labelKind', 'labelName', 'labelVersion', 'answeredAt'] as const;
+const OPTIONAL = ['contextId', 'labelKind', 'labelName', 'labelVersion', 'answeredAt', 'owedBy'] as const;
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST, ...OPTIONAL].map((name, at) => [name, at]));
 
 /** Returns a field of a state that was split into its fields. */
@@ -160,15 +160,13 @@ export function callerFields({ kind, name, label }: CommandCaller): Values {
   return label ? { ...named, labelKind: label.kind, labelName: label.name, labelVersion: label.version } : named;
 }
 
-/**
- * Returns the text of the request in the record of an ended command. Its last field, which says when the answer was
- * delivered, is the only one that is added later.
- */
-export function endedRequest(request: string, { answeredAt }: Command): string {
-  if (answeredAt === undefined) return request;
+/** Returns the text of a request with what the record says of the answer: its last fields, which change. */
+function withAnswer(request: string, before: Command, { answeredAt, owedBy }: Command): string {
+  if (answeredAt === before.answeredAt && owedBy === before.owedBy) return request;
   const fields = request.split('\0').slice(0, -1);
   const at = (PLACES.get('answeredAt') ?? 0) - STATE.length;
-  return `${[...Array.from({ length: at }, (_, i) => fields[i] ?? ''), answeredAt].join('\0')}\0`;
+  const kept = Array.from({ length: at }, (_, i) => fields[i] ?? '');
+  return `${[...kept, answeredAt ?? '', ...(owedBy === undefined ? [] : [owedBy])].join('\0')}\0`;
 }
 
 /** What the state of a record has besides core's Command. */
@@ -266,6 +264,7 @@ export function commandOf({ state, request }: RecordTexts): Command {
   const stamp = (name: string): number | null => (text(name) === '' ? null : number(name));
   const contextId = text('contextId');
   const answeredAt = stamp('answeredAt');
+  const owedBy = text('owedBy');
   return {
     userId: text('userId'),
     clientId: text('clientId'),
@@ -307,6 +306,7 @@ export function commandOf({ state, request }: RecordTexts): Command {
     sightings: parsed<readonly Sighting[]>(maybe('sightings')) ?? [],
     ...(contextId !== '' && { contextId }),
     ...(answeredAt !== null && { answeredAt }),
+    ...(owedBy !== '' && { owedBy }),
   };
 }
 
@@ -527,7 +527,12 @@ export class Entry implements HeldCommand {
 
   /** Returns the whole text of the record after the act. */
   whole(): string {
-    return this.state() + endedRequest(this.held.request, this.command);
+    return this.state() + this.request;
+  }
+
+  /** The text of the request after the act. */
+  get request(): string {
+    return withAnswer(this.held.request, this.held.command, this.command);
   }
 
   /**
@@ -536,6 +541,6 @@ export class Entry implements HeldCommand {
   remembered(place: string): Held {
     const { command, held, waits } = this;
     const extras = this.#extras(this.isNew ? place || '0' : this.place);
-    return { command, extras, request: held.request, waits, params: held.params };
+    return { command, extras, request: this.request, waits, params: held.params };
   }
 }

@@ -12,10 +12,14 @@ import type {
   RebindResult,
   Report,
   ReportResult,
-  Settlement,
-  SettleResult,
 } from '../../../core/commands/stores.ts';
-import { isTerminal, satisfied, type CommandMark } from '../../../core/commands/command.ts';
+import {
+  isTerminal,
+  satisfied,
+  type CommandMark,
+  type Settlement,
+  type SettleResult,
+} from '../../../core/commands/command.ts';
 import type { Attempt } from '../../../core/commands/rules.ts';
 import type { Move } from '../../../core/commands/transaction.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
@@ -44,11 +48,11 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     windowMs: parts.windowMs,
     admit: (request) => admit(parts, request),
     preview: (question) => preview(parts, question),
-    dispatch: (key, binding, attempt) => dispatch(parts, key, { binding, attempt: attempt ?? null }),
+    dispatch: (key, binding, attempt) => dispatch(parts, key, { binding, attempt }),
     report: (key, reported) => report(parts, key, reported),
     finish: (key, end) => finish(parts, key, end),
     settle: (key, settlement) => settle(parts, key, settlement),
-    rebind: (client, binding, link) => moveQueue(parts, client, { binding, link }),
+    rebind: (client, binding, link, received) => moveQueue(parts, client, { binding, link, received }),
     live: (client) => getLive(store, client),
     loads: (clients) => getLoads(store, clients),
     get: (keys) => getCommands(redis, keys),
@@ -146,6 +150,7 @@ async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string)
   // A command that is queued on this node is only named in its mailbox, so its record is cached here.
   if (answer.kind === 'admitted' && entry && entry.command.nodeId === nodeId)
     held.put(request, entry.remembered(done.place));
+  else if (answer.kind === 'attached') remember(parts, done);
   return done;
 }
 
@@ -160,11 +165,14 @@ function seenText(store: Store, { nodeId, epoch, instanceId, actions }: Connecti
   return [nodeId, epoch, instanceId, revisionOf(store, actions), ''].join('\0');
 }
 
-function admissionReads(parts: CommandParts, question: AdmitQuestion): Act<unknown>['first'] {
+function admissionReads(
+  parts: CommandParts,
+  question: AdmitQuestion & Pick<AdmitRequest, 'repeated'>,
+): Act<unknown>['first'] {
   const { store } = parts;
   const [client] = nameArgs(store, question);
-  const { contextId = null, chosenId } = question;
-  const ofCommand = chosenId ? commandReads(parts, question) : () => [];
+  const { contextId = null, chosenId, repeated = false } = question;
+  const ofCommand = chosenId || repeated ? commandReads(parts, question) : () => [];
   return (keyOf, partition) => [
     clientRead(keyOf(partition, 'client', client)),
     ...ofCommand(keyOf, partition),
@@ -364,7 +372,7 @@ function createQueueReader({ store, transactions }: CommandParts, key: ClientKey
 
 /** Encodes the request of a new record, with the hashes that its keys are made of. */
 function requestText(store: Store, request: AdmitRequest): string {
-  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, contextId } = request;
+  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, contextId, owedBy } = request;
   const { traceId, parentSpanId, traceFlags, traceState, callSpan, clientType } = request;
   const hashes = {
     ch: store.hash(userId, clientId),
@@ -372,7 +380,18 @@ function requestText(store: Store, request: AdmitRequest): string {
     sh: store.hash(scopeId),
     sth: store.hash(userId, clientStream(clientId)),
   };
-  const named = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, clientType, contextId };
+  const named = {
+    userId,
+    clientId,
+    commandId,
+    action,
+    digest,
+    scopeId,
+    namedInstanceId,
+    clientType,
+    contextId,
+    owedBy,
+  };
   const traced = { traceId, parentSpanId, traceFlags, traceState, callSpan };
   return encodeRequest({ ...hashes, ...named, ...traced, ...callerFields(request.caller) });
 }

@@ -157,6 +157,11 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     return typeof params === 'string' ? trustJson(params) : null;
   }
 
+  /** Null: no params are kept for writing a command again. */
+  keptParams(): null {
+    return null;
+  }
+
   result({ command, resultIn }: Entry): JsonText | null {
     const { terminalAt } = command;
     if (terminalAt === null || terminalAt + this.parts.retentionMs <= this.now) return null;
@@ -347,13 +352,16 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     this.#setWaits(entry, waitsText(waits));
   }
 
+  /** Returns the waits as they were read. The act fails if they have changed since: a cached record may lack some. */
+  #sameWaits(entry: Entry): string {
+    const waits = this.#waitsOf(entry);
+    this.tick.equal(this.act, this.clientHash(entry.command), `w${entry.command.commandId}`, waits);
+    return waits;
+  }
+
   #setWaits(entry: Entry, waits: string): void {
-    const before = this.#waitsOf(entry);
-    if (waits === before) return;
-    if (entry.waitsBefore === null && !entry.isNew) {
-      entry.waitsBefore = before;
-      this.tick.equal(this.act, this.clientHash(entry.command), `w${entry.command.commandId}`, before);
-    }
+    if (waits === this.#waitsOf(entry)) return;
+    if (entry.waitsBefore === null && !entry.isNew) entry.waitsBefore = this.#sameWaits(entry);
     entry.waits = waits;
     this.changes++;
   }
@@ -401,6 +409,10 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     entry.queuedBytes = 0;
   }
 
+  arrived(): void {
+    // Nothing is kept that could be given up.
+  }
+
   noteProgress(entry: Entry, progress: NonNullable<Entry['progress']>): void {
     entry.progress = progress;
     entry.isChanged = true;
@@ -412,7 +424,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   reply(entry: Entry): void {
-    if (this.#waitsOf(entry) !== '') this.#reply(entry, null);
+    if (this.#sameWaits(entry) !== '') this.#reply(entry, null);
   }
 
   end(entry: Entry, command: Command, result: JsonText | null): void {
@@ -420,13 +432,9 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const before = entry.command;
     const { userId, clientId, commandId, scopeId } = command;
     const [uh, sh] = [hash(userId), hash(scopeId)];
-    const client = this.clientHash(command);
-    const waits = this.#waitsOf(entry);
-    this.tick.equal(this.act, client, `w${commandId}`, waits);
-    this.write(
-      ['HDEL', client.key],
-      ['s', 'a', 'p', 'w'].map((letter) => letter + commandId),
-    );
+    const waits = this.#sameWaits(entry);
+    const fields = ['s', 'a', 'p', 'w'].map((letter) => letter + commandId);
+    this.write(['HDEL', this.clientHash(command).key], fields);
     this.tick.scope(this.act, { sh, scope: scopeId, limit: 0 }, -1);
     if (scopeId !== userId) this.countMember(command, -1, null);
     this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);
@@ -500,9 +508,11 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     if (entry.isNew && command.dispatchedAt === null) this.#enqueue(entry, client);
     else if (span !== null && entry.isChanged) this.write(['HSET', span], [this.nameOf(command), entry.whole()]);
     else if (entry.isChanged || entry.isNew) this.write(['HSET', client.key], [`s${command.commandId}`, entry.state()]);
+    if (span === null && !entry.isNew && entry.request !== held.request)
+      this.write(['HSET', client.key], [`a${command.commandId}`, entry.request]);
     if (offeredTo === null || offeredTo === this.parts.caller.nodeId || entry.isNew) return;
     const waits = entry.waits === null || entry.waits === '' ? [] : ['waits', entry.waits];
-    this.postTo(offeredTo, ['kind', 'command', 'state', entry.state(), 'request', held.request, ...waits]);
+    this.postTo(offeredTo, ['kind', 'command', 'state', entry.state(), 'request', entry.request, ...waits]);
   }
 
   /**

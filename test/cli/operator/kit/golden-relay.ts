@@ -48,7 +48,8 @@ export async function startGoldenRelay(ending = ''): Promise<GoldenRelay> {
   await ended('c1', () =>
     desk.send({ type: 'result', command_id: 'c1' }, ending === '' ? { on: true } : { on: ending }),
   );
-  const fault = { code: 'handler_failed', message: `The lamp is gone.${ending}` } as const;
+  // Of the message of an error the relay keeps one line.
+  const fault = { code: 'handler_failed', message: `The lamp is gone.${ending.trimStart()}` } as const;
   await ended('c2', () => desk.send({ type: 'error', command_id: 'c2', ...fault }));
   void relay.post('/connections/alice/desk/actions/lamp.set', { command_id: 'c3' });
   await desk.next('command');

@@ -1,0 +1,319 @@
+/**
+ * A workload of calls: callers invoke actions of clients through the cores of relays. Clients and callers have links of
+ * their own, with delays, and go to another relay when theirs is gone.
+ */
+import { defaultPolicy, type UserPrincipal } from '../../src/core/auth/principal.ts';
+import type { Command } from '../../src/core/commands/command.ts';
+import type { ClientLink } from '../../src/core/commands/links.ts';
+import type { LinkSession } from '../../src/core/commands/link-session.ts';
+import { createCore, type Core } from '../../src/core/core.ts';
+import { toJson } from '../../src/core/json.ts';
+import { silentMetrics } from '../../src/core/metrics.ts';
+import { Cursors } from '../../src/core/page.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
+import { between, pick } from '../lib/random.ts';
+import { codeOf, type Deployment, type LivingNode, type Node } from './deployment.ts';
+import { HEAL_MS, type Workload } from './world.ts';
+
+/** The users, each with one client. */
+const USERS = ['user-0', 'user-1', 'user-2', 'user-3', 'user-4', 'user-5'] as const;
+const CLIENT = 'desk';
+const ACTION = 'work';
+/** How long a call waits for its client, and for the answer, in milliseconds. */
+const CONNECT_MS = 8_000;
+const RESPOND_MS = 15_000;
+/** How long a handler may run, and how long a client waits before it connects again, in milliseconds. */
+const HANDLER_MS = 400;
+const RECONNECT_MS = 1_000;
+/** How long a message between a relay and a client or caller takes, in milliseconds. */
+const DELAY_MS = 5;
+/** How long a caller waits for its relay before it asks another one, in milliseconds: longer than the call may take. */
+const ASK_AGAIN_MS = CONNECT_MS + RESPOND_MS + 20_000;
+
+/** The end of a call that the store does not know: it may have run, or not. */
+const LOST = 'store_lost';
+
+/** A call as its caller knows it. `ran`: how often the handler of the client has begun. */
+type Call = {
+  readonly userId: string;
+  readonly commandId: string;
+  ran: number;
+  /** The outcomes that callers were told. */
+  readonly told: Set<string>;
+  isOpen: boolean;
+};
+
+export class Calls implements Workload {
+  readonly #deployment: Deployment;
+  readonly #calls = new Map<string, Call>();
+  readonly #clients: readonly SimulatedClient[];
+  readonly broken: string[] = [];
+
+  constructor(deployment: Deployment) {
+    this.#deployment = deployment;
+    this.#clients = USERS.map((userId) => new SimulatedClient(deployment, userId, (id) => this.#began(id)));
+  }
+
+  get acknowledged(): number {
+    return [...this.#calls.values()].filter(({ told }) => told.size > 0).length;
+  }
+
+  async onOpened(node: LivingNode): Promise<void> {
+    const core = coreOf(node);
+    await core.start();
+    node.core = core;
+  }
+
+  onGone(node: Node): void {
+    for (const client of this.#clients) client.lost(node);
+  }
+
+  act(): void {
+    for (const client of this.#clients) client.connect();
+    const userId = pick(this.#random, USERS);
+    const commandId = `call-${this.#calls.size}`;
+    const call: Call = { userId, commandId, ran: 0, told: new Set(), isOpen: true };
+    this.#calls.set(commandId, call);
+    this.#ask(call);
+    // Some links break for no reason of the relays.
+    if (this.#random() < 0.01) pick(this.#random, this.#clients).breaks();
+  }
+
+  finish(): void {
+    for (const client of this.#clients) client.connect();
+  }
+
+  isDone(): boolean {
+    return [...this.#calls.values()].every(({ isOpen }) => !isOpen);
+  }
+
+  async judge(): Promise<readonly string[]> {
+    const broken: string[] = [...(await this.#repeatAll())];
+    for (const call of this.#calls.values()) {
+      const { commandId, ran, told } = call;
+      const [outcome] = told;
+      if (ran > 1) broken.push(`${commandId} ran ${ran} times`);
+      if (told.size > 1) broken.push(`${commandId} was told as ${[...told].join(' and ')}`);
+      if (outcome === 'completed' && ran !== 1) broken.push(`${commandId} completed, and ran ${ran} times`);
+      if (outcome === 'expired' && ran > 0) broken.push(`${commandId} expired, and ran`);
+      if (outcome !== undefined) this.#deployment.count(`call: ${outcome}`);
+    }
+    return broken;
+  }
+
+  /** Repeats each answered call at every relay: each must tell the recorded outcome, and run nothing. */
+  async #repeatAll(): Promise<readonly string[]> {
+    const { simulation, living } = this.#deployment;
+    const broken: string[] = [];
+    let open = 0;
+    for (const { process, core, opened } of living)
+      for (const call of this.#calls.values()) {
+        // What an owner had not recorded when it lost the partition is not known any more: a repeat is a new call.
+        if (!core || call.told.size === 0 || call.told.has(LOST)) continue;
+        open++;
+        invoke(core, call).then(
+          (outcome) =>
+            opened.backend.onRecord?.(() => {
+              open--;
+              call.told.add(outcome);
+            }),
+          (error: unknown) => {
+            open--;
+            broken.push(`${call.commandId} was repeated at ${process.name}: ${codeOf(error)}`);
+          },
+        );
+      }
+    if (!(await simulation.run(HEAL_MS, () => open === 0))) broken.push(`${open} repeated calls were not answered`);
+    return broken;
+  }
+
+  get #random(): () => number {
+    return this.#deployment.simulation.random;
+  }
+
+  #began(commandId: string): void {
+    const call = this.#calls.get(commandId);
+    if (call) call.ran++;
+  }
+
+  /** Asks a relay, and another one if that does not answer: the id makes sure that the call runs once. */
+  #ask(call: Call): void {
+    const { simulation, living } = this.#deployment;
+    const ready = living.filter(({ core }) => core !== null);
+    const again = (): void =>
+      void simulation.after(between(this.#random, 100, 1_000), 'asks again', () => this.#ask(call));
+    if (ready.length === 0) return again();
+    const { process, core, opened } = pick(this.#random, ready);
+    let isAnswered = false;
+    const answer = (run: () => void): void => {
+      if (isAnswered) return;
+      isAnswered = true;
+      run();
+    };
+    simulation.after(ASK_AGAIN_MS, 'asks another', () => answer(again));
+    process.after(between(this.#random, 0, DELAY_MS), 'a call arrives', () => {
+      invoke(core as Core, call).then(
+        (outcome) =>
+          opened.backend.onRecord?.(() => {
+            simulation.after(between(this.#random, 0, DELAY_MS), 'an answer arrives', () =>
+              answer(() => {
+                if (process.isDead) return again();
+                this.#deployment.trace(`${process.name} told ${call.commandId}: ${outcome}`);
+                this.#told(call, outcome, again);
+              }),
+            );
+          }),
+        (error: unknown) => {
+          this.#deployment.count(`call: ${codeOf(error)}`);
+          answer(again);
+        },
+      );
+    });
+  }
+
+  #told(call: Call, outcome: string, again: () => void): void {
+    // The wait has ended before the command.
+    if (outcome.startsWith('pending')) return again();
+    if (outcome.startsWith('refused')) {
+      this.#deployment.count(`call: ${outcome}`);
+      // A refusal that may pass; any other one ends the call.
+      if (/unavailable|draining|node_lost|rate/.test(outcome)) return again();
+    } else call.told.add(outcome);
+    call.isOpen = false;
+  }
+}
+
+async function invoke(core: Core, { userId, commandId }: Call): Promise<string> {
+  const times = { connectWithinMs: CONNECT_MS, respondWithinMs: RESPOND_MS };
+  const request = { userId, clientId: CLIENT, action: ACTION, params: null, commandId, ...times };
+  const answer = await core.rpc.invoke(principalOf(userId), request);
+  if (answer.kind !== 'outcome') return `${answer.kind} ${'code' in answer ? answer.code : ''}`;
+  const { outcome, error } = answer.command;
+  return error?.code === 'store_lost' ? LOST : (outcome ?? 'no outcome');
+}
+
+function principalOf(userId: string): UserPrincipal {
+  return { kind: 'user', userId, scopes: new Set(['connect', 'invoke'] as const), expiresAt: null };
+}
+
+function coreOf({ process, opened, shares }: LivingNode): Core {
+  const { clock, crypto, loop } = process;
+  return createCore({
+    ...{ loop, clock, crypto, shares, nodeId: process.name, backend: opened.backend, log: silentLog },
+    ...{
+      cursors: new Cursors(crypto),
+      policy: defaultPolicy,
+      metrics: silentMetrics,
+      tracing: null,
+      rawMessages: false,
+    },
+    processMeter: { take: () => ({ memoryBytes: 0, loopDelayMs: null }) },
+    spill: createMemorySpill(clock, crypto, shares),
+    server: { version: 'simulated', label: null, traceUrl: null, maxBodyBytes: 1_000_000 },
+  });
+}
+
+/** A client with one link at a time. It runs each command that arrives, once for each arrival, and reports its end. */
+class SimulatedClient {
+  readonly #deployment: Deployment;
+  readonly #userId: string;
+  readonly #began: (commandId: string) => void;
+  #instance = 0;
+  /** The link that is open, or being opened. */
+  #link: { readonly node: LivingNode; session: LinkSession | null } | null = null;
+
+  constructor(deployment: Deployment, userId: string, began: (commandId: string) => void) {
+    this.#deployment = deployment;
+    this.#userId = userId;
+    this.#began = began;
+  }
+
+  /** Opens a link, unless there is one. */
+  connect(): void {
+    const ready = this.#deployment.living.filter(({ core }) => core !== null);
+    if (this.#link || ready.length === 0) return;
+    const node = pick(this.#random, ready);
+    const link: { readonly node: LivingNode; session: LinkSession | null } = { node, session: null };
+    this.#link = link;
+    const instanceId = `i${this.#instance}`;
+    const ended = (): void => this.#ended(link);
+    const socket: ClientLink = {
+      sendCommand: (command) => node.opened.backend.onRecord?.(() => this.#later(() => this.#run(link, command))),
+      sendCancel() {},
+      backlog: () => 0,
+      close: (cause) => {
+        void Promise.resolve(link.session?.closed(cause)).catch(() => undefined);
+        node.opened.backend.onRecord?.(() => this.#later(ended));
+      },
+    };
+    const actions = [
+      {
+        name: ACTION,
+        summary: null,
+        description: null,
+        version: null,
+        checksArguments: null,
+        schema: null,
+        metadata: null,
+      },
+    ];
+    const hello = { clientId: CLIENT, instanceId, clientType: 'browser', metadata: null, actions } as const;
+    node.process.after(between(this.#random, 0, DELAY_MS), 'a client connects', () => {
+      (node.core as Core).links.open(principalOf(this.#userId), hello, socket).then((session) => {
+        link.session = session;
+        if (this.#link === link) session.begin();
+        else void session.closed('lost').catch(() => undefined);
+      }, ended);
+    });
+  }
+
+  /** The relay of the link is gone. */
+  lost(node: Node): void {
+    if (this.#link?.node.process === node.process) this.#ended(this.#link);
+  }
+
+  /** The link breaks. */
+  breaks(): void {
+    const link = this.#link;
+    if (!link) return;
+    const { node, session } = link;
+    node.process.after(
+      DELAY_MS,
+      'a link breaks',
+      () => void Promise.resolve(session?.closed('lost')).catch(() => undefined),
+    );
+    this.#ended(link);
+  }
+
+  #ended(link: { readonly node: LivingNode }): void {
+    if (this.#link !== link) return;
+    this.#link = null;
+    // Most come back as the same run, and some were reloaded.
+    if (this.#random() < 0.3) this.#instance++;
+    this.#deployment.simulation.after(between(this.#random, 1, RECONNECT_MS), 'a client connects again', () =>
+      this.connect(),
+    );
+  }
+
+  #run(link: { readonly node: LivingNode; readonly session: LinkSession | null }, { commandId }: Command): void {
+    // What arrives over a link that the client has given up is not read.
+    if (this.#link !== link) return;
+    this.#began(commandId);
+    const end = { kind: 'result', payload: toJson({ done: true }), error: null, refused: false } as const;
+    this.#deployment.simulation.after(between(this.#random, 0, HANDLER_MS), 'a handler ends', () => {
+      link.node.process.after(between(this.#random, 0, DELAY_MS), 'a result arrives', () => {
+        void Promise.resolve(link.session?.end(commandId, end)).catch(() => undefined);
+      });
+    });
+  }
+
+  /** Runs something when what the relay has sent arrives. */
+  #later(run: () => void): void {
+    this.#deployment.simulation.after(between(this.#random, 0, DELAY_MS), 'a frame arrives', run);
+  }
+
+  get #random(): () => number {
+    return this.#deployment.simulation.random;
+  }
+}

@@ -1,0 +1,178 @@
+/** A workload on the stores of relays: commands are admitted, and cancelled. */
+import type { Backend } from '../../src/core/backend.ts';
+import type { Command } from '../../src/core/commands/command.ts';
+import type { AdmitRequest } from '../../src/core/commands/stores.ts';
+import { commandKeyText, type CommandKey } from '../../src/core/ids.ts';
+import { toJson } from '../../src/core/json.ts';
+import { pick } from '../lib/random.ts';
+import { codeOf, type Deployment, type LivingNode } from './deployment.ts';
+import type { SimulatedProcess } from './process.ts';
+import { HEAL_MS, type Workload } from './world.ts';
+
+const USERS = Array.from({ length: 8 }, (_, n) => `user-${n}`);
+/** How long a command waits for its client, which never comes: longer than any run. In milliseconds. */
+const CONNECT_MS = 3_000_000;
+/** How long an act may take while nothing is wrong, in milliseconds. */
+const CALM_MS = 1_500;
+
+/** What the workload knows of a command. `asked`: an act was sent. `acknowledged`: its answer has left the process. */
+type Known = {
+  readonly key: CommandKey;
+  admitted: 'asked' | 'acknowledged';
+  cancelled: 'no' | 'asked' | 'acknowledged';
+};
+
+export class StoreActs implements Workload {
+  readonly #deployment: Deployment;
+  readonly #commands = new Map<string, Known>();
+  readonly broken: string[] = [];
+
+  constructor(deployment: Deployment) {
+    this.#deployment = deployment;
+  }
+
+  get acknowledged(): number {
+    return [...this.#commands.values()].filter(({ admitted }) => admitted === 'acknowledged').length;
+  }
+
+  onOpened(): void {
+    // The acts use the backends alone.
+  }
+
+  onGone(): void {
+    // What it was asked is never answered.
+  }
+
+  finish(): void {
+    // No act waits for another.
+  }
+
+  isDone(): boolean {
+    return true;
+  }
+
+  get #random(): () => number {
+    return this.#deployment.simulation.random;
+  }
+
+  act(): void {
+    const { living } = this.#deployment;
+    if (living.length === 0) return;
+    const node = pick(this.#random, living);
+    const open = [...this.#commands.values()].filter(
+      ({ admitted, cancelled }) => admitted === 'acknowledged' && cancelled === 'no',
+    );
+    if (open.length > 0 && this.#random() < 0.4) this.#cancel(node, pick(this.#random, open));
+    else this.#admit(node);
+  }
+
+  #admit({ process, opened }: LivingNode): void {
+    const key = { userId: pick(this.#random, USERS), clientId: 'tab', commandId: `c${this.#commands.size}` };
+    const known: Known = { key, admitted: 'asked', cancelled: 'no' };
+    this.#commands.set(commandKeyText(key), known);
+    this.#send(process, opened.backend, `admit ${key.commandId}`, async ({ commands }) => {
+      const { kind } = await commands.admit(admission(key, process.name));
+      return kind;
+    }).then(
+      (kind) => {
+        if (kind === 'admitted' || kind === 'attached') known.admitted = 'acknowledged';
+      },
+      () => undefined,
+    );
+  }
+
+  #cancel({ process, opened }: LivingNode, known: Known): void {
+    known.cancelled = 'asked';
+    this.#send(process, opened.backend, `cancel ${known.key.commandId}`, async ({ commands }) => {
+      const { kind } = await commands.settle(known.key, { kind: 'cancel', reason: null, by: 'test' });
+      return kind;
+    }).then(
+      (kind) => {
+        if (kind === 'settled' || kind === 'unchanged') known.cancelled = 'acknowledged';
+        else if (kind !== null)
+          this.broken.push(`${commandKeyText(known.key)} was acknowledged, and its cancellation found: ${kind}`);
+      },
+      () => undefined,
+    );
+  }
+
+  /** Resolves with an answer once it has left its process; null: it never did. */
+  async #send(
+    process: SimulatedProcess,
+    backend: Backend,
+    what: string,
+    run: (backend: Backend) => Promise<string>,
+  ): Promise<string | null> {
+    this.#deployment.trace(`${process.name} ${what}`);
+    const began = this.#deployment.simulation.now;
+    try {
+      const kind = await run(backend);
+      this.#deployment.count(`${what.split(' ')[0]}: ${kind}`);
+      this.#deployment.trace(`${process.name} ${what}: ${kind}`);
+      await new Promise<void>((leave) => backend.onRecord?.(leave));
+      this.#deployment.trace(`${process.name} ${what}: ${kind}, acknowledged`);
+      this.#noteTime(began);
+      return process.isDead ? null : kind;
+    } catch (error) {
+      this.#deployment.count(`${what.split(' ')[0]}: ${codeOf(error)}`);
+      this.#deployment.trace(`${process.name} ${what}: ${codeOf(error)}`);
+      return null;
+    }
+  }
+
+  /** Judges how long an act has taken that began after everything had healed, and before the next fault. */
+  #noteTime(began: number): void {
+    const took = this.#deployment.simulation.now - began;
+    if (began > this.#deployment.calmFrom && took > CALM_MS)
+      this.broken.push(`an act of ${began} took ${took} ms, although nothing was wrong`);
+  }
+
+  /** Compares what was acknowledged with what each process reads. */
+  async judge(): Promise<readonly string[]> {
+    const broken: string[] = [];
+    for (const { process, opened } of this.#deployment.living) {
+      // What is acknowledged after the question may be missing in its answer.
+      const all = [...this.#commands.values()].map((known) => ({ ...known }));
+      let found: readonly (Command | null)[] | null = null;
+      this.#deployment.trace(`${process.name} reads`);
+      void this.#read(opened.backend, all).then((commands) => (found = commands));
+      if (!(await this.#deployment.simulation.run(HEAL_MS, () => found !== null)) || found === null) {
+        broken.push(`${process.name} does not read`);
+        continue;
+      }
+      all.forEach((known, i) =>
+        broken.push(...this.#faultsOf(process.name, known, (found as readonly (Command | null)[])[i] ?? null)),
+      );
+    }
+    return broken;
+  }
+
+  /** Reads commands, as a caller gets them: what is told has left the process. */
+  async #read({ commands, onRecord }: Backend, all: readonly Known[]): Promise<readonly (Command | null)[]> {
+    const found = await commands.get(all.map(({ key }) => key));
+    await new Promise<void>((leave) => onRecord?.(leave));
+    return found;
+  }
+
+  /** Compares what was acknowledged with what a process reads. */
+  #faultsOf(reader: string, { key, admitted, cancelled }: Known, found: Command | null): readonly string[] {
+    const name = `${key.userId} ${key.commandId} at ${reader}`;
+    if (!found) return admitted === 'acknowledged' ? [`${name}: acknowledged, and lost`] : [];
+    const isEnded = found.stage === 'terminal';
+    if (cancelled === 'acknowledged' && !isEnded) return [`${name}: its end was acknowledged, and lost`];
+    const isAsked = this.#commands.get(commandKeyText(key))?.cancelled !== 'no';
+    return isEnded && !isAsked ? [`${name}: ended as ${found.outcome}, and nobody asked for it`] : [];
+  }
+}
+
+function admission(key: CommandKey, callerNodeId: string): AdmitRequest {
+  const caller = { kind: 'user', name: key.userId } as const;
+  return {
+    ...key,
+    ...{ chosenId: true, action: 'open', digest: 'd1', scopeId: key.userId, scopeLimit: 10_000, memberLimit: null },
+    ...{ namedInstanceId: null, clientType: null, params: toJson({ n: 1 }), kept: { payload: null, spill: null } },
+    ...{ caller, traceId: 't1', parentSpanId: 's1', traceFlags: '01', traceState: null, callSpan: null },
+    ...{ connectWithinMs: CONNECT_MS, respondWithinMs: 30_000 },
+    waiter: { rpcId: `rpc-${key.commandId}`, caller, callerNodeId, waitFor: 'admitted', withinMs: null },
+  };
+}

@@ -1,0 +1,74 @@
+/** Runs a workload on a simulated deployment: with faults, then without, and judges what came of it. */
+import { between } from '../lib/random.ts';
+import { Deployment, type DeploymentOptions, type LivingNode, type Node } from './deployment.ts';
+
+/** The longest pause between two acts of the workload, in milliseconds. */
+const ACT_MS = 120;
+/** Within what time everything must be in order again after the last fault, in milliseconds. */
+export const HEAL_MS = 60_000;
+
+/** What is done with a deployment. */
+export interface Workload {
+  onOpened(node: LivingNode): Promise<void> | void;
+  onGone(node: Node): void;
+  /** Does one thing, at a time that the seed decides. */
+  act(): void;
+  /** Called once when all faults are over: after a while, nothing may be left to do. */
+  finish(): void;
+  isDone(): boolean;
+  /** What was not as it must be. Called once everything is in order. */
+  judge(): Promise<readonly string[]>;
+  /** What was found to be wrong so far; the run ends with the first of it. */
+  readonly broken: readonly string[];
+  /** How many acts were acknowledged. */
+  readonly acknowledged: number;
+}
+
+export type WorldOptions = Pick<DeploymentOptions, 'seed' | 'nodes' | 'trace'> & {
+  /** How many acts the run has, about. */
+  readonly steps: number;
+};
+
+/** How a run ended. `broken`: what was not as it must be. */
+export type Verdict = {
+  readonly broken: readonly string[];
+  readonly digest: string;
+  readonly events: number;
+  readonly acknowledged: number;
+  readonly seen: Readonly<Record<string, number>>;
+};
+
+/** Runs a seed. `make`: makes the workload of a deployment. */
+export async function simulate(options: WorldOptions, make: (deployment: Deployment) => Workload): Promise<Verdict> {
+  const deployment: Deployment = new Deployment({
+    ...options,
+    onOpened: (node) => workload.onOpened(node),
+    onGone: (node) => workload.onGone(node),
+  });
+  const workload = make(deployment);
+  const { simulation } = deployment;
+  const broken: string[] = [];
+  if (!(await simulation.run(HEAL_MS, () => deployment.isInOrder())))
+    broken.push(`the processes did not divide the partitions: ${deployment.state()}`);
+  let isOver = false;
+  const actLater = (): void => {
+    simulation.after(between(simulation.random, 1, ACT_MS), 'act', () => {
+      if (isOver) return;
+      workload.act();
+      actLater();
+    });
+  };
+  actLater();
+  deployment.beginFaults();
+  await simulation.run(options.steps * ACT_MS, () => workload.broken.length > 0);
+  isOver = true;
+  deployment.heal();
+  workload.finish();
+  if (!(await simulation.run(HEAL_MS, () => deployment.isInOrder() && workload.isDone())))
+    broken.push(`not in order after ${HEAL_MS} ms: ${deployment.state()}, done: ${workload.isDone()}`);
+  broken.push(...(await workload.judge()));
+  deployment.stop();
+  const { acknowledged } = workload;
+  const { digest, handled: events } = simulation;
+  return { broken: [...workload.broken, ...broken], digest, events, acknowledged, seen: deployment.seen };
+}

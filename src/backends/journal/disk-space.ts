@@ -1,0 +1,205 @@
+/**
+ * The room on the disk of a data directory: a reserve that is given up when the disk is full, so that what runs can
+ * still be ended, and the watch over what is left.
+ */
+import { renameSync, rmSync, statfsSync, truncateSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { Cancel, Clock, Log } from '../../core/ports.ts';
+import { OWNER_ONLY } from './batches.ts';
+import { sizeOf, type DataDirectory } from './files.ts';
+import type { RecordRoom } from './room.ts';
+
+/** The size of the reserve: enough for the ends of all commands that run. */
+const RESERVE_BYTES = 8 * 1024 * 1024;
+/** The room beside the reserve that is left for what was decided when it is noticed that the disk is full, in bytes. */
+const MARGIN_BYTES = 8 * 1024 * 1024;
+/** How much of the reserve is written at once, in bytes. */
+const PIECE_BYTES = 256 * 1024;
+
+/** Disk space that is given up when the disk is full, so that what runs can still be ended. */
+export class Reserve {
+  readonly #free: () => number;
+  readonly #path: string;
+  /** How often the reserve was given up. */
+  #givenUp = 0;
+
+  /** `free`: returns the free bytes of the disk. */
+  constructor({ root, reserve }: Pick<DataDirectory, 'root' | 'reserve'>, free = () => freeBytes(root)) {
+    this.#free = free;
+    this.#path = reserve;
+  }
+
+  /** Whether there is so little room beside the reserve that nothing may be added. */
+  get short(): boolean {
+    return this.#free() < MARGIN_BYTES;
+  }
+
+  /** Whether there is so little room that ends may need all of it. */
+  get crowded(): boolean {
+    return this.#free() < MARGIN_BYTES / 2;
+  }
+
+  /**
+   * Writes the reserve, unless it is there. Throws the error of the system; ENOSPC too if the room beside it is short,
+   * or if the reserve is given up before it is written. Only one call may be in progress.
+   */
+  async make(): Promise<void> {
+    const isThere = sizeOf(this.#path) === RESERVE_BYTES;
+    if (this.#free() < MARGIN_BYTES + (isThere ? 0 : RESERVE_BYTES)) throw noSpace('the reserve');
+    if (isThere) return;
+    const unfinished = `${this.#path}.new`;
+    const givenUp = this.#givenUp;
+    try {
+      await this.#write(unfinished);
+      if (this.#givenUp !== givenUp) throw noSpace('the reserve');
+      // In the same turn as the check, so that `giveUp` finds the reserve under one of its names.
+      renameSync(unfinished, this.#path);
+    } catch (error) {
+      rmSync(unfinished, { force: true });
+      throw error;
+    }
+  }
+
+  /** Frees the space of the reserve, also of one that is being written. Returns false if there was none. */
+  giveUp(): boolean {
+    this.#givenUp++;
+    // Truncated before they are removed, because an open file keeps its space.
+    const found = [this.#path, `${this.#path}.new`].filter((path) => sizeOf(path) > 0);
+    for (const path of found) {
+      truncateSync(path);
+      rmSync(path, { force: true });
+    }
+    return found.length > 0;
+  }
+
+  async #write(path: string): Promise<void> {
+    const givenUp = this.#givenUp;
+    const file = await open(path, 'w', OWNER_ONLY);
+    try {
+      const piece = Buffer.alloc(PIECE_BYTES);
+      for (let at = 0; at < RESERVE_BYTES;) {
+        at += (await file.write(piece, 0, Math.min(piece.length, RESERVE_BYTES - at), at)).bytesWritten;
+        if (this.#givenUp !== givenUp) throw noSpace('the reserve');
+      }
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+function freeBytes(root: string): number {
+  const { bavail, bsize } = statfsSync(root);
+  return bavail * bsize;
+}
+
+/** Returns the error that the system gives when a disk is full. */
+export function noSpace(what: string): Error {
+  return Object.assign(new Error(`there is no room for ${what}`), { code: 'ENOSPC' });
+}
+
+export function isFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+}
+
+/** How often a full disk is tried again, in milliseconds. */
+const RETRY_MS = 1_000;
+
+/** After how many bytes the free room of the disk is looked at. */
+const CHECKED_BYTES = 256 * 1024;
+
+type DiskSpaceParts = {
+  readonly directory: Pick<DataDirectory, 'root' | 'reserve'>;
+  /** Learns whether the disk is full. */
+  readonly room: Pick<RecordRoom, 'full'>;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly log: Log;
+  /** Returns the free bytes of the disk; absent: the system is asked. */
+  readonly freeBytes?: (() => number) | undefined;
+  /** Called before a full disk is tried again. */
+  readonly onRetry: () => void;
+};
+
+/** Keeps the reserve, notices that the disk is full, and tries again until it has room. */
+export class DiskSpace {
+  readonly #parts: DiskSpaceParts;
+  readonly #reserve: Reserve;
+  /** The bytes since the free room of the disk was looked at. */
+  #unchecked = 0;
+  #stopRetry: Cancel | null = null;
+  /** The attempt to write the reserve that is in progress. */
+  #refilling: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(parts: DiskSpaceParts) {
+    this.#parts = parts;
+    this.#reserve = new Reserve(parts.directory, parts.freeBytes);
+  }
+
+  /** Whether ends may need what is left of a full disk. */
+  get crowded(): boolean {
+    return this.#parts.room.full && this.#reserve.crowded;
+  }
+
+  /** Counts bytes that were written, and looks from time to time at what is left. */
+  written(bytes: number): void {
+    this.#unchecked += bytes;
+    if (this.#unchecked < CHECKED_BYTES) return;
+    this.#unchecked = 0;
+    if (this.#reserve.short) this.#beginFull();
+  }
+
+  /** Gives the reserve up, because the disk has no room for what must be written. Returns false if there was none. */
+  giveUpReserve(error: unknown): boolean {
+    this.#beginFull(error);
+    return this.#reserve.giveUp();
+  }
+
+  /** Tries again in a second, unless that is planned already. */
+  retryLater(): void {
+    this.#stopRetry ??= this.#parts.clock.after(RETRY_MS, () => {
+      this.#stopRetry = null;
+      this.#parts.onRetry();
+      this.refill();
+    });
+  }
+
+  /** Writes the reserve, if it is not there. Admits again once it is. One attempt at a time. */
+  refill(): void {
+    this.#refilling ??= this.#tryRefill().finally(() => (this.#refilling = null));
+  }
+
+  /** Ends what is in progress or planned. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#refilling) this.#reserve.giveUp();
+    await this.#refilling;
+    this.#stopRetry?.();
+    this.#stopRetry = null;
+  }
+
+  #beginFull(error?: unknown): void {
+    const { room, log } = this.#parts;
+    if (room.full) return;
+    room.full = true;
+    log.error(
+      { ...(error !== undefined && { err: error }) },
+      'the disk of the data directory is full: nothing new is admitted',
+    );
+    this.retryLater();
+  }
+
+  async #tryRefill(): Promise<void> {
+    const { log, room } = this.#parts;
+    try {
+      await this.#reserve.make();
+      if (room.full) log.info({}, 'the disk of the data directory has room again');
+      room.full = false;
+    } catch (error) {
+      if (this.#stopped) return;
+      if (isFull(error)) this.#beginFull(error);
+      else if (!room.full) log.warn({ err: error }, 'the reserve of the data directory cannot be written');
+      if (room.full) this.retryLater();
+    }
+  }
+}

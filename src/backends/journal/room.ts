@@ -1,0 +1,182 @@
+/**
+ * Decides what may still be added to a data directory: nothing while its disk is full, and of each user only a share of
+ * what was recorded since the last snapshot.
+ */
+import { fail } from '../../core/errors.ts';
+import {
+  RECORDED_SHARE,
+  SHARE_MESSAGE,
+  shareRefusal,
+  type RefusedShare,
+  type ShareRefusal,
+} from '../../core/shares/shares.ts';
+
+declare const asked: unique symbol;
+/** Permission to record an act of a user that adds to what is kept. Only `RecordRoom.claim` gives one. */
+export type Room = { readonly userId: string; readonly [asked]: true };
+/**
+ * An act of a user that needs no room: it ends or removes something, or is a step of something that was admitted. So
+ * there are at most a few such acts for each one that had room.
+ */
+export type EndingAct = { readonly userId: string };
+
+/** What a user wants to record, in bytes or about as many characters. */
+export type Growth = { readonly userId: string; readonly bytes: number };
+
+/**
+ * The cost of the journal at which a snapshot is due, in bytes, unless the last snapshot is large. A start needs about
+ * as long for a journal of this cost as for the snapshot before it.
+ */
+const DUE_COST = 64 * 1024 * 1024;
+/** The greatest cost at which a snapshot is due, as a multiple of DUE_COST, so that a start stays within seconds. */
+const DUE_AT_MOST = 2;
+/** What each record costs a start besides its bytes, in bytes that take as long: records of calls are no longer. */
+const RECORD_COST = 256;
+/** The total of `recorded_bytes`, as a multiple of the cost at which a snapshot is due. */
+const TOTAL = 4;
+/** The guarantee of each user, as a part of the total. */
+const GUARANTEED_PART = 1 / 16;
+/** The multiple of the cost at which a snapshot is due from which on it is written in longer slices. */
+const LATE = 1.25;
+
+type ByUser = Map<string, number>;
+
+/**
+ * Counts what the journal that no snapshot covers costs the next start, for each user. The rule of shares says who may
+ * add to it, so that one user can neither fill the directory nor make the next start long.
+ */
+export class RecordRoom {
+  /** Whether the log can take no more: only what needs no room is recorded. The log sets it. */
+  full = false;
+  /** Called when a snapshot becomes due, while records are being written. */
+  onDue: () => void = () => {};
+  readonly #baseCost: number;
+  readonly #where: string;
+  #dueCost: number;
+  /** What the snapshot that is being written will cover. */
+  #older: ByUser = new Map();
+  #newer: ByUser = new Map();
+  /** What was added in this turn of the event loop, estimated by its characters. */
+  #turn: ByUser = new Map();
+  #turnCost = 0;
+  #turnRecords = 0;
+  #used = 0;
+  #usedByOlder = 0;
+  #omitted = false;
+
+  /** `where`: what has no room while this is full. */
+  constructor(baseCost = DUE_COST, where = 'The disk of the data directory') {
+    this.#baseCost = this.#dueCost = baseCost;
+    this.#where = where;
+  }
+
+  /** Notes what a start has read: the bytes of the snapshot, and the journals after it. No user is charged for them. */
+  start(snapshotBytes: number, journals: { readonly bytes: number; readonly records: number }): void {
+    this.#used = journals.bytes + journals.records * RECORD_COST;
+    this.#setDue(snapshotBytes);
+  }
+
+  /** Whether a snapshot is due. */
+  get due(): boolean {
+    return this.#used > this.#dueCost;
+  }
+
+  /** Whether the snapshot that is being written must be completed soon, before users are refused. */
+  get late(): boolean {
+    return this.#used > this.#dueCost * LATE;
+  }
+
+  /** Whether a payload was left out of the journal since the last snapshot began, because there was no room for it. */
+  get omitted(): boolean {
+    return this.#omitted;
+  }
+
+  /** Throws `store_full` while nothing may be added. */
+  requireSpace(): void {
+    if (!this.full) return;
+    fail('store_full', `${this.#where} is full; ends of commands are still recorded.`, {
+      retryAfterMs: RETRY_AFTER_MS,
+    });
+  }
+
+  /** Throws `store_full` while nothing may be added, and `share_exceeded` or `store_full` (`recorded_bytes`) for this user. */
+  claim({ userId, bytes }: Growth): Room {
+    this.requireSpace();
+    const refusal = this.#refusal(userId, bytes);
+    if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share: RECORDED_SHARE, retryAfterMs: RETRY_AFTER_MS });
+    return { userId } as Room;
+  }
+
+  /** Returns why `claim` would refuse; null: it would not. `share`: null if nothing may be added. */
+  refusal({ userId, bytes }: Growth): { readonly code: ShareRefusal; readonly share: RefusedShare | null } | null {
+    if (this.full) return { code: 'store_full', share: null };
+    const code = this.#refusal(userId, bytes);
+    return code && { code, share: RECORDED_SHARE };
+  }
+
+  /** Whether `claim` would succeed. */
+  has(userId: string, bytes: number): boolean {
+    return !this.full && this.#refusal(userId, bytes) === null;
+  }
+
+  /** Notes that a payload is left out of the journal. The next snapshot has it. */
+  omit(): void {
+    this.#omitted = true;
+  }
+
+  /** Counts a record that will be written at the end of this turn of the event loop. */
+  add(userId: string, chars: number): void {
+    this.#turn.set(userId, (this.#turn.get(userId) ?? 0) + chars + RECORD_COST);
+    this.#turnCost += chars + RECORD_COST;
+    this.#turnRecords++;
+  }
+
+  /** Called when the records of a turn have been written. `bytes`: their length on the disk. */
+  written(bytes: number): void {
+    const cost = bytes + this.#turnRecords * RECORD_COST;
+    const part = this.#turnCost === 0 ? 0 : cost / this.#turnCost;
+    for (const [userId, estimated] of this.#turn) addTo(this.#newer, userId, estimated * part);
+    this.#turn.clear();
+    this.#turnCost = 0;
+    this.#turnRecords = 0;
+    const before = this.due;
+    this.#used += cost;
+    if (this.due && !before) this.onDue();
+  }
+
+  /** Called when a snapshot begins: what was written before will be covered by it. */
+  beginSnapshot(): void {
+    for (const [userId, cost] of this.#newer) addTo(this.#older, userId, cost);
+    this.#newer = new Map();
+    this.#usedByOlder = this.#used;
+    this.#omitted = false;
+  }
+
+  /** Called when the snapshot is complete and the journals before it are removed. `bytes`: its length. */
+  endSnapshot(bytes: number): void {
+    this.#setDue(bytes);
+    this.#older = new Map();
+    this.#used -= this.#usedByOlder;
+    this.#usedByOlder = 0;
+  }
+
+  /** A byte of a snapshot costs a start about twice as much as a byte of a journal, whose records are counted apart. */
+  #setDue(snapshotBytes: number): void {
+    this.#dueCost = Math.min(Math.max(this.#baseCost, 2 * snapshotBytes), DUE_AT_MOST * this.#baseCost);
+  }
+
+  #refusal(userId: string, bytes: number): ShareRefusal | null {
+    const total = TOTAL * this.#dueCost;
+    const held = (this.#older.get(userId) ?? 0) + (this.#newer.get(userId) ?? 0) + (this.#turn.get(userId) ?? 0);
+    const bound = { guarantee: Math.floor(total * GUARANTEED_PART), total };
+    const amount = bytes + RECORD_COST;
+    return shareRefusal(bound, { held, used: this.#used + this.#turnCost, amount, admin: false });
+  }
+}
+
+/** How long a user should wait before the next attempt, in milliseconds: as long as a snapshot takes, or a look at a full disk. */
+const RETRY_AFTER_MS = 1_000;
+
+function addTo(costs: ByUser, userId: string, cost: number): void {
+  costs.set(userId, (costs.get(userId) ?? 0) + cost);
+}

@@ -1,0 +1,153 @@
+/** Core's Bus over processes that own partitions: each says which kinds of topics it listens to, and gets their events. */
+import type { Bus } from '../../core/backend.ts';
+import { createListeners, type Listeners } from '../../core/live.ts';
+import { isRecord, parsedJson } from '../../core/json.ts';
+import type { Clock, Log } from '../../core/ports.ts';
+import { decode, encode } from './encoding.ts';
+import type { Dependency } from './mail.ts';
+
+/** How long `confirmed` waits at most, in milliseconds. */
+const CONFIRM_MS = 1_000;
+
+/**
+ * What processes say to each other about topics. `kinds`: what the sender listens to. `number`: of its notes; an answer
+ * has that of the note that it confirms.
+ */
+type BusNote = { readonly kind: 'listens' | 'heard'; readonly kinds: readonly string[]; readonly number: number };
+
+type BusParts = {
+  readonly process: string;
+  readonly alive: () => ReadonlyMap<string, unknown>;
+  /** Sends an event, or a note about topics. */
+  readonly send: (process: string, text: string, after: Dependency) => void;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly log: Log;
+};
+
+/** Listeners of this process get an event before `publish` returns; those of others get it in the order published. */
+export class OwnedBus {
+  readonly #parts: BusParts;
+  readonly #listeners: Listeners;
+  /** How many topics of each kind have listeners here. */
+  readonly #own = new Map<string, number>();
+  /** The kinds of topics that other processes listen to. */
+  readonly #others = new Map<string, ReadonlySet<string>>();
+  /** The processes that know what this one listens to. */
+  readonly #knowing = new Map<string, number>();
+  #number = 0;
+  /** Who waits until the others know what this process listens to. */
+  readonly #waiting = new Set<() => void>();
+
+  constructor(parts: BusParts) {
+    this.#parts = parts;
+    this.#listeners = createListeners(parts.log, (topic) => this.#changed(topic));
+  }
+
+  get bus(): Bus {
+    return {
+      hasSubscribers: (kind) => this.#own.has(kind) || this.#others.values().some((kinds) => kinds.has(kind)),
+      publish: (topic, event) => this.#publish(topic, event),
+      subscribe: (topic, listener, interrupted) => this.#listeners.add(topic, listener, interrupted),
+      confirmed: () => this.#confirmed(),
+    };
+  }
+
+  receive(from: string, text: string): void {
+    const end = text.indexOf('\n');
+    if (end < 0) return this.#note(from, text);
+    const topic = text.slice(0, end);
+    if (this.#listeners.has(topic)) this.#listeners.deliver(topic, decode(text.slice(end + 1)));
+  }
+
+  /** A process is there that was not before. */
+  joined(process: string): void {
+    this.#tell(process);
+  }
+
+  gone(process: string): void {
+    this.#others.delete(process);
+    this.#knowing.delete(process);
+    this.#settle();
+  }
+
+  /** Events of other processes may be lost. */
+  interrupted(): void {
+    for (const process of this.#parts.alive().keys()) this.#tell(process);
+    this.#listeners.interrupted();
+  }
+
+  #publish(topic: string, event: unknown): void {
+    this.#listeners.deliver(topic, event);
+    const kind = kindOf(topic);
+    let text: string | null = null;
+    for (const [process, kinds] of this.#others)
+      if (kinds.has(kind)) this.#parts.send(process, (text ??= `${topic}\n${encode(event)}`), 'all');
+  }
+
+  #changed(topic: string): void {
+    const kind = kindOf(topic);
+    const before = this.#own.get(kind) ?? 0;
+    const now = before + (this.#listeners.has(topic) ? 1 : -1);
+    if (now > 0) this.#own.set(kind, now);
+    else this.#own.delete(kind);
+    if (before > 0 && now > 0) return;
+    this.#number++;
+    for (const process of this.#parts.alive().keys()) this.#tell(process);
+  }
+
+  #tell(process: string): void {
+    if (process === this.#parts.process) return;
+    const note: BusNote = { kind: 'listens', kinds: [...this.#own.keys()], number: this.#number };
+    this.#parts.send(process, JSON.stringify(note), null);
+  }
+
+  #note(from: string, text: string): void {
+    const note = readNote(text);
+    if (!note) return this.#parts.log.warn({ from }, 'a note about topics cannot be read');
+    if (note.kind === 'heard') {
+      this.#knowing.set(from, Math.max(note.number, this.#knowing.get(from) ?? 0));
+      return this.#settle();
+    }
+    this.#others.set(from, new Set(note.kinds));
+    this.#parts.send(from, JSON.stringify({ ...note, kind: 'heard' } satisfies BusNote), null);
+  }
+
+  /** Resolves when all others know what this process listens to, or after a while. */
+  #confirmed(): Promise<void> | void {
+    if (this.#isKnown()) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = (): void => {
+      cancel();
+      this.#waiting.delete(end);
+      resolve();
+    };
+    const cancel = this.#parts.clock.after(CONFIRM_MS, end);
+    this.#waiting.add(end);
+    return promise;
+  }
+
+  #isKnown(): boolean {
+    const { alive, process } = this.#parts;
+    return alive()
+      .keys()
+      .every((other) => other === process || (this.#knowing.get(other) ?? 0) >= this.#number);
+  }
+
+  #settle(): void {
+    if (this.#isKnown()) for (const end of this.#waiting) end();
+  }
+}
+
+/** The part of a topic that says what its events are. */
+function kindOf(topic: string): string {
+  const end = topic.indexOf(':');
+  return end < 0 ? topic : topic.slice(0, end);
+}
+
+function readNote(text: string): BusNote | null {
+  const note = parsedJson(text);
+  if (!isRecord(note) || (note['kind'] !== 'listens' && note['kind'] !== 'heard')) return null;
+  if (!Array.isArray(note['kinds']) || !Number.isSafeInteger(note['number'])) return null;
+  // Each member was checked.
+  return note as BusNote;
+}

@@ -1,0 +1,237 @@
+/**
+ * The texts of values between relays: what a method of a port is given and what it answers, as one text and back. Long
+ * texts, such as payloads, stand in it as they are.
+ */
+import { CallboardError, isCode, type ErrorDetails } from '../../core/errors.ts';
+import { isRecord, ownSlice } from '../../core/json.ts';
+import { DocumentReading } from '../../core/page.ts';
+
+type Scalar = string | number | boolean | null | undefined | void;
+
+/**
+ * The values that a text can hold: `T` itself if each part of it is one, otherwise never. These are scalars, lists,
+ * plain objects, maps and sets. A `DocumentReading` is left out of the text: the owner reads without it. Functions,
+ * errors, dates, bigints and other objects with methods are none.
+ */
+export type Encodable<T> = unknown extends T
+  ? never
+  : T extends Scalar | DocumentReading
+    ? T
+    : T extends ReadonlyMap<infer K, infer V>
+      ? [K, V] extends [Encodable<K>, Encodable<V>]
+        ? T
+        : never
+      : T extends ReadonlySet<infer V>
+        ? [V] extends [Encodable<V>]
+          ? T
+          : never
+        : T extends Error | ((...args: never[]) => unknown)
+          ? never
+          : T extends object
+            ? [T] extends [{ readonly [Name in keyof T]: Encodable<T[Name]> }]
+              ? T
+              : never
+            : never;
+
+/** A text of more UTF-16 units is not escaped into the JSON, but follows it. */
+const LONG_CHARS = 256;
+/** How many long texts are compared with a further one, because a message often holds one payload twice. */
+const COMPARED_TEXTS = 4;
+
+type Key = string | number;
+/**
+ * A value that JSON cannot hold, and its path. `text`: the long text with this number. `undefined`: undefined, not
+ * null. `number`: NaN, an infinity or -0, as a text. `map` and `set`: the list in its place has its entries.
+ */
+type Special =
+  | readonly [path: readonly Key[], kind: 'text', at: number]
+  | readonly [path: readonly Key[], kind: 'number', text: string]
+  | readonly [path: readonly Key[], kind: 'undefined' | 'map' | 'set'];
+
+/**
+ * Encodes a value. The text is one line of JSON. If the value holds more than JSON can, a second line names these parts
+ * and the lengths of the long texts, and the long texts follow. A member that is undefined is left out, as JSON does;
+ * anywhere else undefined stays undefined. The value must be `Encodable`; otherwise it throws.
+ */
+export function encode(value: unknown): string {
+  const writer = new Writer();
+  const json = JSON.stringify(writer.plain(value));
+  const { specials, texts } = writer;
+  if (specials.length === 0) return json;
+  return `${json}\n${JSON.stringify([specials, texts.map((text) => text.length)])}\n${texts.join('')}`;
+}
+
+/** Replaces what JSON cannot hold. Values without such parts are not copied. */
+class Writer {
+  readonly specials: Special[] = [];
+  readonly texts: string[] = [];
+  readonly #path: Key[] = [];
+
+  plain(value: unknown): unknown {
+    switch (typeof value) {
+      case 'string':
+        return value.length > LONG_CHARS && value.isWellFormed() ? this.#long(value) : value;
+      case 'number':
+        return Number.isFinite(value) && !Object.is(value, -0) ? value : this.#number(value);
+      case 'boolean':
+        return value;
+      case 'undefined':
+        this.specials.push([[...this.#path], 'undefined']);
+        return null;
+      case 'object':
+        return value === null ? null : this.#object(value);
+      default:
+        throw new TypeError(`A ${typeof value} cannot be sent to another relay.`);
+    }
+  }
+
+  #long(text: string): null {
+    let at = this.texts.length - 1;
+    const first = Math.max(0, at - COMPARED_TEXTS + 1);
+    while (at >= first && this.texts[at] !== text) at--;
+    this.specials.push([[...this.#path], 'text', at >= first ? at : this.texts.push(text) - 1]);
+    return null;
+  }
+
+  #number(number: number): null {
+    this.specials.push([[...this.#path], 'number', Object.is(number, -0) ? '-0' : String(number)]);
+    return null;
+  }
+
+  #object(value: object): unknown {
+    if (Array.isArray(value)) return this.#list(value);
+    if (value instanceof Map) return this.#entries('map', [...value]);
+    if (value instanceof Set) return this.#entries('set', [...value]);
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null)
+      throw new TypeError(`A ${value.constructor.name} cannot be sent to another relay.`);
+    return this.#members(value);
+  }
+
+  #entries(kind: 'map' | 'set', entries: readonly unknown[]): readonly unknown[] {
+    const path = [...this.#path];
+    const plain = this.#list(entries);
+    // After the entries, because they are decoded in their list.
+    this.specials.push([path, kind]);
+    return plain;
+  }
+
+  #list(items: readonly unknown[]): readonly unknown[] {
+    let copy: unknown[] | null = null;
+    for (let i = 0; i < items.length; i++) {
+      const item = this.#at(i, items[i]);
+      if (item !== items[i]) (copy ??= [...items])[i] = item;
+    }
+    return copy ?? items;
+  }
+
+  #members(value: object): object {
+    let copy: Record<string, unknown> | null = null;
+    for (const [name, member] of Object.entries(value)) {
+      if (member === undefined) continue;
+      const plain = member instanceof DocumentReading ? undefined : this.#at(name, member);
+      if (plain !== member) put((copy ??= { ...value }), name, plain);
+    }
+    return copy ?? value;
+  }
+
+  #at(key: Key, value: unknown): unknown {
+    this.#path.push(key);
+    const plain = value instanceof DocumentReading ? this.plain(undefined) : this.plain(value);
+    this.#path.pop();
+    return plain;
+  }
+}
+
+/** Sets a member as JSON.parse does: `__proto__` is a name like others. */
+function put(target: Record<Key, unknown>, name: Key, value: unknown): void {
+  if (name !== '__proto__') target[name] = value;
+  else Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true });
+}
+
+/** Decodes a text of `encode`. Throws if it is none. */
+export function decode(text: string): unknown {
+  const end = text.indexOf('\n');
+  if (end < 0) return JSON.parse(text);
+  const textsAt = text.indexOf('\n', end + 1) + 1;
+  const { specials, lengths } = readSpecials(JSON.parse(text.slice(end + 1, textsAt)));
+  const texts: string[] = [];
+  let from = textsAt;
+  for (const length of lengths) texts.push(ownSlice(text, from, (from += length)));
+  const root: Holder = { value: JSON.parse(text.slice(0, end)) };
+  for (const special of specials) restore(root, special, texts);
+  return root.value;
+}
+
+type Holder = { value: unknown };
+
+function readSpecials(given: unknown): { readonly specials: readonly Special[]; readonly lengths: readonly number[] } {
+  const [specials, lengths] = Array.isArray(given) ? given : [];
+  if (!Array.isArray(specials) || !Array.isArray(lengths))
+    throw new SyntaxError('The value of a relay cannot be read.');
+  return { specials, lengths };
+}
+
+function restore(root: Holder, special: Special, texts: readonly string[]): void {
+  const path: readonly Key[] = ['value', ...special[0]];
+  const last = path.at(-1) ?? 'value';
+  let holder: unknown = root;
+  for (const key of path.slice(0, -1)) holder = memberAt(holder, key);
+  const value = valueOf(special, memberAt(holder, last), texts);
+  if (Array.isArray(holder) && typeof last === 'number') holder[last] = value;
+  else if (isRecord(holder)) put(holder, last, value);
+  else throw new SyntaxError('The value of a relay has no such part.');
+}
+
+function memberAt(holder: unknown, key: Key): unknown {
+  if (Array.isArray(holder) && typeof key === 'number') return holder[key];
+  return isRecord(holder) && Object.hasOwn(holder, key) ? holder[key] : undefined;
+}
+
+function valueOf(special: Special, plain: unknown, texts: readonly string[]): unknown {
+  const entries = Array.isArray(plain) ? plain : [];
+  switch (special[1]) {
+    case 'text':
+      return texts[special[2]];
+    case 'number':
+      return Number(special[2]);
+    case 'undefined':
+      return undefined;
+    case 'map':
+      return new Map(entries);
+    case 'set':
+      return new Set(entries);
+  }
+}
+
+// Errors: what a method of a port throws.
+
+/** An error as a text holds it. `name`: of an error that is not a CallboardError. */
+type EncodedError =
+  | { readonly code: string; readonly message: string; readonly details: Omit<ErrorDetails, 'cause'> }
+  | { readonly name: string; readonly message: string };
+
+/**
+ * Encodes what a method threw. A CallboardError arrives as one, without its cause; another error arrives as an Error
+ * with its name and message, and without its stack.
+ */
+export function encodeError(error: unknown): string {
+  return encode(plainError(error));
+}
+
+function plainError(error: unknown): EncodedError {
+  if (error instanceof CallboardError) {
+    const { cause: _, ...details } = error.details;
+    return { code: error.code, message: error.message, details };
+  }
+  if (error instanceof Error) return { name: error.name, message: error.message };
+  return { name: 'Error', message: String(error) };
+}
+
+export function decodeError(text: string): Error {
+  const given = decode(text);
+  if (!isRecord(given)) return new Error('The error of a relay cannot be read.');
+  const { code, message, name, details } = given;
+  if (isCode(code)) return new CallboardError(code, String(message), isRecord(details) ? details : {});
+  return Object.assign(new Error(String(message)), { name: String(name) });
+}

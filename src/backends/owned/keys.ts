@@ -1,0 +1,90 @@
+/**
+ * Makes the names of the keys in Redis, and finds the partition of a scope. All keys of a slot group are in one slot of a
+ * cluster, so one call writes the logs of all its partitions.
+ */
+import calculateSlot from 'cluster-key-slot';
+import { tagsOf } from '../redis/keys.ts';
+
+/**
+ * How users are divided. It must be the same for all processes: `map` is its text, which Redis has and each call compares.
+ * `digest`: of the rule that gives users their scopes.
+ */
+export type Division = { readonly partitions: number; readonly groups: number; readonly digest: string };
+
+/** The keys of one partition, and of the slot group that it is in. */
+export type PartitionKeys = {
+  /** STRING: the division of users. */
+  readonly map: string;
+  /** STRING: the fence. */
+  readonly fence: string;
+  /** STREAM: the batches of facts, each by its number. */
+  readonly log: string;
+  /** STRING: the name of the snapshot that counts, and the number of the last batch that it replaces. */
+  readonly snapshotAt: string;
+  /** LIST: the pieces of a snapshot. */
+  readonly snapshot: (name: string) => string;
+  /** STRING with the lease of a process as its expiry: the process is alive. */
+  readonly live: (processId: string) => string;
+  /** SET: the processes that were alive lately. That of the first slot group counts. */
+  readonly processes: string;
+};
+
+/** The kinds of keys, and when each is removed, as in `KINDS` of the Redis backend. */
+export const OWNED_KINDS = {
+  map: 'kept',
+  fence: 'kept',
+  log: 'kept',
+  snapat: 'kept',
+  snap: 'emptied',
+  live: 'ttl',
+  processes: 'emptied',
+} as const;
+
+export class Keys {
+  readonly division: Division;
+  readonly #tags: readonly string[];
+
+  constructor(namespace: string, division: Division) {
+    this.division = division;
+    this.#tags = tagsOf(namespace, division.groups);
+  }
+
+  /** The text of the division. */
+  get map(): string {
+    const { partitions, groups, digest } = this.division;
+    return `${partitions} ${groups} ${digest}`;
+  }
+
+  /** The channels of mail: to one process, and to all. */
+  get channels(): { readonly mailOf: (processId: string) => string; readonly mailToAll: string } {
+    const tag = this.#tags[0] ?? '';
+    return { mailOf: (processId) => `${tag}:mail:${processId}`, mailToAll: `${tag}:mail` };
+  }
+
+  groupOf(partition: number): number {
+    return partition % this.division.groups;
+  }
+
+  /** Returns the partition of a scope, by its hash. */
+  partitionOf(scopeHash: string): number {
+    return calculateSlot(scopeHash) % this.division.partitions;
+  }
+
+  ofGroup(group: number): Pick<PartitionKeys, 'map' | 'live' | 'processes'> {
+    const tag = this.#tags[group];
+    if (tag === undefined) throw new Error(`there is no slot group ${group}`);
+    return { map: `${tag}:map`, live: (processId) => `${tag}:live:${processId}`, processes: `${tag}:processes` };
+  }
+
+  of(partition: number): PartitionKeys {
+    const group = this.groupOf(partition);
+    const tag = this.#tags[group] ?? '';
+    return {
+      ...this.ofGroup(group),
+      fence: `${tag}:fence:${partition}`,
+      log: `${tag}:log:${partition}`,
+      snapshotAt: `${tag}:snapat:${partition}`,
+      snapshot: (name) => `${tag}:snap:${partition}:${name}`,
+    };
+  }
+}

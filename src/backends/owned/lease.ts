@@ -1,0 +1,144 @@
+/**
+ * The lease of a process: while others see it, they claim nothing of what the process owns. Each renewal reads which
+ * processes are alive and who owns the partitions.
+ */
+import type { Clock } from '../../core/ports.ts';
+import type { Client } from '../redis/client.ts';
+import type { Keys } from './keys.ts';
+import { renewLease } from './scripts.ts';
+
+type LeaseParts = {
+  readonly process: string;
+  readonly client: Client;
+  readonly keys: Keys;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  /** The length of the lease, in milliseconds. */
+  readonly leaseMs: number;
+  /** The number of partitions with that of the audit. */
+  readonly partitions: number;
+  /** Whether this process may own partitions. */
+  readonly claims: boolean;
+};
+
+/**
+ * The text of a lease: whether its process may own partitions, the number of the renewal, and the report. A text of
+ * another form is that of a process which lives and may own nothing: it must not keep the others from their leases.
+ */
+function readLease(text: string): { readonly claims: boolean; readonly number: number; readonly report: string } {
+  const [, sign, number, report] = /^([+-])(\d+) (.*)$/s.exec(text) ?? [];
+  return { claims: sign === '+', number: Number(number ?? 0), report: report ?? '' };
+}
+
+function leaseText({ claims, number, report }: ReturnType<typeof readLease>): string {
+  return `${claims ? '+' : '-'}${number} ${report}`;
+}
+
+/**
+ * What a renewal has read. `alive`: the processes with a lease, and their reports. `claiming`: those that may own
+ * partitions. `fences`: by partition. `validUntil`: see `accept`.
+ */
+export type Renewal = {
+  readonly validUntil: Validity;
+  readonly alive: ReadonlyMap<string, string>;
+  readonly claiming: readonly string[];
+  readonly fences: readonly (string | null)[];
+};
+
+/** The times until which a process has the lease by its elapsed time and by its wall clock. */
+type Validity = { readonly elapsed: number; readonly wall: number };
+
+export class Lease {
+  readonly #parts: LeaseParts;
+  #validUntil: Validity = { elapsed: -Infinity, wall: -Infinity };
+  /** Since when the process has the lease without a break. */
+  #heldSince: number | null = null;
+  /** The number of the last renewal, and of the last one that Redis has answered. */
+  #number = 0;
+  #answered = 0;
+  /** What this process says of itself to the others. */
+  report = '';
+
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the lease is valid for certain, whatever a clock of this machine did meanwhile. */
+  get isValid(): boolean {
+    const { clock } = this.#parts;
+    return clock.monotonic() < this.#validUntil.elapsed && clock.now() < this.#validUntil.wall;
+  }
+
+  /** For how long this process has had the lease without a break, in milliseconds; 0: it has none. */
+  get heldMs(): number {
+    return this.#heldSince === null || !this.isValid ? 0 : this.#parts.clock.monotonic() - this.#heldSince;
+  }
+
+  /** Whether those without a lease are dead: each living process had the time to renew its own since Redis lost any. */
+  get showsDeaths(): boolean {
+    return this.heldMs >= this.#parts.leaseMs;
+  }
+
+  /**
+   * Renews the lease, and reads who owns the partitions. Rejects if Redis does not answer; then the lease ends as it would
+   * have.
+   */
+  async renew(): Promise<Renewal> {
+    const { client, keys, clock, leaseMs, process, claims } = this.#parts;
+    const number = ++this.#number;
+    const text = leaseText({ claims, number, report: this.report });
+    const wasValid = this.isValid;
+    const [elapsed, wall] = [clock.monotonic(), clock.now()];
+    const renewals = Array.from({ length: keys.division.groups }, (_, group) => {
+      const { live, processes } = keys.ofGroup(group);
+      const lease = { live, text, leaseMs, process };
+      return renewLease(client, group === 0 ? { ...lease, processes } : lease);
+    });
+    const renewed = await Promise.all(renewals);
+    // Redis has lost a lease that should be there and is not, or is an older one, and may have lost those of others.
+    const isLost = renewed.some(({ before }) => before === null || readLease(before).number < this.#answered);
+    if (!wasValid || this.#heldSince === null || isLost) this.#heldSince = elapsed;
+    this.#answered = number;
+    const leases = new Map((renewed[0]?.leases ?? []).map(([name, found]) => [name, readLease(found)]));
+    const alive = new Map([...leases].map(([name, { report }]) => [name, report]));
+    const claiming = [...leases].flatMap(([name, lease]) => (lease.claims ? [name] : []));
+    // The lease began when it was requested, at the latest.
+    const validUntil = { elapsed: elapsed + leaseMs, wall: wall + leaseMs };
+    return { validUntil, alive, claiming, fences: await this.#readFences() };
+  }
+
+  /** Counts a renewal: called once this process has noted what it does not own any more. */
+  accept({ validUntil }: Renewal): void {
+    this.#validUntil = validUntil;
+  }
+
+  /** Returns the processes that are alive. */
+  async living(): Promise<readonly string[]> {
+    const { client, keys } = this.#parts;
+    const { processes, live } = keys.ofGroup(0);
+    const named = await client.smembers(processes);
+    const leases = named.length === 0 ? [] : await client.mget(named.map(live));
+    return named.filter((_, i) => typeof leases[i] === 'string');
+  }
+
+  /** Ends the lease, so that others need not wait for it. */
+  async end(): Promise<void> {
+    const { client, keys, process } = this.#parts;
+    this.#validUntil = { elapsed: -Infinity, wall: -Infinity };
+    const groups = Array.from({ length: keys.division.groups }, (_, group) => keys.ofGroup(group));
+    await Promise.all(groups.map(({ live }) => client.del(live(process))));
+    await client.srem(keys.ofGroup(0).processes, process);
+  }
+
+  async #readFences(): Promise<readonly (string | null)[]> {
+    const { client, keys, partitions } = this.#parts;
+    const numbers = Array.from({ length: partitions }, (_, partition) => partition);
+    const fences: (string | null)[] = numbers.map(() => null);
+    const groups = Map.groupBy(numbers, (partition) => keys.groupOf(partition));
+    const read = async (group: readonly number[]): Promise<void> => {
+      const found = await client.mget(group.map((partition) => keys.of(partition).fence));
+      group.forEach((partition, i) => (fences[partition] = found[i] ?? null));
+    };
+    await Promise.all([...groups.values()].map(read));
+    return fences;
+  }
+}

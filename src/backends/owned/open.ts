@@ -1,0 +1,250 @@
+/**
+ * Opens the backend of a process that owns partitions: its connections to Redis, the partitions, mail with the other
+ * processes, and the backend that finds the owner of each call.
+ */
+import type { Backend, Capabilities } from '../../core/backend.ts';
+import { CallboardError } from '../../core/errors.ts';
+import { DEDUP_TTL_MS, FORGET_MS, RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
+import type { Clock, Crypto, EventLoop, Log } from '../../core/ports.ts';
+import { createShares } from '../../core/shares/shares.ts';
+import type { MemoryOptions } from '../memory/backend.ts';
+import type { Client } from '../redis/client.ts';
+import { ownedNamespace } from '../redis/keys.ts';
+import { Subscriber } from '../redis/subscriber.ts';
+import { createBudget } from './budget.ts';
+import { OwnedBus } from './bus.ts';
+import { processIdOf } from './fence.ts';
+import { Keys } from './keys.ts';
+import { Lease } from './lease.ts';
+import { Mail, type MailMessage } from './mail.ts';
+import { Nodes } from './nodes.ts';
+import { Owners } from './owner.ts';
+import { createPlacement } from './placement.ts';
+import { Replicas } from './replicas.ts';
+import { createRoutedBackend } from './routed.ts';
+import { Reports } from './reports.ts';
+import { Turns } from './turns.ts';
+
+export type OwnedOptions = {
+  /** Creates a client that is not connected yet. */
+  readonly connect: (purpose: 'commands' | 'bus') => Client;
+  readonly namespace: string;
+  /** The number of partitions that users are divided into, and of slots that their keys are in. */
+  readonly partitions: number;
+  readonly groups: number;
+  readonly scopeOf: (userId: string) => string;
+  /** Says how `scopeOf` divides users: it must be the same for all processes. */
+  readonly digest: string;
+  readonly nodeId: string;
+  readonly version: string;
+  /** Whether this process may own partitions. */
+  readonly claims: boolean;
+  /** Absent: LEASE_MS. */
+  readonly leaseMs?: number;
+  readonly memory: Omit<
+    MemoryOptions,
+    'watcher' | 'makeTransaction' | 'mailboxes' | 'keepsAttempts' | 'evidence' | 'clock' | 'log'
+  >;
+  /** The clock of the deployment, for times that are kept. */
+  readonly clock: Clock;
+  /** Timers of this machine. */
+  readonly system: Clock;
+  readonly loop: EventLoop;
+  /** Makes the id of the process. */
+  readonly random: Pick<Crypto, 'randomToken'>;
+  readonly log: Log;
+};
+
+export type OwnedBackend = {
+  readonly backend: Backend;
+  readonly owners: Owners;
+};
+
+/** How many random characters make the id of a process unique. */
+const TOKEN_CHARS = 8;
+/** How long a process that does not answer counts as alive, in milliseconds. */
+const LEASE_MS = 2_500;
+
+const CAPABILITIES: Capabilities = {
+  shared: true,
+  allWaits: true,
+  exactDedupCounters: true,
+  cheapStreamSummaries: true,
+};
+
+/** Opens the backend. Rejects if Redis does not answer. After an error nothing stays open. */
+export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
+  const client = options.connect('commands');
+  await client.connect();
+  const parts = composed(options, client);
+  try {
+    await parts.subscriber.ready();
+    await parts.owners.start();
+  } catch (error) {
+    parts.owners.stop();
+    parts.stop();
+    throw error;
+  }
+  return { backend: parts.backend, owners: parts.owners };
+}
+
+function composed(options: OwnedOptions, client: Client) {
+  const { clock, system, log, leaseMs = LEASE_MS, claims, memory, namespace, groups, digest, nodeId } = options;
+  const { loop, version } = options;
+  const process = processIdOf(nodeId, options.random.randomToken().slice(0, TOKEN_CHARS));
+  const keys = new Keys(ownedNamespace(namespace), { partitions: options.partitions, groups, digest });
+  const shares = memory.shares ?? createShares();
+  const { evidence, hasRoom } = createBudget(shares, memory.history?.linkBytes);
+  const placement = createPlacement(options.partitions, options.scopeOf);
+  // One more has the chain of the audit.
+  const partitions = options.partitions + 1;
+  const { mailOf, mailToAll } = keys.channels;
+  const publish = (channel: string, text: string): void => void client.publish(channel, text).catch(() => undefined);
+  const turns = new Turns({ client, keys, clock: system, loop, log, takeMail: () => mail.take() });
+  const mail = new Mail({
+    ...{ process, clock: system, log, publish, channelOf: mailOf },
+    plan: () => turns.plan(),
+    onRecord: (run) => turns.onRecord(run),
+    receive: (from, message) => receive(from, message),
+    isAlive: (other) => owners.isAlive(other),
+    onLoss: () => lost(),
+  });
+  const replicas = new Replicas({ client, connect: () => options.connect('commands'), clock: system, log });
+  const lease = new Lease({ process, client, keys, clock: system, leaseMs, partitions, claims });
+  const nodes = new Nodes({
+    ...{ process, nodeId, clock, log, alive: () => owners.alive, processes: () => owners.nodes },
+    report: (text) => (lease.report = text),
+    send: (to, text, after) => mail.send(to, { kind: 'row', text }, after),
+  });
+  const bus = new OwnedBus({
+    ...{ process, log, clock: system, alive: () => owners.alive },
+    send: (to, text, after) => mail.send(to, { kind: 'event', text }, after),
+  });
+  const owners = new Owners({
+    ...{ process, client, keys, turns, log, loop, version, replicas },
+    ...{ partitions, lease, leaseMs, claims, clock: system },
+    memory: (partition) => ({
+      ...{ ...memory, shares, clock, log, evidence, keepsAttempts: true },
+      markSecret: memory.markSecret ?? digest,
+      mailboxes: nodes.mailboxesOf(partition),
+    }),
+    send: (to, text) =>
+      to === null ? publish(mailToAll, `${process} ${text}`) : mail.send(to, { kind: 'note', text }, null),
+    hasRoom,
+    onJoined: (other) => bus.joined(other),
+    onGone(other, report) {
+      reportsMissingUntil = clock.now() + FORGET_MS;
+      nodes.noteGone(report);
+      mail.forget(other);
+      bus.gone(other);
+    },
+    onLost() {
+      mail.restart();
+      textsLost();
+    },
+    onForgotten: (partition) => nodes.forgotten((userId) => placement.ofUser(userId) === partition),
+    onLinksLost: (connections) => nodes.linksLost(connections),
+  });
+  let reportsMissingUntil = 0;
+  const lost = (): void => {
+    nodes.moved(() => true);
+    bus.interrupted();
+    textsLost();
+  };
+  let onTextsLost: () => void = () => {};
+  let isLossPlanned = false;
+  /** Requests are sent again once, whatever is lost in this turn. */
+  const textsLost = (): void => {
+    if (isLossPlanned) return;
+    isLossPlanned = true;
+    loop.atTurnEnd(() => {
+      isLossPlanned = false;
+      onTextsLost();
+    });
+  };
+  let onRequest: (from: string, text: string) => void = () => {};
+  const receive = (from: string, { kind, text }: MailMessage): void => {
+    if (kind === 'request') onRequest(from, text);
+    else if (kind === 'row') nodes.receive(text);
+    else if (kind === 'event') bus.receive(from, text);
+    else owners.receive(from, text);
+  };
+  const subscriber = new Subscriber({
+    connect: () => options.connect('bus'),
+    fixed: [mailOf(process), mailToAll],
+    onMessage(text) {
+      const toAll = /^(\S+) (\{.*)$/.exec(text);
+      if (!toAll) mail.receive(text);
+      else if (toAll[1] !== process) owners.receive(toAll[1] ?? '', toAll[2] ?? '');
+    },
+    onSubscribed() {},
+    onRestored: () => lost(),
+    log,
+    loop,
+  });
+  const stop = (): void => {
+    stopBeat();
+    mail.close();
+    turns.close();
+    subscriber.close();
+    replicas.close();
+    client.disconnect();
+  };
+  const stopBeat = system.every(MAIL_BEAT_MS, () => mail.beat());
+  owners.onMove((partition) => {
+    if (!owners.ownerOf(partition)) return;
+    const concerns = (userId: string): boolean => placement.ofUser(userId) === partition;
+    nodes.moved(concerns);
+    reports.again(concerns);
+  });
+  const routed = createRoutedBackend({
+    ...{ placement, owners, log },
+    clock: system,
+    transport: {
+      send: (to, text, after) => mail.send(to, { kind: 'request', text }, after),
+      onText: (run) => (onRequest = run),
+      onLoss: (run) => (onTextsLost = run),
+    },
+    own: {
+      nodes: nodes.store,
+      connections: {},
+      dedup: { backend: () => ({ implementation: 'owned', ttlSeconds: DEDUP_TTL_MS / 1000, namespace }) },
+      audit: {},
+      bus: bus.bus,
+    },
+    members: {
+      capabilities: CAPABILITIES,
+      // The clients of a process that died report again when they come back, or are forgotten by then.
+      reportsMissingUntil: () => reportsMissingUntil,
+      onRecord: (run, holder) => turns.onRecord(() => owners.whileOwner(run, holder), holder),
+      ready() {
+        if (turns.isFull)
+          throw new CallboardError('store_full', 'Redis is full; ends of commands are still recorded.', RETRY);
+        if (owners.orphans === 0 && lease.isValid) return;
+        throw new CallboardError('store_unavailable', 'The data of some users has no owner.', RETRY);
+      },
+      async close() {
+        const { promise: late, resolve } = Promise.withResolvers<void>();
+        // Without Redis nothing can be given away: then the others wait for the end of the lease.
+        const cancel = system.after(leaseMs, resolve);
+        const closed = owners.close().catch((error: unknown) => {
+          log.warn({ err: error }, 'partitions could not be given away; others take them over');
+        });
+        await Promise.race([closed, late]);
+        cancel();
+        owners.stop();
+        stop();
+      },
+    },
+    windowMs: memory.idempotencyWindowMs ?? TERMINAL_MS,
+    retentionMs: memory.history?.retentionMs ?? RETENTION_MS,
+  });
+  const reports = new Reports(routed, { clock, log });
+  return { backend: { ...routed, ...reports.stores }, owners, subscriber, stop };
+}
+
+/** How often each process tells the others how much mail it has sent, in milliseconds. */
+const MAIL_BEAT_MS = 500;
+
+/** The pause that a refusal names before the next attempt. */
+const RETRY = { retryAfterMs: 1_000 } as const;

@@ -1,0 +1,468 @@
+/**
+ * A process that owns partitions: renews its lease, claims what has no owner, gives away what another process should own,
+ * and knows who owns the rest.
+ */
+import { CallboardError } from '../../core/errors.ts';
+import type { Cancel, Clock, Log } from '../../core/ports.ts';
+import { isRecord, parsedJson } from '../../core/json.ts';
+import type { Holder } from '../journal/gate.ts';
+import { nodeOf } from './fence.ts';
+import { shouldOwn } from './placement.ts';
+import type { Lease, Renewal } from './lease.ts';
+import type { Owner, OwnerTable } from './owners.ts';
+import { Partition, type PartitionParts } from './partition.ts';
+import type { PartitionStores } from './routes.ts';
+
+/** After how many leases without a break a process claims from a dead one; others have lost theirs by then. */
+const CLAIM_LEASES = 1.5;
+/** How often the lease is renewed in its time. */
+const BEATS = 4;
+/** How soon it is looked again whether this process still owns what it decides in, in milliseconds. */
+const DOUBT_MS = 50;
+/** How often it is looked for a process that says that it is there. */
+const GREETING_LOOKS = 3;
+
+/**
+ * What processes say to each other. `joins`, `ends`, `owns`: to all, when a process starts or ends, or owns a partition.
+ * `given`: the partitions that others own now. `knows`: the answer to `joins`. `forgot`: to all, when Redis has lost
+ * something of a partition for good. `follow`, `ready`, `yours`: the steps by which a partition moves.
+ */
+type OwnerNote =
+  | { readonly kind: 'joins' }
+  | { readonly kind: 'ends'; readonly given: readonly number[] }
+  | { readonly kind: 'knows' }
+  | { readonly kind: 'owns' | 'forgot' | 'follow' | 'ready' | 'yours'; readonly partition: number };
+
+export type OwnersOptions = Omit<
+  PartitionParts,
+  'isAlive' | 'nodes' | 'onMove' | 'onLost' | 'onForgotten' | 'memory'
+> & {
+  /** What the state of a partition is made with. */
+  readonly memory: (partition: number) => PartitionParts['memory'];
+  /** Whether this process may own partitions. */
+  readonly claims: boolean;
+  readonly lease: Lease;
+  readonly leaseMs: number;
+  /** The number of partitions, with that of the audit. */
+  readonly partitions: number;
+  /** Sends a note to a process; null: to all. It may be lost. */
+  readonly send: (process: string | null, text: string) => void;
+  /** Whether this process has room for the rows of one more partition that rules need. */
+  readonly hasRoom: () => boolean;
+  /** Called when a process is there that was not before. */
+  readonly onJoined: (process: string) => void;
+  /** Called when a process has died or ended, with what it reported last. */
+  readonly onGone: (process: string, report: string | undefined) => void;
+  /** Called when a partition is lost in which this process has decided. */
+  readonly onLost: (partition: number) => void;
+  /** Called when Redis has lost something of a partition for good, whichever process found that. */
+  readonly onForgotten: (partition: number) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+export class Owners implements OwnerTable {
+  readonly #options: OwnersOptions;
+  readonly #partitions: readonly Partition[];
+  readonly #watchers = new Set<(partition: number) => void>();
+  #alive: ReadonlyMap<string, string> = new Map();
+  /** The living processes that may own partitions. */
+  #claiming: readonly string[] = [];
+  /** The living processes, by the ids of their nodes. */
+  #nodes: ReadonlyMap<string, string> = new Map();
+  /** Since when a partition is seen without a living owner, by elapsed time. */
+  readonly #orphanSince = new Map<number, number>();
+  #stopBeats: Cancel | null = null;
+  /** The look at the fences and leases that is in progress. */
+  #looking: Promise<void> | null = null;
+  readonly #knownBy = new Set<string>();
+  #onKnown: (() => void) | null = null;
+  #isMoving = false;
+  #isClosing = false;
+  /** Whether this process cannot know whether it still owns what it did. */
+  #isSuspended = false;
+  /** Whether another process may own a partition in which this one decides: until it knows, nothing leaves. */
+  #isDoubtful = false;
+  /** Cancels the look that a doubt has planned. */
+  #stopDoubt: Cancel = () => {};
+  #waiting: { readonly run: () => void; readonly holder: Holder | undefined }[] = [];
+  #lastSeenAt = -Infinity;
+  #isWarned = false;
+  #isCramped = false;
+
+  constructor(options: OwnersOptions) {
+    this.#options = options;
+    const parts: Omit<PartitionParts, 'memory'> = {
+      ...options,
+      isAlive: (process) => this.isAlive(process),
+      nodes: () => this.#nodes,
+      onMove: (partition) => this.#moved(partition),
+      onLost: (partition) => {
+        // What waits may depend on it.
+        this.#loseWaiting();
+        options.onLost(partition);
+      },
+      onForgotten: (partition) => {
+        this.#note(null, { kind: 'forgot', partition });
+        options.onForgotten(partition);
+      },
+    };
+    this.#partitions = Array.from({ length: options.partitions }, (_, number) => {
+      return new Partition(number, { ...parts, memory: options.memory(number) });
+    });
+  }
+
+  /**
+   * Renews the lease and begins to claim. Resolves when the living processes know this one, or after a lease. Waits for
+   * the end of an earlier process of this node. Rejects if that lives on, or if Redis does not answer.
+   */
+  async start(): Promise<void> {
+    const { clock, leaseMs } = this.#options;
+    await this.#predecessorEnds();
+    await this.#look();
+    this.#stopBeats = clock.every(leaseMs / BEATS, () => void this.#beat());
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = clock.after(leaseMs, resolve);
+    this.#onKnown = resolve;
+    this.#note(null, { kind: 'joins' });
+    this.#known('');
+    await promise;
+    cancel();
+  }
+
+  async #predecessorEnds(): Promise<void> {
+    const { clock, lease, leaseMs, process } = this.#options;
+    const nodeId = nodeOf(process);
+    const lives = async (): Promise<boolean> => (await lease.living()).some((other) => nodeOf(other) === nodeId);
+    for (let beats = 0; await lives(); beats++) {
+      if (beats > BEATS) throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
+      await new Promise<void>((resolve) => clock.after(leaseMs / BEATS, resolve));
+    }
+  }
+
+  local(partition: number): PartitionStores | null {
+    return this.#isSuspended ? null : (this.#partitions[partition]?.stores ?? null);
+  }
+
+  ownerOf(partition: number): Owner | null {
+    const process = this.#partitions[partition]?.owner ?? null;
+    return process === null || !this.isAlive(process) ? null : { process, nodeId: nodeOf(process) };
+  }
+
+  onMove(run: (partition: number) => void): Cancel {
+    this.#watchers.add(run);
+    return () => void this.#watchers.delete(run);
+  }
+
+  doubt(): void {
+    void this.#beat();
+  }
+
+  /** The partitions that this process owns. */
+  get owned(): readonly Partition[] {
+    return this.#partitions.filter(({ stores }) => stores !== null);
+  }
+
+  /** How many partitions have no living owner. */
+  get orphans(): number {
+    return this.#partitions.filter(({ number }) => this.ownerOf(number) === null).length;
+  }
+
+  isAlive(process: string): boolean {
+    return process === this.#options.process || this.#alive.has(process);
+  }
+
+  /** The living processes, by the ids of their nodes. */
+  get nodes(): ReadonlyMap<string, string> {
+    return this.#nodes;
+  }
+
+  /** The living processes, with what they report. */
+  get alive(): ReadonlyMap<string, string> {
+    return this.#alive;
+  }
+
+  /** Calls `run` when the lease is valid, at once if it is: what this process has read counts only then. */
+  whileOwner(run: () => void, holder?: Holder): void {
+    if (this.#waiting.length === 0 && this.#mayAnswer) return run();
+    this.#waiting.push({ run, holder });
+  }
+
+  get #mayAnswer(): boolean {
+    return this.#options.lease.isValid && !this.#isDoubtful;
+  }
+
+  /** Takes a note of another process. */
+  receive(from: string, text: string): void {
+    const note = readNote(text);
+    if (!note) return this.#options.log.warn({ from }, 'a note of another relay cannot be read');
+    this.#act(from, note).catch((error: unknown) =>
+      this.#options.log.warn({ err: error, from, ...note }, 'a note of another relay was not followed'),
+    );
+  }
+
+  async #act(from: string, note: OwnerNote): Promise<void> {
+    // A process that ends must not renew its lease.
+    if (this.#isClosing) return;
+    if (note.kind === 'knows') return this.#known(from);
+    if (note.kind === 'joins') return this.#greet(from);
+    if (note.kind === 'ends') return this.#left(from, note.given);
+    const partition = this.#partitions[note.partition];
+    if (!partition) return;
+    switch (note.kind) {
+      case 'owns':
+        return this.#beat();
+      case 'forgot':
+        return this.#options.onForgotten(note.partition);
+      case 'follow':
+        return this.#follow(partition, from);
+      case 'ready':
+        return this.#give(partition, from);
+      case 'yours':
+        return this.#accept(partition, from);
+    }
+  }
+
+  /** Notes that a process knows this one. */
+  #known(by: string): void {
+    const { process } = this.#options;
+    this.#knownBy.add(by);
+    if ([...this.#alive.keys()].every((other) => other === process || this.#knownBy.has(other))) this.#onKnown?.();
+  }
+
+  /** A process has ended its lease, and has given these partitions away. */
+  async #left(process: string, given: readonly number[]): Promise<void> {
+    const report = this.#alive.get(process);
+    this.#alive = new Map([...this.#alive].filter(([other]) => other !== process));
+    this.#claiming = this.#claiming.filter((other) => other !== process);
+    if (report !== undefined) this.#options.onGone(process, report);
+    // Its note about the last one may arrive later, and is from a dead process then.
+    for (const number of given) {
+      const partition = this.#partitions[number];
+      if (partition) await this.#accept(partition, process);
+    }
+    await this.#beat();
+  }
+
+  /** Tells a process that starts that it is known here, once it is. */
+  async #greet(process: string): Promise<void> {
+    for (let looks = 0; looks < GREETING_LOOKS && !this.#alive.has(process); looks++) {
+      // A look that began before may not have seen it.
+      await this.#looking;
+      await this.#look();
+    }
+    this.#note(process, { kind: 'knows' });
+  }
+
+  /** Ends at once, as a process that dies: the others wait for the end of its lease. */
+  stop(): void {
+    this.#isClosing = true;
+    this.#stopBeats?.();
+    for (const partition of this.#partitions) partition.stop();
+  }
+
+  /** Gives all partitions away, or leaves them to whoever comes, and ends the lease. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#stopBeats?.();
+    // A renewal that is in progress would begin the lease again.
+    await this.#looking?.catch(() => undefined);
+    const { lease, process } = this.#options;
+    const others = this.#claiming.filter((other) => other !== process);
+    const given: number[] = [];
+    for (const partition of this.owned) {
+      const next = shouldOwn(partition.number, others);
+      if (!(await partition.give(next ?? NOBODY)) || next === null) continue;
+      given.push(partition.number);
+      this.#note(next, { kind: 'yours', partition: partition.number });
+    }
+    await lease.end();
+    this.#note(null, { kind: 'ends', given });
+  }
+
+  async #beat(): Promise<void> {
+    const { log, clock, leaseMs } = this.#options;
+    if (this.#looking || this.#isClosing) return;
+    try {
+      await this.#look();
+      this.#isWarned = false;
+    } catch (error) {
+      if (!this.#isWarned) log.warn({ err: error }, 'the lease of this relay cannot be renewed');
+      this.#isWarned = true;
+      if (clock.monotonic() - this.#lastSeenAt > CLAIM_LEASES * leaseMs) this.#suspend();
+    }
+  }
+
+  /** One pass: renews the lease, notes what was seen, and claims or gives away. */
+  #look(): Promise<void> {
+    this.#looking ??= this.#lookOnce().finally(() => (this.#looking = null));
+    return this.#looking;
+  }
+
+  async #lookOnce(): Promise<void> {
+    const began = this.#options.clock.monotonic();
+    for (const partition of this.#partitions) partition.mark();
+    void this.#options.turns.probe();
+    const renewal = await this.#options.lease.renew();
+    this.#see(this.#withSilent(renewal));
+    this.#options.lease.accept(renewal);
+    this.#lastSeenAt = began;
+    this.#stopDoubt();
+    if (this.#isDoubtful) this.#stopDoubt = this.#options.clock.after(DOUBT_MS, () => void this.#beat());
+    else this.#release();
+    void this.#claimOrphans().then(() => this.#startMove());
+  }
+
+  /** Adds the processes that were alive before, as long as a missing lease is no sign of their death. */
+  #withSilent(renewal: Renewal): Renewal {
+    if (this.#options.lease.showsDeaths) return renewal;
+    const claiming = [...new Set([...renewal.claiming, ...this.#claiming])];
+    return { ...renewal, alive: new Map([...this.#alive, ...renewal.alive]), claiming };
+  }
+
+  #see({ alive, claiming, fences }: Renewal): void {
+    const { process, onJoined, onGone, turns } = this.#options;
+    const before = this.#alive;
+    this.#alive = alive;
+    this.#claiming = claiming;
+    this.#nodes = new Map([...alive.keys(), process].map((one) => [nodeOf(one), one]));
+    for (const [known, report] of before) if (!alive.has(known) && known !== process) onGone(known, report);
+    for (const found of alive.keys()) if (!before.has(found) && found !== process) onJoined(found);
+    let isDoubtful = false;
+    for (const partition of this.#partitions) {
+      const text = fences[partition.number] ?? null;
+      if (!partition.stores) partition.see(text);
+      else if (!partition.agreesWith(text)) isDoubtful = true;
+    }
+    this.#isDoubtful = isDoubtful;
+    if (isDoubtful) turns.settle();
+    for (const partition of this.#partitions) partition.meet();
+    if (!this.#isSuspended) return;
+    this.#isSuspended = false;
+    for (const { number } of this.owned) this.#moved(number);
+  }
+
+  /** Gives up what waits to leave, because this process may not own anything any more. */
+  #suspend(): void {
+    if (this.#isSuspended) return;
+    this.#isSuspended = true;
+    this.#options.turns.loseWaiting();
+    this.#loseWaiting();
+    for (const { number } of this.owned) this.#moved(number);
+  }
+
+  #loseWaiting(): void {
+    for (const { holder } of this.#waiting.splice(0)) holder?.destroy();
+  }
+
+  #release(): void {
+    for (const { run } of this.#waiting.splice(0)) run();
+  }
+
+  async #claimOrphans(): Promise<void> {
+    if (this.#isMoving || this.#isClosing || !this.#options.claims) return;
+    this.#isMoving = true;
+    try {
+      for (const partition of this.#partitions)
+        if (this.#mayClaim(partition) && this.#hasRoom(partition)) await this.#claim(partition);
+    } finally {
+      this.#isMoving = false;
+    }
+  }
+
+  /** Without room a partition waits, for another process, or for room here. */
+  #hasRoom({ number }: Partition): boolean {
+    const { hasRoom, log } = this.#options;
+    const has = hasRoom();
+    if (!has && !this.#isCramped) log.error({ partition: number }, 'this relay has no room for more partitions');
+    this.#isCramped = !has;
+    return has;
+  }
+
+  async #claim(partition: Partition): Promise<void> {
+    const { log } = this.#options;
+    try {
+      if (await partition.claim()) this.#announce(partition);
+    } catch (error) {
+      log.error({ err: error, partition: partition.number }, 'a partition cannot be taken over');
+    }
+  }
+
+  /** Whether a partition has no living owner, and this process should try to become it now. */
+  #mayClaim({ number, stores, isTaking, owner }: Partition): boolean {
+    const { lease, leaseMs, clock, process } = this.#options;
+    const isOrphan = !stores && !isTaking && (owner === null || owner === process || !this.#alive.has(owner));
+    if (!isOrphan) {
+      this.#orphanSince.delete(number);
+      return false;
+    }
+    const now = clock.monotonic();
+    const since = this.#orphanSince.get(number) ?? now;
+    this.#orphanSince.set(number, since);
+    const isMine = shouldOwn(number, this.#claiming) === process;
+    // Nobody else may be about to go on in it.
+    if (owner === null || owner === NOBODY) return isMine || now - since > leaseMs;
+    if (lease.heldMs < CLAIM_LEASES * leaseMs) return false;
+    if (owner === process) return now - since > CLAIM_LEASES * leaseMs;
+    return isMine || now - since > leaseMs;
+  }
+
+  #announce({ number }: Partition): void {
+    this.#note(null, { kind: 'owns', partition: number });
+  }
+
+  /** Asks the process that should own one of the partitions of this one to follow its log. */
+  #startMove(): void {
+    const { lease, leaseMs, process } = this.#options;
+    if (this.#isMoving || this.#isClosing || this.#isSuspended || lease.heldMs < CLAIM_LEASES * leaseMs) return;
+    if (this.orphans > 0) return;
+    for (const { number } of this.owned) {
+      const next = shouldOwn(number, this.#claiming);
+      if (next !== null && next !== process) return this.#note(next, { kind: 'follow', partition: number });
+    }
+  }
+
+  async #follow(partition: Partition, owner: string): Promise<void> {
+    if (!this.#hasRoom(partition)) return;
+    if (await partition.follow()) this.#note(owner, { kind: 'ready', partition: partition.number });
+    // The owner asks again.
+    else this.#options.turns.settle();
+  }
+
+  async #give(partition: Partition, to: string): Promise<void> {
+    if (this.#isMoving || !partition.stores || shouldOwn(partition.number, this.#claiming) !== to) return;
+    this.#isMoving = true;
+    try {
+      if (await partition.give(to)) this.#note(to, { kind: 'yours', partition: partition.number });
+    } finally {
+      this.#isMoving = false;
+    }
+  }
+
+  async #accept(partition: Partition, from: string): Promise<void> {
+    if (await partition.accept(from)) this.#announce(partition);
+  }
+
+  #note(to: string | null, note: OwnerNote): void {
+    this.#options.send(to, JSON.stringify(note));
+  }
+
+  #moved(partition: number): void {
+    for (const run of this.#watchers) run(partition);
+  }
+}
+
+/** The owner in the fence of a partition that was left by a process that had nobody to give it to. */
+export const NOBODY = '-';
+
+const OF_PROCESSES: ReadonlySet<unknown> = new Set<OwnerNote['kind']>(['joins', 'knows']);
+const OF_PARTITIONS: ReadonlySet<unknown> = new Set<OwnerNote['kind']>(['owns', 'forgot', 'follow', 'ready', 'yours']);
+
+function readNote(text: string): OwnerNote | null {
+  const note = parsedJson(text);
+  if (!isRecord(note)) return null;
+  const isKnown = OF_PARTITIONS.has(note['kind']) && Number.isSafeInteger(note['partition']);
+  const isEnd = note['kind'] === 'ends' && Array.isArray(note['given']) && note['given'].every(Number.isSafeInteger);
+  // The kind and its members were checked.
+  return isKnown || isEnd || OF_PROCESSES.has(note['kind']) ? (note as OwnerNote) : null;
+}

@@ -1,0 +1,401 @@
+/**
+ * One partition, as a process that may own it sees it: who owns it, how this process takes it over, and its state while
+ * this process decides in it.
+ */
+import type { Binding } from '../../core/commands/stores.ts';
+import type { Connection } from '../../core/connections/connection.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import type { Clock, EventLoop, Log } from '../../core/ports.ts';
+import { RecordRoom } from '../journal/room.ts';
+import { Snapshots } from '../journal/snapshot.ts';
+import { giveUpAll, RecordedState, type StateOptions } from '../journal/state.ts';
+import type { Client } from '../redis/client.ts';
+import { fenceText, isBefore, readFence, type Fence } from './fence.ts';
+import type { Keys } from './keys.ts';
+import type { PartitionLog } from './partition-log.ts';
+import type { PartitionStores } from './routes.ts';
+import type { Replicas } from './replicas.ts';
+import { setFence } from './scripts.ts';
+import { BrokenLog, StreamReader } from './stream.ts';
+import type { Turns } from './turns.ts';
+
+/** The cost of a log at which a snapshot is due, in bytes, unless the last snapshot is larger. */
+const SNAPSHOT_COST = 16 * 1024 * 1024;
+
+/** What all partitions of a process share. */
+export type PartitionParts = {
+  /** The id of this process. */
+  readonly process: string;
+  readonly client: Client;
+  readonly keys: Keys;
+  readonly turns: Turns;
+  readonly clock: Clock;
+  readonly loop: EventLoop;
+  readonly log: Log;
+  /** The version of the relay, for the log. */
+  readonly version: string;
+  readonly replicas: Pick<Replicas, 'have'>;
+  readonly memory: Omit<StateOptions, 'room'>;
+  /** Whether a process is alive, as far as this one knows. */
+  readonly isAlive: (process: string) => boolean;
+  /** The living processes, by the ids of their nodes. */
+  readonly nodes: () => ReadonlyMap<string, string>;
+  /** Called with connections whose links are lost, because their process is gone. */
+  readonly onLinksLost: (connections: readonly Connection[]) => void;
+  /** Called when the owner of a partition is another than before; if it is this process, in the turn in which it decides. */
+  readonly onMove: (partition: number) => void;
+  /** Called when another process owns a partition in which this one has decided. */
+  readonly onLost: (partition: number) => void;
+  /**
+   * Called when this process has taken a partition over of which Redis has lost something, and its owner is dead: what
+   * had not ended is given up. Not called if no process had seen what was lost.
+   */
+  readonly onForgotten: (partition: number) => void;
+};
+
+/** A state that this process decides in. */
+type OwnedState = { readonly state: RecordedState; readonly log: PartitionLog; readonly snapshots: Snapshots };
+
+/**
+ * A state that is being put back, so that little is left to read when the fence moves. `of`: the owner and epoch of the
+ * log. After another one, Redis may have lost what was read here, and the log may have gone on in another way.
+ */
+type Followed = {
+  readonly state: RecordedState;
+  readonly room: RecordRoom;
+  readonly reader: StreamReader;
+  readonly of: string;
+};
+
+function holdingOf({ process, epoch }: Pick<Fence, 'process' | 'epoch'>): string {
+  return `${process} ${epoch}`;
+}
+
+export class Partition {
+  readonly number: number;
+  readonly #parts: PartitionParts;
+  #owned: OwnedState | null = null;
+  /** The fence as it was seen last; null: there is none. */
+  #seen: Fence | null = null;
+  /** The furthest fence that was ever seen. */
+  #furthest: Fence | null = null;
+  #isTaking = false;
+  #followed: Followed | null = null;
+  #marked = 0;
+
+  constructor(number: number, parts: PartitionParts) {
+    this.number = number;
+    this.#parts = parts;
+  }
+
+  /** The stores, while this process owns the partition. */
+  get stores(): PartitionStores | null {
+    return this.#owned?.state.ports ?? null;
+  }
+
+  /** The process that owns the partition, as far as this one knows. */
+  get owner(): string | null {
+    return this.#owned ? this.#parts.process : (this.#seen?.process ?? null);
+  }
+
+  /** Whether this process claims the partition, or puts its log back. */
+  get isTaking(): boolean {
+    return this.#isTaking;
+  }
+
+  /** Notes how much of the log is confirmed, before fences are read. */
+  mark(): void {
+    this.#marked = this.#owned?.log.tail.confirmed ?? 0;
+  }
+
+  /** Whether a fence that was read after `mark` has what was confirmed by then. Only for a partition of this process. */
+  agreesWith(text: string | null): boolean {
+    const found = readFence(text);
+    const own = this.#owned?.log.fence;
+    if (!found || !own) return false;
+    return found.process === own.process && found.epoch === own.epoch && found.number >= this.#marked;
+  }
+
+  /** Notes a fence that was read. One that is missing was lost: the owner writes it again, if it lives. */
+  see(text: string | null): void {
+    const fence = readFence(text);
+    const [before, epoch] = [this.owner, this.#seen?.epoch ?? 0];
+    this.#seen = fence ?? this.#seen;
+    if (!this.#isCut(fence)) this.#furthest = fence;
+    const isOther = this.owner !== before;
+    // With a higher epoch the same owner may have lost the partition meanwhile, and what it was asked.
+    if (!isOther && (this.#seen?.epoch ?? 0) <= epoch) return;
+    if (isOther && !this.#isTaking && this.owner !== this.#parts.process) this.#forgetFollowed();
+    this.#parts.onMove(this.number);
+  }
+
+  /**
+   * Claims the partition if its owner is dead, or if there is none, and puts its log back. Resolves with whether this
+   * process owns it now. Rejects if Redis does not answer, or with BrokenLog.
+   */
+  claim(): Promise<boolean> {
+    return this.#alone(() => this.#claim());
+  }
+
+  async #claim(): Promise<boolean> {
+    const { process, client, keys, isAlive, replicas } = this.#parts;
+    const of = keys.of(this.number);
+    const found = await client.get(of.fence);
+    this.see(found);
+    const before = readFence(found);
+    const isCut = this.#isCut(before);
+    const owner = this.#seen?.process ?? process;
+    if (owner !== process && isAlive(owner)) return false;
+    const next = { process, epoch: (before?.epoch ?? 0) + 1, number: before?.number ?? 0 };
+    const dead = owner === process ? [] : [of.live(owner)];
+    const change = { keys: of, map: keys.map, found, next, alive: [of.live(process)], dead };
+    if (!(await setFence(client, change))) return false;
+    await replicas.have(of);
+    await this.#take(next, before ?? next);
+    if (isCut) this.#giveUp();
+    return this.#keepEvidence();
+  }
+
+  /**
+   * Puts back what the log has now, so that `accept` has little to do. Can be called again. Resolves with whether it has:
+   * not while this process still decides here, because it has not noticed yet that another one has taken the partition.
+   */
+  async follow(): Promise<boolean> {
+    const { client, keys } = this.#parts;
+    const fence = readFence(await client.get(keys.of(this.number).fence));
+    if (!fence || this.#owned || this.#isTaking) return false;
+    const followed = this.#readerOf(holdingOf(fence));
+    try {
+      await followed.reader.catchUp();
+      return true;
+    } catch (error) {
+      if (this.#followed === followed) this.#forgetFollowed();
+      throw error;
+    }
+  }
+
+  /** Returns what was read ahead of the log of this owner and epoch, or begins to. */
+  #readerOf(of: string): Followed {
+    if (this.#followed?.of === of) return this.#followed;
+    this.#forgetFollowed();
+    return (this.#followed = this.#newReader(of));
+  }
+
+  #forgetFollowed(): void {
+    const followed = this.#followed;
+    this.#followed = null;
+    void followed?.reader.settled().then(() => followed.state.tables.discard());
+  }
+
+  /**
+   * Decides in the partition from now on, if its owner, `from`, has set the fence to this process. Resolves with whether
+   * it has.
+   */
+  accept(from: string): Promise<boolean> {
+    return this.#alone(async () => {
+      const text = await this.#parts.client.get(this.#parts.keys.of(this.number).fence);
+      const fence = readFence(text);
+      if (fence?.process !== this.#parts.process) return false;
+      await this.#take(fence, { process: from, epoch: fence.epoch - 1 });
+      return this.#keepEvidence();
+    });
+  }
+
+  /** Takes the partition, unless that is in progress. Resolves with whether this process owns it then. */
+  async #alone(take: () => Promise<boolean>): Promise<boolean> {
+    if (this.#owned || this.#isTaking) return this.#owned !== null;
+    this.#isTaking = true;
+    try {
+      return await take();
+    } finally {
+      this.#isTaking = false;
+    }
+  }
+
+  /**
+   * Gives the partition to another process, which must follow its log. Resolves with whether it did; otherwise this
+   * process has lost it meanwhile. From the call on nothing is decided here.
+   */
+  async give(to: string): Promise<boolean> {
+    const { turns, client, keys, onMove, replicas } = this.#parts;
+    const owned = this.#owned;
+    if (!owned) return false;
+    this.#owned = null;
+    owned.snapshots.stop();
+    let given: Fence | null = null;
+    try {
+      turns.flush();
+      await this.#recorded(owned.log);
+      const { fence, isLost } = owned.log;
+      const next = { process: to, epoch: fence.epoch + 1, number: fence.number };
+      const of = keys.of(this.number);
+      const change = { keys: of, map: keys.map, found: fenceText(fence), next };
+      if (!isLost && (await setFence(client, change))) {
+        await replicas.have(of);
+        given = next;
+      }
+    } finally {
+      turns.drop(owned.log);
+      owned.state.tables.discard();
+      this.#seen = given;
+      if (given) this.#furthest = given;
+      onMove(this.number);
+    }
+    return given !== null;
+  }
+
+  /** Resolves once everything is recorded, or the partition is lost. */
+  async #recorded(log: PartitionLog): Promise<void> {
+    while (!log.isLost && log.tail.unconfirmedChars > 0)
+      // Another partition of this process may be lost meanwhile.
+      await this.#parts.turns.recorded().catch(() => undefined);
+  }
+
+  /** Notes the living processes: links of the others are lost, also of a process whose node has another process now. */
+  meet(): void {
+    const owned = this.#owned;
+    if (!owned) return;
+    const { state } = owned;
+    const { replay } = state;
+    const nodes = this.#parts.nodes();
+    const gone = [...replay.nodes].filter(
+      ([nodeId, process]) => nodes.get(nodeId) !== process && process !== NO_PROCESS,
+    );
+    if (gone.length > 0) this.#parts.onLinksLost(loseLinks(state, new Set(gone.map(([nodeId]) => nodeId))));
+    for (const [nodeId] of gone) if (!nodes.has(nodeId)) state.noteNode(nodeId, NO_PROCESS);
+    for (const [nodeId, process] of nodes) if (replay.nodes.get(nodeId) !== process) state.noteNode(nodeId, process);
+  }
+
+  /** Ends snapshots. What was decided must be recorded by then. */
+  stop(): void {
+    this.#owned?.snapshots.stop();
+    this.#owned = null;
+  }
+
+  /** Whether Redis has lost something of the partition, if this is its fence. */
+  #isCut(fence: Fence | null): boolean {
+    return this.#furthest !== null && isBefore(fence, this.#furthest);
+  }
+
+  /** Ends what had not ended as unknown: what Redis has lost may have been a dispatch. */
+  #giveUp(): void {
+    if (!this.#owned) return;
+    const { log, onForgotten } = this.#parts;
+    giveUpAll(this.#owned.state);
+    log.error(
+      { partition: this.number },
+      'Redis has lost data of users whose relay is gone: their commands end as unknown',
+    );
+    onForgotten(this.number);
+  }
+
+  /** Puts the log back, and begins to decide. This process owns the fence. `before`: whose the log was until then. */
+  async #take(fence: Fence, before: Pick<Fence, 'process' | 'epoch'>): Promise<void> {
+    const { clock, log, process } = this.#parts;
+    const began = clock.monotonic();
+    const followed = this.#readerOf(holdingOf(before));
+    const { reader, state } = followed;
+    try {
+      await reader.catchUp();
+      if (reader.number !== fence.number)
+        throw new BrokenLog(`it ends with the batch ${reader.number}, and its fence is at ${fence.number}`);
+    } catch (error) {
+      this.#forgetFollowed();
+      throw error;
+    }
+    this.#followed = null;
+    this.#begin(followed, fence);
+    const ms = Math.round(clock.monotonic() - began);
+    if (fence.number > 0) log.info({ partition: this.number, process, acts: state.replay.acts, ms }, 'took over');
+  }
+
+  /**
+   * Drops evidence that the process has no room for, in slices, before another partition is taken over. Resolves with
+   * whether this process still owns the partition.
+   */
+  async #keepEvidence(): Promise<boolean> {
+    const { clock, loop } = this.#parts;
+    while (this.#owned && !this.#owned.state.tables.keepEvidence(clock.now()))
+      await new Promise<void>((next) => loop.afterOthers(next));
+    return this.#owned !== null;
+  }
+
+  #newReader(of: string): Followed {
+    const { client, keys, clock, loop, memory } = this.#parts;
+    const room = new RecordRoom(SNAPSHOT_COST, 'Redis');
+    const state = new RecordedState({ ...memory, room });
+    const { replay } = state;
+    const reader = new StreamReader({ client, keys: keys.of(this.number), replay, clock, loop });
+    return { state, room, reader, of };
+  }
+
+  #begin({ state, room, reader }: Followed, fence: Fence): void {
+    const { turns, keys, version, clock, loop, log: logger, onLost, onMove } = this.#parts;
+    const { records, tables, replay } = state;
+    // Time does not go back when another clock takes over.
+    state.begin(replay.lastAt);
+    const log = turns.open({
+      ...{ partition: this.number, keys: keys.of(this.number), fence, version },
+      ...{ records, room },
+      writeSnapshot: () => snapshots.write(),
+      onLost: () => {
+        snapshots.stop();
+        if (this.#owned?.log !== log) return;
+        this.#owned = null;
+        this.#seen = null;
+        tables.discard();
+        onLost(this.number);
+        onMove(this.number);
+      },
+    });
+    const snapshots = new Snapshots({
+      ...{ log, room, tables, clock, loop, logger, tickets: replay.tickets, nodes: replay.nodes },
+    });
+    room.start(reader.bytes.snapshot, { bytes: reader.bytes.batches, records: replay.journalActs });
+    state.onFirst = () => turns.wake(log);
+    this.#owned = { state, log, snapshots };
+    this.#seen = this.#furthest = fence;
+    resume(state, clock.now());
+    this.meet();
+    onMove(this.number);
+  }
+}
+
+/** What a partition notes of a node whose process is gone. */
+const NO_PROCESS = '';
+
+/** Makes the connections as they were, after the log is put back. A snapshot keeps no bindings. */
+function resume({ replay, tables, ports, plain }: RecordedState, now: number): void {
+  for (const [hash, until] of replay.tickets) if (until > now) void plain.tickets.take(hash, until - now);
+  if (replay.acts > 0) tables.dedup.resume(now);
+  for (const { userId, clientId, nodeId, instanceId, epoch } of replay.finish(now))
+    if (!tables.ledger.peekClient({ userId, clientId })?.binding)
+      void ports.commands.rebind({ userId, clientId }, { nodeId, instanceId, epoch }, 'up');
+  const unbound = tables.ledger.clients().filter(({ binding }) => binding === null);
+  for (const { head } of unbound.toArray()) loseQueue(head, null, { tables, ports });
+}
+
+/** Marks the links of these nodes as lost: their commands wait for the clients again. Returns the connections. */
+function loseLinks({ tables, ports }: RecordedState, nodes: ReadonlySet<string>): readonly Connection[] {
+  const linked = tables.connections.all(null).filter((one) => one.disconnectedAt === null && nodes.has(one.nodeId));
+  const lost: Connection[] = [];
+  for (const { userId, clientId, epoch } of linked.toArray()) {
+    const connection = ports.connections.disconnect({ userId, clientId }, epoch, 'node_lost');
+    // The state answers in the same turn.
+    if (connection && !(connection instanceof Promise)) lost.push(connection);
+  }
+  for (const { head, binding } of tables.ledger.clients().toArray())
+    if (binding && nodes.has(binding.nodeId)) loseQueue(head, binding, { tables, ports });
+  return lost;
+}
+
+function loseQueue(
+  { userId, clientId }: ClientKey,
+  binding: Binding | null,
+  { tables, ports }: Pick<RecordedState, 'tables' | 'ports'>,
+): void {
+  const gone = binding ?? { nodeId: '', instanceId: '', epoch: tables.connections.lastEpoch };
+  const queue = tables.ledger.peekClient({ userId, clientId });
+  if (queue) queue.binding = gone;
+  void ports.commands.rebind({ userId, clientId }, gone, 'down');
+}

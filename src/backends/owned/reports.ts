@@ -1,0 +1,138 @@
+/**
+ * Keeps what the clients on the links of this process report of their contexts and windows. The log has no reports, so a
+ * new owner of their partition gets them again from here.
+ */
+import type { Backend } from '../../core/backend.ts';
+import type { Connection } from '../../core/connections/connection.ts';
+import type { ContextReport, ReportOutcome, ReportedContext, ReportPart } from '../../core/contexts/context.ts';
+import { clientKeyText, type ClientKey } from '../../core/ids.ts';
+import { orElse, promised, thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
+import type { Clock, Log } from '../../core/ports.ts';
+import { applyReport, emptyInstance, type ReportingInstance } from '../memory/contexts.ts';
+
+type Stores = Pick<Backend, 'connections' | 'contexts'>;
+
+/**
+ * What one link has reported. `instance`: what was taken; null: nothing was reported, as on most links. `pending`: the
+ * reports whose outcome is not known yet, in their order.
+ */
+type LinkReports = {
+  readonly connection: Pick<Connection, 'userId' | 'clientId' | 'instanceId' | 'clientType' | 'epoch'>;
+  readonly places: boolean;
+  instance: ReportingInstance | null;
+  readonly pending: Set<ContextReport>;
+};
+
+export class Reports {
+  readonly #stores: Stores;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #log: Log;
+  readonly #links = new Map<string, LinkReports>();
+
+  /** `stores`: those that find the owner of each client. */
+  constructor(stores: Stores, { clock, log }: { readonly clock: Pick<Clock, 'now'>; readonly log: Log }) {
+    this.#stores = stores;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** The stores as links must use them. */
+  get stores(): Stores {
+    const { connections, contexts } = this.#stores;
+    return {
+      connections: {
+        ...connections,
+        connect: (request) =>
+          thenDo(connections.connect(request), (result) => {
+            this.#connected(result.connection);
+            return result;
+          }),
+        disconnect: (key, epoch, ...how) => {
+          this.#forget(key, epoch);
+          return connections.disconnect(key, epoch, ...how);
+        },
+      },
+      contexts: { ...contexts, report: (key, epoch, report) => this.#report(key, epoch, report) },
+    };
+  }
+
+  /** Reports again for the clients of these users, because another process decides about them now. */
+  again(concerns: (userId: string) => boolean): void {
+    for (const link of this.#links.values())
+      if (link.instance && concerns(link.connection.userId)) this.#repeat(link, link.instance);
+  }
+
+  #connected(connection: Connection): void {
+    const { userId, clientId, instanceId, clientType, epoch } = connection;
+    const places = connection.places === true;
+    const name = clientKeyText(connection);
+    const before = this.#links.get(name);
+    // The rows of an instance outlive its link. A new instance begins without rows.
+    const instance = before?.connection.instanceId === instanceId ? before.instance : null;
+    const link = { userId, clientId, instanceId, clientType, epoch };
+    this.#links.set(name, { connection: link, places, instance, pending: new Set() });
+  }
+
+  #forget(key: ClientKey, epoch: number): void {
+    const name = clientKeyText(key);
+    if (this.#links.get(name)?.connection.epoch === epoch) this.#links.delete(name);
+  }
+
+  #report(key: ClientKey, epoch: number, report: ContextReport): MaybePromise<ReportOutcome> {
+    const link = this.#links.get(clientKeyText(key));
+    if (link?.connection.epoch !== epoch) return this.#stores.contexts.report(key, epoch, report);
+    const instance = (link.instance ??= emptyInstance(link.connection));
+    link.pending.add(report);
+    const end = (outcome: ReportOutcome | null): void => {
+      link.pending.delete(report);
+      if (outcome === 'taken') applyReport(instance, report, { places: link.places, now: this.#clock.now() });
+    };
+    return orElse(
+      () =>
+        thenDo(this.#stores.contexts.report(key, epoch, report), (outcome) => {
+          end(outcome);
+          return outcome;
+        }),
+      (error) => {
+        end(null);
+        throw error;
+      },
+    );
+  }
+
+  /**
+   * Sends what was taken as a whole, and then once more what may have been taken: repeated in its order, a report changes
+   * nothing.
+   */
+  #repeat({ connection, pending }: LinkReports, instance: ReportingInstance): void {
+    const { userId, clientId, epoch } = connection;
+    const client = { userId, clientId };
+    for (const report of [...wholeOf(instance), ...pending])
+      promised(() => this.#stores.contexts.report(client, epoch, report)).catch((error: unknown) => {
+        this.#log.warn({ err: error, ...client }, 'what a client had reported could not be reported again');
+      });
+  }
+}
+
+/** Returns the reports that make another instance equal to this one. The first one makes the contexts known that left. */
+function wholeOf(instance: ReportingInstance): readonly ContextReport[] {
+  const { contexts, windows, left, reportsContexts } = instance;
+  const reports: ContextReport[] = [];
+  // Not a snapshot: if this is sent twice, the others must not leave in between.
+  if (left) reports.push({ contexts: { ...snapshotOf([...left].map(closedContext)), snapshot: false }, windows: null });
+  if (reportsContexts || windows.size > 0)
+    reports.push({
+      contexts: reportsContexts ? snapshotOf([...contexts.values()]) : null,
+      windows: windows.size > 0 ? snapshotOf([...windows.values()]) : null,
+    });
+  return reports;
+}
+
+function snapshotOf<T>(set: readonly T[]): ReportPart<T> {
+  return { snapshot: true, set, removed: [] };
+}
+
+function closedContext(contextId: string): ReportedContext {
+  const nothing = { windowId: null, taskId: null, title: null, metadata: null };
+  return { contextId, status: 'closed', ownership: 'worker', ...nothing };
+}

@@ -1,0 +1,261 @@
+/**
+ * A backend over partitions that several processes own: each call runs here if this process owns its partition, and
+ * otherwise with the owner.
+ */
+import type { Backend, PortName } from '../../core/backend.ts';
+import { CallboardError } from '../../core/errors.ts';
+import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
+import { gapOf, type EvidenceSource, type ObservedSource, type PageRequest, type Scan } from '../../core/page.ts';
+import type { Clock, Log } from '../../core/ports.ts';
+import { joinGaps, mergePages, type PageSource } from './merging.ts';
+import type { OwnerTable } from './owners.ts';
+import type { Placement } from './placement.ts';
+import { Requests, runIn, type OwnerAnswer, type PortCall } from './requests.ts';
+import { Responder } from './responder.ts';
+import { ROUTES, routeOf, type AnyRoute, type OwnStores, type RoutedStores } from './routes.ts';
+import { readMessage, type Transport } from './transport.ts';
+
+/** How long a call waits for the owner of its partition: longer than a takeover takes. */
+const OWNER_MS = 15_000;
+/** How long an answer of all owners waits for each of them. */
+const EACH_OWNER_MS = 1_000;
+
+/** The members of a backend that are no ports and no methods of one. */
+type OwnMembers = Omit<Backend, PortName>;
+
+export type RoutedOptions = {
+  readonly placement: Placement;
+  readonly owners: OwnerTable;
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The stores of this process, for what is not in partitions. */
+  readonly own: OwnStores;
+  /** The other members of the backend. `close` is called when the backend is closed. */
+  readonly members: OwnMembers;
+  /** As in `CommandStore` and `HistoryStore`; the same in all partitions. */
+  readonly windowMs: number;
+  readonly retentionMs: number;
+};
+
+/** Creates the backend. It answers the requests of other processes, too. */
+export function createRoutedBackend(options: RoutedOptions): Backend {
+  const { owners, transport, own, members, windowMs, retentionMs } = options;
+  const requests = new Requests(options);
+  const responder = new Responder(options);
+  transport.onText((from, text) => {
+    const message = readMessage(text);
+    if (!message) options.log.warn({ from, characters: text.length }, 'a message of another relay cannot be read');
+    else if (message.head.kind === 'request') responder.receive(from, message.head, message.body);
+    else requests.receive(message.head, message.body);
+  });
+  transport.onLoss(() => requests.again());
+  const stop = owners.onMove((partition) => requests.moved(partition));
+  const routed = routedStores(new Router(options, requests));
+  return {
+    ...members,
+    commands: { ...routed.commands, windowMs },
+    waiters: routed.waiters,
+    nodes: { ...own.nodes, ...routed.nodes },
+    inspector: routed.inspector,
+    connections: { ...own.connections, ...routed.connections },
+    reconnects: routed.reconnects,
+    contexts: routed.contexts,
+    history: { ...routed.history, retentionMs },
+    dedup: { ...own.dedup, ...routed.dedup },
+    sites: routed.sites,
+    sessions: routed.sessions,
+    audit: { ...own.audit, ...routed.audit },
+    tickets: routed.tickets,
+    bus: own.bus,
+    async close() {
+      stop();
+      requests.close();
+      await members.close();
+    },
+  };
+}
+
+/** Makes a method for each route of the table. */
+function routedStores(router: Router): RoutedStores {
+  const stores = Object.entries(ROUTES).map(([port, routes]) => {
+    const methods = Object.keys(routes).flatMap((method) => {
+      const route = routeOf(port, method);
+      if (!route || route.kind === 'here') return [];
+      return [[method, (...args: unknown[]) => router.run(route, { port, method, args })] as const];
+    });
+    return [port, Object.fromEntries(methods)] as const;
+  });
+  // The table has each method of these ports, and its route answers what the method does.
+  return Object.fromEntries(stores) as unknown as RoutedStores;
+}
+
+type RouteOfKind<K> = Extract<AnyRoute, { readonly kind: K }>;
+
+/** Follows the routes of calls. */
+class Router {
+  readonly #options: RoutedOptions;
+  readonly #requests: Requests;
+
+  constructor(options: RoutedOptions, requests: Requests) {
+    this.#options = options;
+    this.#requests = requests;
+  }
+
+  run(route: Exclude<AnyRoute, { readonly kind: 'here' }>, call: PortCall): MaybePromise<unknown> {
+    const { placement } = this.#options;
+    switch (route.kind) {
+      case 'one':
+        return this.#at(route.partition(placement, ...call.args), call);
+      case 'each':
+        return this.#each(route, call);
+      case 'page':
+        return this.#page(route, call);
+      case 'all':
+        return this.#all(route, call);
+      case 'owned':
+        return this.#owned(route, call);
+      case 'pure':
+        return route.of(placement, ...call.args);
+    }
+  }
+
+  /** Runs a call in one partition. */
+  #at(partition: number, call: PortCall): MaybePromise<unknown> {
+    const stores = this.#options.owners.local(partition);
+    if (stores) return runIn(stores, call);
+    return this.#request(partition, call).then(({ value }) => value);
+  }
+
+  /** Runs a call in one of all partitions. Null: its owner does not answer. */
+  async #poll(partition: number, call: PortCall): Promise<OwnerAnswer | null> {
+    const stores = this.#options.owners.local(partition);
+    if (stores) return { value: await runIn(stores, call), chars: 0 };
+    return this.#requests.ask(partition, call, EACH_OWNER_MS);
+  }
+
+  /** Runs a call in all partitions. Returns their answers, and a gap for each owner that gave none. */
+  async #pollAll(source: EvidenceSource | null, call: PortCall): Promise<Polled> {
+    const partitions = this.#partitions();
+    const found = await Promise.all(partitions.map((partition) => this.#poll(partition, call)));
+    const silent = partitions.filter((_, i) => found[i] === null);
+    if (source === null && silent.length > 0) failSilent();
+    const gaps = source === null ? [] : this.#gaps(source, silent);
+    return { parts: found.flatMap((answer) => (answer ? [answer.value] : [])), gaps };
+  }
+
+  #partitions(): readonly number[] {
+    return Array.from({ length: this.#options.placement.count }, (_, partition) => partition);
+  }
+
+  #gaps(source: EvidenceSource, silent: readonly number[]): readonly ObservedSource[] {
+    const { owners, clock } = this.#options;
+    const now = clock.now();
+    return joinGaps(
+      silent.map((partition) => {
+        const owner = owners.ownerOf(partition);
+        return gapOf(source, now, owner?.nodeId ?? null, owner ? 'node_silent' : 'store_unavailable');
+      }),
+    );
+  }
+
+  #each(route: RouteOfKind<'each'>, call: PortCall): MaybePromise<unknown> {
+    const [items, ...rest] = call.args;
+    if (!Array.isArray(items) || items.length === 0) return [];
+    const { placement } = this.#options;
+    const places = Map.groupBy(items.keys(), (i) => route.partition(placement, items[i]));
+    const [only, ...others] = places.keys();
+    if (others.length === 0 && only !== undefined && only !== null) return this.#at(only, call);
+    const found: unknown[] = [];
+    const asked = [...places].map(([partition, indexes]) => {
+      const part = { ...call, args: [indexes.map((i) => items[i] as unknown), ...rest] };
+      const answers = partition === null ? this.#eachOfAll(route, part) : this.#at(partition, part);
+      return thenDo(answers, (values) =>
+        indexes.forEach((i, n) => (found[i] = Array.isArray(values) ? values[n] : null)),
+      );
+    });
+    return asked.some((one) => one instanceof Promise) ? Promise.all(asked).then(() => found) : found;
+  }
+
+  /** Answers items that concern all partitions. */
+  async #eachOfAll(route: RouteOfKind<'each'>, call: PortCall): Promise<unknown> {
+    const [items] = call.args;
+    if (route.source === null || !Array.isArray(items)) return [];
+    const { parts, gaps } = await this.#pollAll(route.source, call);
+    const lists = parts.map((part): readonly unknown[] => (Array.isArray(part) ? part : []));
+    return items.map((_, i) =>
+      route.merge(
+        lists.map((list) => list[i]),
+        [items, ...call.args.slice(1)],
+        gaps,
+      ),
+    );
+  }
+
+  #page(route: RouteOfKind<'page'>, call: PortCall): MaybePromise<unknown> {
+    const [first, second, ...rest] = call.args;
+    // The table says which argument is the page.
+    const page = (route.pageAt === 0 ? first : second) as PageRequest;
+    const args = [first, page, ...rest] as const;
+    const partition = route.partition(this.#options.placement, ...args);
+    if (partition === null) return this.#pageOfAll(route, call, page);
+    if (this.#options.owners.local(partition)) return this.#at(partition, call);
+    // The owner may end a page early.
+    const source = this.#sourceOf(route, call, (part) => this.#request(partition, part));
+    return mergePages([source], page, route.order(...args));
+  }
+
+  /** Runs a call with the owner of a partition. Rejects with `store_unavailable` if that does not answer. */
+  async #request(partition: number, call: PortCall): Promise<OwnerAnswer> {
+    return (await this.#requests.ask(partition, call, OWNER_MS)) ?? failSilent();
+  }
+
+  /** Reads pages of one partition. `ask`: resolves with the answer of its owner; null: there is none. */
+  #sourceOf(
+    { pageAt }: RouteOfKind<'page'>,
+    call: PortCall,
+    ask: (call: PortCall) => Promise<OwnerAnswer | null>,
+  ): PageSource {
+    return {
+      read: async (page) => {
+        const answer = await ask({ ...call, args: call.args.with(pageAt, page) });
+        // The route is one of pages.
+        return answer && { scan: answer.value as Scan<unknown>, chars: answer.chars };
+      },
+    };
+  }
+
+  async #pageOfAll(route: RouteOfKind<'page'>, call: PortCall, page: PageRequest): Promise<Scan<unknown>> {
+    const silent: number[] = [];
+    const sources = this.#partitions().map((partition) =>
+      this.#sourceOf(route, call, async (part) => {
+        const answer = await this.#poll(partition, part);
+        if (answer === null) silent.push(partition);
+        return answer;
+      }),
+    );
+    const [first, ...rest] = call.args;
+    const scan = await mergePages(sources, page, route.order(first, page, ...rest.slice(1)));
+    return { ...scan, gaps: joinGaps([...scan.gaps, ...this.#gaps(route.source, silent)]) };
+  }
+
+  #all(route: RouteOfKind<'all'>, call: PortCall): MaybePromise<unknown> {
+    const partition = route.partition(this.#options.placement, ...call.args);
+    if (partition !== null) return this.#at(partition, call);
+    return this.#pollAll(route.source, call).then(({ parts, gaps }) => route.merge(parts, call.args, gaps));
+  }
+
+  #owned(route: RouteOfKind<'owned'>, call: PortCall): MaybePromise<unknown> {
+    const { owners } = this.#options;
+    const stores = this.#partitions().flatMap((partition) => owners.local(partition) ?? []);
+    const parts = stores.map((store) => runIn(store, call));
+    if (!parts.some((part) => part instanceof Promise)) return route.merge(parts, call.args);
+    return Promise.all(parts).then((found) => route.merge(found, call.args));
+  }
+}
+
+type Polled = { readonly parts: readonly unknown[]; readonly gaps: readonly ObservedSource[] };
+
+function failSilent(): never {
+  throw new CallboardError('store_unavailable', 'The owner of the data does not answer.', { retryAfterMs: 1_000 });
+}

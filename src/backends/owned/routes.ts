@@ -1,0 +1,252 @@
+/**
+ * Says for each method of each port where it runs: with the owner of one partition, with all owners, whose answers are
+ * merged, or in this process. A new method does not compile before it has a row here.
+ */
+import type { Backend, PortMethod, PortName } from '../../core/backend.ts';
+import type { Busy, Connection, Reconnects } from '../../core/connections/connection.ts';
+import { compareClients, compareQuiet, compareReconnects } from '../../core/connections/connection.ts';
+import type { ExecutionContext, CountedWindow } from '../../core/contexts/context.ts';
+import {
+  SCAN_BUDGET,
+  comparePositions,
+  type EvidenceSource,
+  type ObservedSource,
+  type PageRequest,
+  type Scan,
+} from '../../core/page.ts';
+import { isRecord } from '../../core/json.ts';
+import type { Encodable } from './encoding.ts';
+import {
+  addCounts,
+  addDedup,
+  addSummaries,
+  addWaits,
+  falling,
+  findScopes,
+  joinLeading,
+  joinPages,
+  joinSamples,
+  takeTurns,
+  type Order,
+} from './merging.ts';
+import type { Placement } from './placement.ts';
+
+type List = readonly unknown[];
+type Gaps = readonly ObservedSource[];
+
+/** The method runs in one partition, which its arguments name. */
+type OneRoute<A extends List> = { readonly kind: 'one'; readonly partition: (place: Placement, ...args: A) => number };
+
+/** The method answers each item of its first argument, and runs once in each partition of the items. */
+type EachRoute<A extends List, R> = A extends readonly [readonly (infer Item)[], ...List]
+  ? R extends readonly (infer One)[]
+    ? { readonly kind: 'each' } & (
+        | { readonly partition: (place: Placement, item: Item) => number; readonly source: null }
+        | {
+            /** Null: the item is answered by all partitions. */
+            readonly partition: (place: Placement, item: Item) => number | null;
+            readonly source: EvidenceSource;
+            readonly merge: (parts: readonly One[], args: A, gaps: Gaps) => One;
+          }
+      )
+    : never
+  : never;
+
+/** The index of the argument that is the page. */
+type PageIndex<A extends List> = A extends readonly [PageRequest, ...List]
+  ? 0
+  : A extends readonly [unknown, PageRequest, ...List]
+    ? 1
+    : never;
+
+/** The method reads a page: of one partition, or of all (`partition` null), in the order of positions. */
+type PageRoute<A extends List, R> =
+  R extends Scan<unknown>
+    ? {
+        readonly kind: 'page';
+        readonly source: EvidenceSource;
+        readonly pageAt: PageIndex<A>;
+        readonly partition: (place: Placement, ...args: A) => number | null;
+        readonly order: (...args: A) => Order;
+      }
+    : never;
+
+/**
+ * The method runs in one partition, or in all (`partition` null). `source`: names what an owner that does not answer
+ * leaves out; null: without all answers there is none.
+ */
+type AllRoute<A extends List, R> = {
+  readonly kind: 'all';
+  readonly source: EvidenceSource | null;
+  readonly partition: (place: Placement, ...args: A) => number | null;
+  readonly merge: (parts: readonly R[], args: A, gaps: Gaps) => R;
+};
+
+/** The method runs in the partitions of this process. Each process does so for its own. */
+type OwnedRoute<A extends List, R> = {
+  readonly kind: 'owned';
+  readonly merge: (parts: readonly R[], args: A) => R;
+};
+
+/** The answer follows from the arguments. */
+type PureRoute<A extends List, R> = { readonly kind: 'pure'; readonly of: (place: Placement, ...args: A) => R };
+
+/** The method is about this process, or reaches other processes by means of its own. */
+type HereRoute = { readonly kind: 'here' };
+
+/** The routes of a method. What cannot be encoded stays in this process. */
+type RouteOf<A extends List, R> =
+  | ([A, R] extends [Encodable<A>, Encodable<R>]
+      ? OneRoute<A> | EachRoute<A, R> | PageRoute<A, R> | AllRoute<A, R>
+      : never)
+  | OwnedRoute<A, R>
+  | PureRoute<A, R>
+  | HereRoute;
+
+/** The route of a method. */
+export type MethodRoute<F> = F extends (...args: infer A) => infer R ? RouteOf<A, Awaited<R>> : never;
+
+/** The routes of ports: one for each method, also of those that only some stores have. */
+export type RoutesOf<Ports> = {
+  readonly [P in keyof Ports]: { readonly [M in keyof Ports[P]]-?: MethodRoute<NonNullable<Ports[P][M]>> };
+};
+export type AllPorts = { readonly [P in PortName]: Pick<Backend[P], PortMethod<P>> };
+
+const ofUser = (place: Placement, { userId }: { readonly userId: string }): number => place.ofUser(userId);
+const ofUserId = (place: Placement, userId: string): number => place.ofUser(userId);
+const ofId = (place: Placement, id: string): number => place.ofId(id);
+const ofUserOrAll = (place: Placement, userId: string | null): number | null =>
+  userId === null ? null : place.ofUser(userId);
+const ofFilter = (place: Placement, { userId }: { readonly userId: string | null }): number | null =>
+  ofUserOrAll(place, userId);
+const ofAll = (): null => null;
+const ofAudit = (place: Placement): number => place.audit;
+const rising = (): Order => comparePositions;
+
+const one = <P>(partition: P) => ({ kind: 'one', partition }) as const;
+const each = <P>(partition: P) => ({ kind: 'each', source: null, partition }) as const;
+const pages = <P, I extends 0 | 1>(source: EvidenceSource, pageAt: I, partition: P) =>
+  ({ kind: 'page', source, pageAt, partition, order: rising }) as const;
+const all = <P, F>(source: EvidenceSource | null, partition: P, merge: F) =>
+  ({ kind: 'all', source, partition, merge }) as const;
+/** First pages, each of one user or of all. */
+const firstPages = <Row>(source: EvidenceSource) =>
+  ({
+    kind: 'each',
+    source,
+    partition: ofFilter,
+    merge: (parts: readonly Scan<Row>[], [, first]: readonly [unknown, number, ...List], gaps: Gaps): Scan<Row> =>
+      joinPages(parts, first, gaps),
+  }) as const;
+const HERE = { kind: 'here' } as const;
+
+const byBacklog = (a: Busy, b: Busy): number => b.commands - a.commands || compareClients(a, b);
+
+/** The routes of all ports. */
+export const ROUTES = {
+  commands: {
+    ...{ admit: one(ofUser), preview: one(ofUser), dispatch: one(ofUser), report: one(ofUser), finish: one(ofUser) },
+    ...{ settle: one(ofUser), rebind: one(ofUser), live: one(ofUser), mark: one(ofUser), result: one(ofUser) },
+    ...{ get: each(ofUser), loads: each(ofUser) },
+  },
+  waiters: {
+    ...{ attach: one(ofUser), remove: one(ofUser) },
+    list: pages('pending_rpcs', 1, ofFilter),
+    countByNode: all('pending_rpcs', ofFilter, addWaits),
+    ...{ ofUsers: each(ofUserId), ofClients: each(ofUser), ofCommands: each(ofUser) },
+  },
+  nodes: {
+    ...{ attach: HERE, beat: HERE, post: HERE, list: HERE, silent: HERE, get: HERE },
+    due: { kind: 'owned', merge: (parts, [limit]) => takeTurns(parts, limit) },
+  },
+  inspector: {
+    summary: all('delivery', ofAll, addSummaries),
+    scopes: pages('delivery', 0, ofAll),
+    getScopes: all(null, ofAll, findScopes),
+    // Metrics: a scrape of one relay asks no other.
+    reservedScopes: { kind: 'owned', merge: (parts) => parts.flat().slice(0, SCAN_BUDGET) },
+    busiest: all('delivery', ofAll, joinLeading(byBacklog)),
+    list: {
+      ...pages('delivery', 1, ofFilter),
+      order: (_filter, page) => (page.order === 'newest' ? falling : comparePositions),
+    },
+  },
+  connections: {
+    ...{ connect: one(ofUser), touch: one(ofUser), advertise: one(ofUser), disconnect: one(ofUser) },
+    ...{ get: each(ofUser), ofUsers: each(ofUserId), lastSeen: HERE },
+    ...{ list: pages('connections', 1, ofFilter), users: pages('connections', 0, ofAll) },
+    quietest: all('connections', ofAll, joinLeading<Connection>(compareQuiet)),
+  },
+  reconnects: {
+    ...{ note: one(ofUser), counts: each(ofUser) },
+    top: all('connections', ofAll, joinLeading<Reconnects>(compareReconnects)),
+  },
+  contexts: {
+    report: one(ofUser),
+    ...{ list: pages('contexts', 1, ofFilter), windows: pages('windows', 1, ofFilter) },
+    ...{ lists: firstPages<ExecutionContext>('contexts'), windowLists: firstPages<CountedWindow>('windows') },
+    ...{ count: all('contexts', ofFilter, addCounts), windowCount: all('windows', ofFilter, addCounts) },
+    ...{ windowsNamed: one(ofUserId), getContexts: each(ofUser), getWindows: each(ofUser) },
+  },
+  history: {
+    ...{ retain: one(ofUser), ingest: one(ofUser) },
+    ...{ streams: one(ofUserId), messages: one(ofUserId), ofCommand: one(ofUserId), ofUsers: each(ofUserId) },
+    sample: all('messages', (place, stream) => ofUserOrAll(place, stream?.userId ?? null), joinSamples),
+    users: pages('streams', 0, ofAll),
+  },
+  dedup: { stats: all('messages', ofAll, addDedup), backend: HERE },
+  sites: {
+    ...{ put: one(ofUser), remove: one(ofUser), get: each(ofUser), ofUsers: each(ofUserId) },
+    list: pages('sites', 1, ofUserOrAll),
+  },
+  sessions: {
+    prefixOf: { kind: 'pure', of: (place, userId) => place.prefixOf(userId) },
+    ...{ open: one(ofUser), list: one(ofUser), get: each(ofId) },
+    ...{ close: one(ofId), addGrant: one(ofId), revokeGrant: one(ofId) },
+    ...{ findByToken: one(ofId), putTicket: one(ofId), redeemTicket: one(ofId) },
+  },
+  audit: { head: one(ofAudit), append: one(ofAudit), list: one(ofAudit), lines: one(ofAudit), close: HERE },
+  tickets: { take: one((place: Placement, ticketHash: string) => place.ofText(ticketHash)) },
+  bus: { hasSubscribers: HERE, publish: HERE, subscribe: HERE, confirmed: HERE },
+} as const satisfies RoutesOf<AllPorts>;
+
+type Kind<P extends PortName, M> = M extends keyof (typeof ROUTES)[P]
+  ? (typeof ROUTES)[P][M] extends { readonly kind: infer K }
+    ? K
+    : never
+  : never;
+type MethodsOf<P extends PortName, K> = {
+  [M in PortMethod<P>]: Kind<P, M> extends K ? M : never;
+}[PortMethod<P>];
+type PortsWith<K> = {
+  readonly [P in PortName as MethodsOf<P, K> extends never ? never : P]: Pick<Backend[P], MethodsOf<P, K>>;
+};
+
+/** What the owner of a partition has for it: the methods that run in partitions. */
+export type PartitionStores = PortsWith<'one' | 'each' | 'page' | 'all' | 'owned'>;
+/** What a routed backend makes of the table. */
+export type RoutedStores = PortsWith<'one' | 'each' | 'page' | 'all' | 'owned' | 'pure'>;
+/** What each process has of its own. */
+export type OwnStores = PortsWith<'here'>;
+
+/** A route as it is followed, whatever its method: the table says that the arguments and answers are those of it. */
+export type AnyRoute =
+  | OneRoute<List>
+  | (
+      | Extract<EachRoute<[List, ...List], List>, { readonly source: null }>
+      | Extract<EachRoute<[List, ...List], List>, { readonly source: EvidenceSource }>
+    )
+  | (Omit<PageRoute<[unknown, PageRequest, ...List], Scan<unknown>>, 'pageAt'> & { readonly pageAt: 0 | 1 })
+  | AllRoute<List, unknown>
+  | OwnedRoute<List, unknown>
+  | PureRoute<List, unknown>
+  | HereRoute;
+
+/** Returns the route of a method; undefined if there is no such method. */
+export function routeOf(port: string, method: string): AnyRoute | undefined {
+  const routes: Readonly<Record<string, unknown>> = ROUTES;
+  const rows = Object.hasOwn(ROUTES, port) ? routes[port] : undefined;
+  if (!isRecord(rows) || !Object.hasOwn(rows, method)) return undefined;
+  // The table has the route of this method, whose types are lost with its name.
+  return rows[method] as AnyRoute;
+}

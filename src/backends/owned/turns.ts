@@ -1,0 +1,236 @@
+/**
+ * Appends what each turn of the event loop decided to the logs of its partitions, together with the mail that depends on
+ * it, and lets nothing leave the process before.
+ */
+import { CallboardError } from '../../core/errors.ts';
+import type { Clock, EventLoop, Log } from '../../core/ports.ts';
+import { Gate, type Holder } from '../journal/gate.ts';
+import type { Client } from '../redis/client.ts';
+import type { Keys } from './keys.ts';
+import { PartitionLog, type PartitionLogParts, type TurnsOfLog } from './partition-log.ts';
+import { SlotGroup, type GroupTurn } from './slot-group.ts';
+
+/**
+ * A message of this turn. `after`: the partitions whose facts, of this turn and before, must be recorded before it leaves;
+ * `all`: those of all partitions of this process.
+ */
+export type OutgoingMail = {
+  readonly channel: string;
+  readonly text: string;
+  readonly after: ReadonlySet<number> | 'all';
+};
+
+export type TurnsOptions = {
+  readonly client: Client;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Returns the messages of a turn. Called at its end. */
+  readonly takeMail?: () => readonly OutgoingMail[];
+  readonly loop: Pick<EventLoop, 'atTurnEnd'>;
+};
+
+/** What a turn sends to one group, while it is collected. */
+type Collected = { [M in keyof Omit<GroupTurn, 'turn'>]: GroupTurn[M][number][] };
+
+export class Turns {
+  readonly #options: TurnsOptions;
+  readonly #gate = new Gate();
+  readonly #groups: readonly SlotGroup[];
+  readonly #logs = new Map<number, PartitionLog>();
+  /** The logs with facts that are not sent. */
+  readonly #woken = new Set<PartitionLog>();
+  readonly #ofLog: TurnsOfLog;
+  /** The number of the last turn that was sent. */
+  #last = 0;
+  #isPlanned = false;
+  /** The logs whose snapshots are being written. */
+  readonly #snapshots = new Set<PartitionLog>();
+  #wasFull = false;
+
+  constructor(options: TurnsOptions) {
+    const { client, keys, clock, log } = options;
+    this.#options = options;
+    const shared = {
+      ...{ client, keys, clock, log },
+      onRecorded: () => this.#release(),
+      onLost: (lost: PartitionLog) => this.#lose(lost),
+      onFull: () => this.#noteFull(),
+      publishLater: (turn: number, mail: readonly string[]) => this.#gate.pass(turn, () => this.#publish(mail)),
+    };
+    this.#groups = Array.from({ length: keys.division.groups }, (_, number) => new SlotGroup({ ...shared, number }));
+    this.#ofLog = {
+      ...{ client, clock },
+      flush: () => this.flush(),
+      recorded: () => this.recorded(),
+      isFull: (of) => this.#groupOf(of.partition).isFull,
+      isCrowded: (of) => this.#isCrowded(of),
+      noteSnapshot: (of, isWritten) => void (isWritten ? this.#snapshots.add(of) : this.#snapshots.delete(of)),
+    };
+  }
+
+  /** Begins to append to the log of a partition that this process owns. */
+  open(parts: PartitionLogParts): PartitionLog {
+    const log = new PartitionLog(parts, this.#ofLog);
+    this.#logs.set(log.partition, log);
+    this.#groupOf(log.partition).add(log);
+    return log;
+  }
+
+  /** Ends to append to a log, because its partition was given away. Everything must be recorded. */
+  drop(log: PartitionLog): void {
+    this.#forget(log);
+    this.#release();
+  }
+
+  /** Tells that this turn has decided something in the partition of a log. */
+  wake(log: PartitionLog): void {
+    this.#woken.add(log);
+    this.plan();
+  }
+
+  /** Tells that there is something to send at the end of this turn. */
+  plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    this.#options.loop.atTurnEnd(() => this.flush());
+  }
+
+  /**
+   * Calls `run` once everything that was decided so far is recorded, at once if it is. Keeps the order of calls.
+   * `holder`: see `Gate.pass`.
+   */
+  onRecord(run: () => void, holder?: Holder): void {
+    this.#gate.pass(this.#last + (this.#woken.size > 0 ? 1 : 0), run, holder);
+  }
+
+  /** Resolves once everything that was decided so far is recorded. Rejects if a part of it may be lost. */
+  recorded(): Promise<void> {
+    return new Promise((resolve, reject) =>
+      this.onRecord(resolve, {
+        destroy: () => reject(new CallboardError('store_unavailable', 'Another relay owns a partition of this one.')),
+      }),
+    );
+  }
+
+  /** Sends what was decided since the last call. */
+  flush(): void {
+    this.#isPlanned = false;
+    const mail = this.#options.takeMail?.() ?? [];
+    if (this.#woken.size === 0 && mail.length === 0) return;
+    const turn = ++this.#last;
+    const collected = new Map<SlotGroup, Collected>();
+    for (const log of this.#woken) {
+      const batch = log.take(turn);
+      if (batch) this.#collect(collected, log).batches.push([log, batch]);
+    }
+    this.#woken.clear();
+    for (const one of mail) this.#address(collected, one, turn);
+    for (const [group, found] of collected) group.send({ turn, ...found });
+    this.#release();
+  }
+
+  /** Finds out again what Redis has of all logs. */
+  settle(): void {
+    for (const group of this.#groups) group.settle();
+  }
+
+  /** Whether a Redis has no memory for more: only what needs no room is decided. */
+  get isFull(): boolean {
+    return this.#groups.some(({ isFull }) => isFull);
+  }
+
+  /** Looks whether Redis has memory for more. Never rejects. */
+  async probe(): Promise<void> {
+    await Promise.all(this.#groups.map((group) => group.probe()));
+  }
+
+  /** Gives up what waits to leave: the process may no longer own what it depends on. */
+  loseWaiting(): void {
+    this.#gate.lose();
+  }
+
+  /** Ends. Everything that may still leave must be recorded. */
+  close(): void {
+    for (const group of this.#groups) group.close();
+    this.#gate.close();
+  }
+
+  /** In a full Redis snapshots follow each other: each needs memory until it replaces what was before it. */
+  #isCrowded(log: PartitionLog): boolean {
+    const [first = log] = this.#snapshots;
+    return this.#groupOf(log.partition).isFull && first !== log;
+  }
+
+  #noteFull(): void {
+    const { isFull } = this;
+    if (isFull === this.#wasFull) return;
+    this.#wasFull = isFull;
+    const { log } = this.#options;
+    if (isFull) log.error({}, 'Redis has no memory for more: nothing new is admitted');
+    else log.info({}, 'Redis has memory again');
+  }
+
+  #groupOf(partition: number): SlotGroup {
+    const group = this.#groups[this.#options.keys.groupOf(partition)];
+    if (!group) throw new Error(`the partition ${partition} is in no slot group`);
+    return group;
+  }
+
+  #collect(collected: Map<SlotGroup, Collected>, { partition }: PartitionLog): Collected {
+    const group = this.#groupOf(partition);
+    const known = collected.get(group);
+    if (known) return known;
+    const made: Collected = { batches: [], checks: [], mail: [] };
+    collected.set(group, made);
+    return made;
+  }
+
+  /** Puts a message into the call that records what it depends on; if that is more than one, it leaves after them. */
+  #address(collected: Map<SlotGroup, Collected>, { channel, text, after }: OutgoingMail, turn: number): void {
+    const logs = this.#dependencies(after);
+    // It depends on a partition that was lost.
+    if (!logs) return;
+    const [first, ...others] = logs;
+    if (!first) return this.#publish([channel, text]);
+    const group = this.#groupOf(first.partition);
+    if (!group.isRunning || others.some(({ partition }) => this.#groupOf(partition) !== group))
+      return this.#gate.pass(turn, () => this.#publish([channel, text]));
+    const call = this.#collect(collected, first);
+    for (const log of logs)
+      if (!call.checks.includes(log) && !call.batches.some(([appended]) => appended === log)) call.checks.push(log);
+    call.mail.push(channel, text);
+  }
+
+  #dependencies(after: OutgoingMail['after']): readonly PartitionLog[] | null {
+    // What is recorded already cannot be lost without the process being told.
+    if (after === 'all') return [...this.#logs.values()].filter(({ tail }) => tail.unconfirmedChars > 0);
+    const logs = [...after].map((partition) => this.#logs.get(partition));
+    return logs.every((log) => log !== undefined) ? logs : null;
+  }
+
+  #publish(mail: readonly string[]): void {
+    const { client } = this.#options;
+    for (let at = 0; at + 1 < mail.length; at += 2)
+      client.publish(mail[at] ?? '', mail[at + 1] ?? '').catch(() => undefined);
+  }
+
+  #lose(log: PartitionLog): void {
+    this.#forget(log);
+    this.#gate.lose();
+    log.lose();
+    this.#release();
+  }
+
+  #forget(log: PartitionLog): void {
+    if (this.#logs.get(log.partition) === log) this.#logs.delete(log.partition);
+    this.#groupOf(log.partition).remove(log);
+    this.#woken.delete(log);
+  }
+
+  #release(): void {
+    let first = this.#last + 1;
+    for (const { tail } of this.#logs.values()) first = Math.min(first, tail.unconfirmedTurn);
+    this.#gate.open(first - 1);
+  }
+}

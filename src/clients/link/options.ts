@@ -1,0 +1,117 @@
+/** Checks what programs pass to the libraries: options, specs and other arguments, member by member. */
+import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS, isIn, type Range } from '../../protocol/bounds.ts';
+import { DOWN_CHECKS, ID_FORM, NAME_FORM, TRACE, TRACE_FORM, WAIT_STAGES } from '../../protocol/fields.ts';
+import { isRecord } from '../../protocol/json.ts';
+import { isToken, see } from './platform.ts';
+
+/** Returns what is expected in place of a wrong value; null for a right one. */
+type Check = (value: unknown) => string | null;
+
+type OptionalIn<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? K : never }[keyof T];
+/** The checks of the members that an object must have, and of those that it may have. */
+export type MembersOf<T> = readonly [
+  required: { readonly [K in Exclude<keyof T, OptionalIn<T>>]: Check },
+  optional: { readonly [K in OptionalIn<T>]: Check },
+];
+
+/**
+ * Throws TypeError, naming the member, unless `given` is an object with these members. An unknown member is refused
+ * too, with the name that was probably meant: an option that is silently ignored costs more than an error. Undefined
+ * counts as absent. `where` is put before the names, such as `target.`.
+ */
+export function checkMembers<T extends object>(where: string, given: T, [required, optional]: MembersOf<T>): void {
+  if (!isRecord(given)) throw wrong(where || 'options', given, 'an object');
+  const checks: Readonly<Record<string, Check>> = { ...required, ...optional };
+  try {
+    checkNames(where, given, Object.keys(checks));
+    for (const [name, check] of Object.entries(checks))
+      if (name in required || given[name] !== undefined) checkValue(where + name, given[name], check);
+  } catch (cause) {
+    // A getter may throw anything.
+    throw cause instanceof TypeError ? cause : new TypeError(`${where}: a member cannot be read`, { cause });
+  }
+}
+
+/** Throws TypeError for a member that is none of the known ones. */
+export function checkNames(where: string, given: object, known: readonly string[]): void {
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined || known.includes(name)) continue;
+    const [nearest, ...others] = known.toSorted((a, b) => likeness(name, b) - likeness(name, a));
+    const all = `did you mean ${[nearest, ...others].join(', ')}?`;
+    throw new TypeError(`${where}${name}: unknown, ${all}${see('arguments')}`);
+  }
+}
+
+/** Throws TypeError, naming the value, unless it passes the check. */
+export function checkValue(name: string, value: unknown, check: Check): void {
+  const expected = check(value);
+  // A token is a secret, so it is not shown.
+  if (expected !== null) throw wrong(name, check === TOKEN ? typeof value : value, expected);
+}
+
+/** Returns the error for an argument with a wrong value. */
+export function wrong(name: string, given: unknown, expected: string): TypeError {
+  const shown = given instanceof Object || isRecord(given) ? typeof given : String(given).slice(0, 100);
+  return new TypeError(`${name}: ${shown} given, ${expected} expected${see('arguments')}`);
+}
+
+/** Returns how alike two names are, from 0 to 1: the share of their pairs of letters that both have. */
+function likeness(a: string, b: string): number {
+  const other = b.toLowerCase();
+  const both = [...a.toLowerCase()].filter((_, i, all) => other.includes(all.slice(i, i + 2).join('')));
+  return both.length / (a.length + b.length);
+}
+
+// The checks of values. Marked as pure, so that a library is built with those that it uses.
+
+export const ANY: Check = () => null;
+export const FUNCTION = /* @__PURE__ */ check('a function', (value) => typeof value === 'function');
+export const STRING = /* @__PURE__ */ check('a string', (value) => typeof value === 'string');
+export const BOOLEAN = /* @__PURE__ */ check('a boolean', (value) => typeof value === 'boolean');
+export const OBJECT = /* @__PURE__ */ check('an object', isRecord);
+export const LIST = /* @__PURE__ */ check('an array', (value) => Array.isArray(value));
+export const SIGNAL = /* @__PURE__ */ check('an AbortSignal', (value) => value instanceof AbortSignal);
+export const ID = /* @__PURE__ */ check(ID_FORM, DOWN_CHECKS.id.test);
+export const NAME = /* @__PURE__ */ check(NAME_FORM, DOWN_CHECKS.name.test);
+export const USER = /* @__PURE__ */ check('1 to 128 characters', DOWN_CHECKS.user.test);
+export const COUNT = /* @__PURE__ */ integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
+export const WAIT_STAGE = /* @__PURE__ */ check(`one of ${WAIT_STAGES.join(', ')}`, (value) =>
+  WAIT_STAGES.some((word) => word === value),
+);
+export const TRACE_ID = /* @__PURE__ */ check(TRACE_FORM, (value) => typeof value === 'string' && TRACE.test(value));
+export const REASON = /* @__PURE__ */ check('at most 1024 characters', DOWN_CHECKS.text.test);
+/** Milliseconds. Infinity too: timers are set to the longest time that they can hold. */
+export const MS = /* @__PURE__ */ check('milliseconds from 0', (value) => typeof value === 'number' && value >= 0);
+export const CONNECT_MS = /* @__PURE__ */ integer(CONNECT_WITHIN_MS);
+export const RESPOND_MS = /* @__PURE__ */ integer(RESPOND_WITHIN_MS);
+export const AWAIT_MS = /* @__PURE__ */ integer(AWAIT_WITHIN_MS);
+/** The address of a link, or several. */
+export const LINK_URL: Check = (url) => addressFault(url, 'ws', (path) => path.replace(/(\/connect)?\/*$/, '/connect'));
+/** The base address of a relay, or several. */
+export const BASE_URL: Check = (url) =>
+  addressFault(url, 'http', (path) => path.replace(/(\/(connect|graphql))?\/*$/, ''));
+export const TOKEN: Check = (token) => {
+  if (typeof token === 'function' || isToken(token)) return null;
+  return `a token or a function that returns one (${token ? 'without "Bearer"' : 'is its environment variable set?'})`;
+};
+
+function check(expected: string, test: (value: unknown) => boolean): Check {
+  return (value) => (test(value) ? null : expected);
+}
+
+function integer(range: Range): Check {
+  return check(`an integer from ${range.min} to ${range.max}`, (value) => isIn(value, range));
+}
+
+/** `scheme`: that of the address without TLS. `meant` returns the path that was probably meant. */
+function addressFault(url: unknown, scheme: 'ws' | 'http', meant: (path: string) => string): string | null {
+  if (Array.isArray(url) && url.length > 0)
+    return url.map((one) => addressFault(one, scheme, meant)).find((fault) => fault !== null) ?? null;
+  const isUrl = typeof url === 'string' && /^(ws|http)s?:\/\/[^/]/i.test(url) && URL.canParse(url);
+  const { protocol, host, pathname, hash, username, search } = new URL(isUrl ? url : `${scheme}://127.0.0.1:4400`);
+  const isBase = scheme === 'http';
+  // Another path of a link is accepted, because a proxy may map it to the relay's /connect.
+  const hasPath = isBase ? pathname.replace(/\/+$/, '') === meant(pathname) && !search : pathname !== '/';
+  if (isUrl && protocol.startsWith(scheme) && hasPath && !hash && !username) return null;
+  return `an address such as ${protocol.replace(/^(ws|http)/, scheme)}//${host}${meant(pathname)}`;
+}

@@ -1,0 +1,262 @@
+/**
+ * Who owes an agent the answer of a call: the requests of this process that do, what became of their answers, what other
+ * nodes say of theirs, and which running request an agent cancels.
+ */
+import type { CommandKey } from '../ids.ts';
+import { BoundedMap } from '../collections.ts';
+import { OWED_BY_NOBODY, type Command, type OfAnswer } from '../commands/command.ts';
+import type { DeliveryActs } from '../commands/acts.ts';
+import { otherNodes, type NodeQuestions } from '../commands/loops.ts';
+import type { Deps } from '../deps.ts';
+import { isRecord, parsedJson, trustJson } from '../json.ts';
+import { AGENT_UNARRIVED_MS, NODE_LEASE_MS } from '../limits.ts';
+import type { AnswerEvidence } from './equal-calls.ts';
+
+/** How an agent names a running request, to cancel it. `session`: null, if it has none. */
+export type RequestName = { readonly subject: string; readonly session: string | null; readonly requestId: unknown };
+
+/** A request whose caller awaits an answer. Its methods may be called in any order, and again. */
+export type OwedAnswer = {
+  /** What records call the request. */
+  readonly token: string;
+  /** The answer will be the end of this command. Null: it will not; the request owes nothing any more. */
+  owes(key: CommandKey | null): void;
+  /** The whole answer was written. `tells`: it told how the command ended. A later `lost` takes this back. */
+  written(tells: boolean): void;
+  /** The request was cancelled, or its connection closed or was reset before the whole answer was written. */
+  lost(): void;
+  /** Nothing more will be known of the answer. */
+  close(): void;
+};
+
+type State = 'owed' | 'written' | 'lost';
+/** `recorded`: the record of the command says what `state` says. */
+type Request = {
+  readonly token: string;
+  readonly name: RequestName;
+  readonly cancel: () => void;
+  key: CommandKey | null;
+  state: State;
+  recorded: boolean;
+  /** Whether the request still runs, so that its agent may cancel it. */
+  running: boolean;
+  note: Promise<void>;
+};
+
+/** The most requests that are remembered, and for how long: the longest command, and what AGENT_UNARRIVED_MS adds. */
+const REQUESTS = 20_000;
+const REMEMBERED_MS = AGENT_UNARRIVED_MS + 600_000;
+/** How long a node may take to answer one question, and for how long a node that does not answer is asked. */
+const ASK_MS = 1_000;
+const ASKED_MS = 2 * NODE_LEASE_MS;
+/** What is between the node and the request in a token. No id of a node has it. */
+const BETWEEN = '/';
+
+type OwedParts = {
+  readonly deps: Deps;
+  readonly acts: Pick<DeliveryActs, 'settle'>;
+  readonly questions: NodeQuestions;
+};
+
+export class OwedAnswers {
+  readonly #parts: OwedParts;
+  readonly #requests: BoundedMap<string, Request>;
+  readonly #running = new Set<Request>();
+  readonly #noting = new Set<Request>();
+  /** What the tokens of this process begin with. A process that is started later has another one. */
+  readonly #own: string;
+  #count = 0;
+
+  constructor(parts: OwedParts) {
+    const { deps, questions } = parts;
+    this.#parts = parts;
+    this.#requests = new BoundedMap({
+      ...{ most: REQUESTS, order: 'set' },
+      ttl: { ms: REMEMBERED_MS, clock: deps.clock },
+    });
+    this.#own = `${deps.nodeId}${BETWEEN}${deps.crypto.randomToken().slice(0, 8)}.`;
+    questions.answerWith('answers', (text) => this.#reply(text));
+  }
+
+  /** Notes a request that runs. `cancel` is called if its agent cancels it. */
+  begin(name: RequestName, cancel: () => void): OwedAnswer {
+    const token = `${this.#own}${++this.#count}`;
+    const request: Request = {
+      ...{ token, name, cancel, key: null, state: 'owed', recorded: false, running: true },
+      note: Promise.resolve(),
+    };
+    this.#running.add(request);
+    return {
+      token,
+      owes: (key) => this.#owes(request, key),
+      written: (tells) => this.#written(request, tells),
+      lost: () => this.#lost(request),
+      close: () => this.#close(request),
+    };
+  }
+
+  #owes(request: Request, key: CommandKey | null): void {
+    request.key = key;
+    if (key === null) return void this.#requests.delete(request.token);
+    this.#requests.set(request.token, request);
+    if (request.state === 'lost') this.#note(request, { kind: 'lost', by: request.token });
+  }
+
+  #written(request: Request, tells: boolean): void {
+    this.#running.delete(request);
+    request.running = false;
+    if (request.state !== 'owed') return;
+    request.state = 'written';
+    if (tells) this.#note(request, { kind: 'answered', by: request.token });
+  }
+
+  #lost(request: Request): void {
+    const isKnown = request.key === null || this.#requests.get(request.token) === request;
+    if (request.state === 'lost' || !isKnown) return;
+    request.state = 'lost';
+    request.recorded = false;
+    if (request.key !== null) this.#note(request, { kind: 'lost', by: request.token });
+  }
+
+  #close(request: Request): void {
+    this.#running.delete(request);
+    request.running = false;
+    if (request.key === null || (request.state === 'written' && request.recorded)) this.#requests.delete(request.token);
+  }
+
+  /** Records what became of an answer, after what was noted of it before. */
+  #note(request: Request, settlement: OfAnswer): void {
+    const { key } = request;
+    if (key === null) return;
+    const { acts, deps } = this.#parts;
+    const { state } = request;
+    this.#noting.add(request);
+    const before = request.note;
+    const note = before
+      .then(() => acts.settle(key, settlement))
+      .then(
+        ({ kind }) => {
+          if (kind !== 'unknown' && request.state === state) request.recorded = true;
+          if (request.recorded && state === 'lost') this.#requests.delete(request.token);
+        },
+        // An equal call is judged by what this process remembers.
+        (error: unknown) => deps.log.debug({ err: error }, 'it was not recorded what became of an answer'),
+      )
+      .finally(() => {
+        if (request.note === note) this.#noting.delete(request);
+      });
+    request.note = note;
+  }
+
+  /** Resolves once it is recorded what became of the answers to calls whose ids begin with this text. */
+  async noted(prefix: string): Promise<void> {
+    if (this.#noting.size === 0) return;
+    const notes = [...this.#noting].filter(({ key }) => key?.commandId.startsWith(prefix));
+    await Promise.all(notes.map(({ note }) => note));
+  }
+
+  /**
+   * Says whether the answer of a command was lost. A written answer cannot be lost any more, once an equal call has been
+   * judged by it.
+   */
+  async evidenceOf(command: Command): Promise<AnswerEvidence> {
+    const { owedBy, answeredAt } = command;
+    if (owedBy === undefined || answeredAt !== undefined) return 'none';
+    if (owedBy === OWED_BY_NOBODY) return 'lost';
+    const said = await this.#stateOf(owedBy);
+    if (said !== null) return said === 'lost' ? 'lost' : 'none';
+    // The request is over, and was so before or after the record was read.
+    const [now = null] = await this.#parts.deps.backend.commands.get([command]);
+    if (now === null || now.answeredAt !== undefined) return 'none';
+    return now.owedBy === owedBy || now.owedBy === OWED_BY_NOBODY ? 'lost' : 'none';
+  }
+
+  /** Returns what became of the answer that a request owes, as far as its process knows; null: it does not know it. */
+  async #stateOf(token: string): Promise<State | null> {
+    if (token.startsWith(this.#own)) return this.#ownState(token);
+    const { deps } = this.#parts;
+    if (!deps.backend.capabilities.shared) return null;
+    const [nodeId = ''] = token.split(BETWEEN);
+    if (nodeId === deps.nodeId) return null;
+    const answer = await this.#ask(nodeId, { token });
+    return answer === 'owed' || answer === 'written' || answer === 'lost' ? answer : null;
+  }
+
+  #ownState(token: string): State | null {
+    const request = this.#requests.get(token);
+    if (!request) return null;
+    if (request.state === 'written' && request.recorded) this.#requests.delete(token);
+    return request.state;
+  }
+
+  /**
+   * Asks a node until it answers, or is known to be gone (null): that takes as long as its lease lasts. A node that
+   * keeps its lease and does not answer counts as gone after twice that time.
+   */
+  async #ask(nodeId: string, question: object): Promise<string | null> {
+    const { questions, deps } = this.#parts;
+    const text = JSON.stringify(question);
+    const until = deps.clock.monotonic() + ASKED_MS;
+    do {
+      const answer = await questions.askOrGone(nodeId, { topic: 'answers', text, withinMs: ASK_MS });
+      if (answer.kind === 'answer') return answer.text;
+      if (answer.kind === 'gone') return null;
+    } while (deps.clock.monotonic() < until);
+    return null;
+  }
+
+  /**
+   * Cancels the running request of this name. A name without a session may be that of several requests; then, and if
+   * there is none, nothing is cancelled. Returns whether a request was cancelled.
+   */
+  async cancel(name: RequestName): Promise<boolean> {
+    const own = this.#named(name);
+    if (name.session !== null && own.length > 0) return cancelAll(own);
+    const others = await this.#othersWith(name);
+    const count = own.length + others.reduce((sum, [, number]) => sum + number, 0);
+    if (count !== 1) return false;
+    const [nodeId] = others.find(([, number]) => number === 1) ?? [];
+    if (nodeId === undefined) return cancelAll(own);
+    await this.#ask(nodeId, { ...name, cancel: true });
+    return true;
+  }
+
+  /** Returns how many running requests of this name each other node has. */
+  async #othersWith(name: RequestName): Promise<readonly (readonly [nodeId: string, count: number])[]> {
+    const { deps, questions } = this.#parts;
+    if (!deps.backend.capabilities.shared) return [];
+    const { others, silent } = await otherNodes(deps);
+    const text = JSON.stringify({ ...name, cancel: false });
+    const asked = others.filter((nodeId) => !silent.has(nodeId));
+    return Promise.all(
+      asked.map(async (nodeId) => {
+        const answer = await questions.ask(nodeId, { topic: 'answers', text, withinMs: ASK_MS });
+        return [nodeId, Number(answer ?? 0)] as const;
+      }),
+    );
+  }
+
+  #named({ subject, session, requestId }: RequestName): readonly Request[] {
+    const id = JSON.stringify(requestId);
+    return [...this.#running].filter(
+      ({ name }) => name.subject === subject && name.session === session && JSON.stringify(name.requestId) === id,
+    );
+  }
+
+  /** Answers another node. */
+  #reply(text: string): string {
+    const question = parsedJson(trustJson(text));
+    if (!isRecord(question)) throw new TypeError('The question is no object.');
+    const { token, subject, session, requestId, cancel } = question;
+    if (typeof token === 'string') return this.#ownState(token) ?? 'unknown';
+    if (typeof subject !== 'string') throw new TypeError('The question names no requester.');
+    const found = this.#named({ subject, session: typeof session === 'string' ? session : null, requestId });
+    if (cancel === true) cancelAll(found);
+    return String(found.length);
+  }
+}
+
+function cancelAll(requests: readonly Request[]): boolean {
+  for (const { cancel } of requests) cancel();
+  return requests.length > 0;
+}

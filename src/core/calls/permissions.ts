@@ -1,0 +1,102 @@
+/**
+ * Says who may invoke actions on the clients of a user, as far as the policy and the scopes of tokens decide it. It
+ * knows no tokens, because the relay keeps none: what depends on a single token is not known.
+ */
+import {
+  readUserInSight,
+  seenActions,
+  seesAction,
+  type CallingPrincipal,
+  type Policy,
+  type Requester,
+  type Scope,
+} from '../auth/principal.ts';
+import type { CommandCaller } from '../commands/command.ts';
+import type { ClientType } from '../connections/connection.ts';
+import { invalid } from '../errors.ts';
+import { name } from '../ids.ts';
+import { PERMITTED_ACTIONS } from '../limits.ts';
+import type { PreflightVerdict } from './call.ts';
+
+/** Whether callers of a kind may invoke an action. `unknown`: some may and some may not, or the relay cannot tell. */
+export type CallPermission = {
+  readonly kind: CommandCaller['kind'] | 'mcp';
+  readonly verdict: PreflightVerdict;
+  readonly message: string;
+};
+export type ActionPermissions = {
+  readonly action: string;
+  readonly userId: string;
+  readonly callers: readonly CallPermission[];
+};
+
+/**
+ * Returns for each action which kinds of callers may invoke it. Throws as a listing of the user does, and
+ * `invalid_argument` for a wrong name or too many.
+ */
+export function permissions(
+  policy: Policy,
+  requester: Requester,
+  query: { readonly userId: string; readonly actions: readonly string[] },
+): readonly ActionPermissions[] {
+  const userId = readUserInSight(requester, query.userId);
+  const sight = seenActions(requester);
+  if (query.actions.length > PERMITTED_ACTIONS) invalid('actions', `expected at most ${PERMITTED_ACTIONS} names`);
+  return query.actions.map((given) => {
+    const action = name('actions', given);
+    const callers = callersOf(policy, userId, action);
+    return { action, userId, callers: seesAction(sight, action) ? callers : callers.map(hidden) };
+  });
+}
+
+/** Shows nothing of an action that the token of the requester does not name. */
+const hidden = ({ kind }: CallPermission): CallPermission => ({
+  kind,
+  verdict: 'unknown',
+  message: 'Not shown: the token is limited to other actions.',
+});
+
+const CLIENT_TYPES: readonly ClientType[] = ['browser', 'console', 'mobile', 'web'];
+/** The scopes that a token may have besides those that a call needs. A rule may name them. */
+const OTHERS: readonly (readonly Scope[])[] = [[], ['connect'], ['host'], ['connect', 'host']];
+
+const ADMIN: readonly CallingPrincipal[] = [{ kind: 'admin', name: '', expiresAt: null }];
+
+function callersOf(policy: Policy, userId: string, action: string): readonly CallPermission[] {
+  const tokens = (...needed: readonly Scope[]): readonly CallingPrincipal[] =>
+    OTHERS.map((others) => ({ kind: 'user', userId, scopes: new Set([...needed, ...others]), expiresAt: null }));
+  const ask = (kind: CallPermission['kind'], callers: readonly CallingPrincipal[], passed: string): CallPermission => ({
+    kind,
+    ...decide(policy, { callers, userId, action, passed }),
+  });
+  // The action of a site is called on behalf of the session's owner, so what the policy denies the owner is denied here.
+  const grant = ask('grant', tokens('invoke').slice(0, 1), '');
+  return [
+    ask('admin', ADMIN, 'Any administrator.'),
+    ask('user', tokens('invoke'), 'Tokens of the user with the scope "invoke", unless they name other actions.'),
+    ask('mcp', tokens('invoke', 'mcp'), 'Tokens of the user with "invoke" or "mcp", unless they name other actions.'),
+    grant.verdict === 'pass' ? { ...grant, verdict: 'unknown', message: OF_GRANT } : grant,
+  ];
+}
+
+const OF_GRANT = 'Only if a site of the user offers the action and the grant has it.';
+
+type Question = {
+  readonly callers: readonly CallingPrincipal[];
+  readonly userId: string;
+  readonly action: string;
+  /** The message if the policy allows all of them. */
+  readonly passed: string;
+};
+
+/** Asks the policy for each caller and each type of client. Their answers differ if a rule names scopes or types. */
+function decide(policy: Policy, { callers, userId, action, passed }: Question): Omit<CallPermission, 'kind'> {
+  const decisions = callers.flatMap((caller) =>
+    CLIENT_TYPES.map((clientType) => policy.decide(caller, { userId, clientType, action })),
+  );
+  const rules = [...new Set(decisions.flatMap((decision) => (decision.allowed ? [] : [decision.rule])))];
+  const named = `The policy ${rules.length === 1 ? 'rule' : 'rules'} ${rules.map((rule) => `"${rule}"`).join(', ')}`;
+  if (rules.length === 0) return { verdict: 'pass', message: passed };
+  if (decisions.every(({ allowed }) => !allowed)) return { verdict: 'refuse', message: `${named} denies it.` };
+  return { verdict: 'unknown', message: `${named} decides by the type of the client or by other scopes of the token.` };
+}

@@ -1,0 +1,27 @@
+/** How a command's record says what became of its answer: who owes it, and when it was written whole. */
+import { OWED_BY_NOBODY, changed, isTerminal, nextTime, type Command, type OfAnswer } from './command.ts';
+
+const KINDS: ReadonlySet<string> = new Set<OfAnswer['kind']>(['answered', 'repeated', 'lost', 'owed']);
+
+export function isOfAnswer<Other extends { readonly kind: string }>(given: Other | OfAnswer): given is OfAnswer {
+  return KINDS.has(given.kind);
+}
+
+/** Returns the record with what a settlement changes in it; the same record if that is nothing. */
+export function settleAnswer(command: Command, settlement: OfAnswer, now: number): Command {
+  const { answeredAt, owedBy } = command;
+  if (settlement.kind === 'lost') return owedBy === settlement.by ? withoutAnswer(command) : command;
+  if (answeredAt !== undefined) return command;
+  if (settlement.kind === 'owed')
+    return owedBy === settlement.instead ? changed(command, { owedBy: settlement.by }) : command;
+  if (!isTerminal(command)) return command;
+  const counts =
+    settlement.kind === 'repeated' ||
+    (command.outcome !== 'outcome_unknown' && (settlement.by === null || settlement.by === owedBy));
+  return counts ? changed(command, { answeredAt: nextTime(command, now) }) : command;
+}
+
+function withoutAnswer(command: Command): Command {
+  const { answeredAt: _, ...lost } = changed(command, { owedBy: OWED_BY_NOBODY });
+  return lost;
+}

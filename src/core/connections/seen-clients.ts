@@ -1,0 +1,74 @@
+/**
+ * Decides which clients a token sees that is limited to some actions: those that advertise one of them, and of their
+ * actions these alone.
+ */
+import { matchesAny, seenActions, type Requester, type Sight } from '../auth/principal.ts';
+import type { Deps } from '../deps.ts';
+import type { ClientKey } from '../ids.ts';
+import { COUNT_SCAN, PAGE_MAX } from '../limits.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import { gapOf, type DocumentReading, type ObservedSource, type Position, type Scan } from '../page.ts';
+import { holderOf } from '../shares/shares.ts';
+import { ANY_CONNECTION, type Connection } from './connection.ts';
+
+/** Returns the connection with the actions that the sight has; null if the client advertises none of them. */
+export function seenConnection({ actions: patterns }: Pick<Sight, 'actions'>, row: Connection): Connection | null {
+  if (patterns === undefined) return row;
+  const actions = row.actions.filter(({ name }) => matchesAny(patterns, name));
+  if (actions.length === 0) return null;
+  return actions.length === row.actions.length ? row : { ...row, actions };
+}
+
+/** Returns the rows that the requester sees: one answer per row, in order; null for a row of a client that it does not. */
+export function rowsOfSeen<Row extends ClientKey>(
+  { backend }: Pick<Deps, 'backend'>,
+  requester: Requester,
+  rows: MaybePromise<readonly (Row | null)[]>,
+): MaybePromise<readonly (Row | null)[]> {
+  const sight = seenActions(requester);
+  if (sight.actions === undefined) return rows;
+  return thenDo(rows, (found) =>
+    thenDo(backend.connections.get(found.filter((row) => row !== null)), (connections) => {
+      let next = 0;
+      return found.map((row) => {
+        const connection = row && connections[next++];
+        return connection && seenConnection(sight, connection) ? row : null;
+      });
+    }),
+  );
+}
+
+/** The ids of clients. `gaps`: a source that says so, if not all clients of the user were looked at. */
+export type SeenClients = { readonly ids: ReadonlySet<string>; readonly gaps: readonly ObservedSource[] };
+
+/** Returns the clients that the requester sees; null if its token does not limit them. */
+export function seenClients(
+  deps: Deps,
+  requester: Requester,
+  reading?: DocumentReading,
+): MaybePromise<SeenClients | null> {
+  if (requester?.kind !== 'user') return null;
+  const { actions } = seenActions(requester);
+  return actions === undefined ? null : search(deps, requester, { userId: requester.userId, actions }, reading);
+}
+
+async function search(
+  { backend, clock, readTurns }: Deps,
+  requester: Requester,
+  { userId, actions }: Required<Sight>,
+  reading: DocumentReading | undefined,
+): Promise<SeenClients> {
+  const ids = new Set<string>();
+  const filter = { ...ANY_CONNECTION, userId, seen: actions };
+  let after: Position | null = null;
+  for (let looked = 0; looked < COUNT_SCAN; looked += PAGE_MAX) {
+    const page = { first: PAGE_MAX, after };
+    const scan: Scan<Connection> = await readTurns.run(holderOf(requester), () =>
+      backend.connections.list(filter, page, reading),
+    );
+    for (const { row } of scan.rows) ids.add(row.clientId);
+    if (scan.next === null) return { ids, gaps: [] };
+    after = scan.next;
+  }
+  return { ids, gaps: [gapOf('connections', clock.now(), null, 'limit_reached')] };
+}

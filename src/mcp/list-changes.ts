@@ -1,0 +1,62 @@
+/** Notices when the list of tools that a requester sees has changed, while an event stream is open. */
+import type { UserPrincipal } from '../core/auth/principal.ts';
+import type { Core } from '../core/core.ts';
+import { AGENT_LIST_CHANGED_MS, FORGET_MS } from '../core/limits.ts';
+import type { Cancel, Log } from '../core/ports.ts';
+import { withAllActions } from './calls.ts';
+
+type WatchOptions = {
+  readonly core: Core;
+  readonly log: Log;
+  readonly requester: UserPrincipal;
+  /** Returns an object that is the same until the list changes. */
+  readonly read: () => Promise<unknown>;
+  readonly changed: () => void;
+};
+
+/**
+ * Calls `changed` after the list has changed, at most once in AGENT_LIST_CHANGED_MS, until cancelled. It reads the list
+ * after a client came, went or advertised, and once more when a client that went is forgotten.
+ */
+export function watchList({ core, log, requester, read, changed }: WatchOptions): Cancel {
+  const { clock } = core;
+  const events = core.connections.events(withAllActions(requester), null);
+  const pending = new Map<number, Cancel>();
+  let last: unknown;
+  let reading: Promise<void> = Promise.resolve();
+  const check = async (tells: boolean): Promise<void> => {
+    const list = await read();
+    if (tells && list !== last) changed();
+    last = list;
+  };
+  const run = (tells: boolean): void => {
+    reading = reading
+      .then(() => check(tells))
+      .catch((error: unknown) => log.debug({ err: error }, 'a list of tools was not read again'));
+  };
+  const later = (ms: number): void => {
+    // Events that come while a check is due are seen by that check.
+    if (ms <= AGENT_LIST_CHANGED_MS && pending.has(ms)) return;
+    pending.get(ms)?.();
+    pending.set(
+      ms,
+      clock.after(ms, () => {
+        pending.delete(ms);
+        run(true);
+      }),
+    );
+  };
+  const follow = async (): Promise<void> => {
+    for await (const _ of events) {
+      later(AGENT_LIST_CHANGED_MS);
+      later(FORGET_MS + AGENT_LIST_CHANGED_MS);
+    }
+  };
+  run(false);
+  follow().catch((error: unknown) => log.debug({ err: error }, 'changes of clients are not followed'));
+  return () => {
+    for (const cancel of pending.values()) cancel();
+    pending.clear();
+    void events.return();
+  };
+}

@@ -1,0 +1,119 @@
+/**
+ * Reads who sent a request: the address of the peer and the origin under which it reached the relay, as far as trusted
+ * proxies in front say so.
+ */
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+
+/**
+ * The proxies in front whose forwarding headers are trusted. `false` or 0: none. A number: so many, each of which adds
+ * one value to the lists in these headers, so the values are counted from the right. `true`: one, whose peer is the
+ * last of X-Forwarded-For; of the other headers the first value counts, which is the one for the browser.
+ */
+export type ProxyTrust = boolean | number;
+
+/** The most characters of an address or a host that are read. */
+const TEXT_MAX = 300;
+
+/** Returns the peer's address: the one that the outermost trusted proxy saw, or else that of the socket. */
+export function addressOf(request: IncomingMessage, trust: ProxyTrust): string {
+  const { remoteAddress = '' } = request.socket;
+  if (!trust) return remoteAddress;
+  const listed = valuesIn(request.headers['x-forwarded-for']);
+  const said = listed.length > 0 ? counted(listed, Number(trust)) : element(request, Number(trust)).get('for');
+  return ipOf(said ?? '') ?? remoteAddress;
+}
+
+/**
+ * Returns the key under which a peer is counted: its IPv4 address, or the /64 network of its IPv6 address, because one
+ * machine usually owns a whole /64. A text that is not an address is its own key.
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
+  if (mapped !== undefined) return mapped;
+  const [front = '', back] = address.replace(/%.*$/, '').split('::');
+  const groups = front === '' ? [] : front.split(':');
+  const behind = back ? back.split(':') : [];
+  const zeros = back === undefined ? 0 : Math.max(0, 8 - groups.length - behind.length);
+  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...behind];
+  if (all.length !== 8 || !all.every((group) => /^[\da-f]{1,4}$/i.test(group))) return address;
+  const network = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
+}
+
+/**
+ * Returns the origins under which the requester reached the relay, the most likely first: two if a proxy names a port
+ * that its host lacks, because that may be the proxy's port for the browser or its own. Empty without a valid host.
+ */
+export function ownOrigins(request: IncomingMessage, trust: ProxyTrust): readonly string[] {
+  const encrypted = 'encrypted' in request.socket && request.socket.encrypted === true;
+  const { proto, host, port } = trust ? forwardedBy(request, trust) : NOTHING;
+  const scheme = proto ?? (encrypted || port === '443' ? 'https' : 'http');
+  const name = host ?? request.headers.host ?? '';
+  const hosts = port === undefined || /:\d+$/.test(name) ? [name] : [name, `${name}:${port}`];
+  return hosts.flatMap((text) => originAt(scheme, text) ?? []);
+}
+
+type Forwarded = {
+  readonly proto?: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: string | undefined;
+};
+
+const NOTHING: Forwarded = {};
+
+/** Reads what the proxies say of the browser's request. X-Forwarded-* takes precedence over `Forwarded`. */
+function forwardedBy(request: IncomingMessage, trust: ProxyTrust): Forwarded {
+  const hops = trust === true ? Infinity : Number(trust);
+  const { headers } = request;
+  const said = element(request, hops);
+  const proto = counted(valuesIn(headers['x-forwarded-proto']), hops) ?? said.get('proto');
+  const port = counted(valuesIn(headers['x-forwarded-port']), hops);
+  return {
+    // A proxy may say `ws` and `wss` of a WebSocket, whose page has the origin `http` or `https`.
+    proto: /^(?:http|ws)(s?)$/i
+      .exec(proto ?? '')?.[1]
+      ?.replace(/^/, 'http')
+      .toLowerCase(),
+    host: counted(valuesIn(headers['x-forwarded-host']), hops) ?? said.get('host'),
+    port: port !== undefined && /^\d{1,5}$/.test(port) ? port : undefined,
+  };
+}
+
+/** Returns the parameters of the element of `Forwarded` (RFC 7239) that the outermost of so many proxies added. */
+function element({ headers }: IncomingMessage, hops: number): ReadonlyMap<string, string> {
+  const text = counted(valuesIn(headers.forwarded), hops) ?? '';
+  const parameters = text.matchAll(/(?:^|;)\s*([a-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;"]*))/gi);
+  return new Map(
+    [...parameters].map(([, name = '', quoted, token = '']) => [
+      name.toLowerCase(),
+      quoted === undefined ? token.trim() : quoted.replaceAll(/\\(.)/g, '$1'),
+    ]),
+  );
+}
+
+/** Splits a header to which each proxy adds a value. A comma in quotes separates nothing. */
+function valuesIn(header: string | string[] | undefined): readonly string[] {
+  if (header === undefined) return [];
+  const text = Array.isArray(header) ? header.join(',') : header;
+  const values = text.match(/(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g) ?? [];
+  return values.map((value) => value.trim()).filter((value) => value !== '');
+}
+
+/** Returns the value that the outermost of so many proxies added; the first if there are fewer values. */
+function counted(values: readonly string[], hops: number): string | undefined {
+  return values[Math.max(0, values.length - hops)]?.slice(0, TEXT_MAX);
+}
+
+/** Returns the IP address in a text, without the port and the brackets that some proxies write; null if there is none. */
+function ipOf(text: string): string | null {
+  const [, bracketed, bare] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(text) ?? [];
+  const address = bracketed ?? bare ?? text;
+  return isIP(address) === 0 ? null : address;
+}
+
+/** Returns the origin of these parts as a browser writes it: in lower case, and without the default port. */
+function originAt(scheme: string, host: string): string | null {
+  return host === '' || /[\s/?#@\\]/.test(host) ? null : (URL.parse(`${scheme}://${host}`)?.origin ?? null);
+}

@@ -1,0 +1,200 @@
+/** The routes of methods: each has one, lists are merged in order wherever rows are, and silent owners are named. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Backend } from '../../src/core/backend.ts';
+import { ANY_COMMAND, ANY_WAIT, type DeliveryInspector } from '../../src/core/commands/stores.ts';
+import { ANY_CONNECTION, type Connection } from '../../src/core/connections/connection.ts';
+import type { Position, Scan } from '../../src/core/page.ts';
+import { createPlacement, PARTITIONS_MAX, type Placement } from '../../src/backends/owned/placement.ts';
+import { ROUTES, type AllPorts, type RoutesOf } from '../../src/backends/owned/routes.ts';
+import { admission } from '../contract/kit/bench.ts';
+import { hello } from '../contract/kit/connections-model.ts';
+import { Network } from '../contract/kit/owned-network.ts';
+import { Relays } from '../contract/kit/owned-relays.ts';
+import { FakeClock } from '../kit/clock.ts';
+
+type Inspector = AllPorts['inspector'];
+/** Takes routes of an inspector with one more method. */
+function takes<Method>(routes: RoutesOf<{ inspector: Inspector & { readonly added: Method } }>): void {
+  expect(routes).toBeDefined();
+}
+
+describe('the table of routes', () => {
+  it('does not compile without a route for each method', () => {
+    const { inspector } = ROUTES;
+    takes<() => number>({ inspector: { ...inspector, added: { kind: 'here' } } });
+    // @ts-expect-error: the new method has no route
+    takes<() => number>({ inspector });
+    // @ts-expect-error: an optional method needs one, too
+    takes<(() => number) | undefined>({ inspector });
+  });
+
+  it('does not compile for a method that other processes cannot call', () => {
+    const { inspector } = ROUTES;
+    const one = { kind: 'one', partition: () => 0 } as const;
+    takes<(key: string) => Promise<Map<string, number>>>({ inspector: { ...inspector, added: one } });
+    // @ts-expect-error: a function cannot be encoded
+    takes<(run: () => void) => void>({ inspector: { ...inspector, added: one } });
+    // @ts-expect-error: nor can an answer that is a date
+    takes<(key: string) => Promise<Date>>({ inspector: { ...inspector, added: one } });
+    const ofNumber = { kind: 'one', partition: (_: Placement, number: number) => number } as const;
+    // @ts-expect-error: the route reads other arguments than the method has
+    takes<(key: string) => number>({ inspector: { ...inspector, added: ofNumber } });
+    const asText = { kind: 'owned', merge: () => 'text' } as const;
+    // @ts-expect-error: a merge that answers otherwise than the method
+    takes<() => number>({ inspector: { ...inspector, added: asText } });
+  });
+});
+
+describe('the placement', () => {
+  it('puts a user, and what is the user’s by its id, into one partition', () => {
+    const count = fc.integer({ min: 1, max: PARTITIONS_MAX });
+    fc.assert(
+      fc.property(count, fc.string(), fc.string(), (partitions, userId, id) => {
+        const place = createPlacement(partitions, (user) => user);
+        const partition = place.ofUser(userId);
+        expect(partition).toBeLessThan(partitions);
+        expect(place.ofId(place.prefixOf(userId) + id)).toBe(partition);
+        expect(place.ofId(id)).toBeLessThan(partitions);
+      }),
+    );
+    const teams = createPlacement(64, () => 'team');
+    expect(teams.ofUser('alice')).toBe(teams.ofUser('bob'));
+  });
+});
+
+const PARTITIONS = 4;
+const USERS = Array.from({ length: 12 }, (_, i) => `user-${i}`);
+
+/** Opens a relay that owns nothing, and three that own the partitions. Each user has clients and commands. */
+async function open() {
+  const clock = new FakeClock();
+  const network = new Network(3);
+  const relays = new Relays({
+    ...{ clock, requestClock: clock, partitions: PARTITIONS },
+    join: (process) => network.join(process),
+    mail: (nodeId, deliver) => network.inOrder(nodeId, deliver),
+  });
+  clock.alsoAwaits(() => network.quiet());
+  const backend = relays.open('here');
+  for (const process of ['a', 'b', 'c']) relays.open(process);
+  relays.giveAll(['a', 'b', 'c']);
+  for (const [i, userId] of USERS.entries()) {
+    const own = { userId, clientId: 'tab', scopeId: userId, connectWithinMs: 300_000 };
+    await backend.connections.connect(hello(userId, 'tab'));
+    await backend.commands.admit(admission(`c${i}`, own));
+    // Some are admitted in one millisecond.
+    if (i % 3 === 0) await clock.advance(1);
+  }
+  return { clock, network, relays, backend };
+}
+
+const ACTION = { name: 'a', description: null, version: null, checksArguments: null, schema: null, metadata: null };
+
+type Listing = (backend: Backend, after: Position | null) => Promise<Scan<unknown>>;
+const newest = async ({ inspector }: { inspector: DeliveryInspector }, after: Position | null) =>
+  inspector.list(ANY_COMMAND, { first: 5, after, order: 'newest' });
+const LISTINGS: Readonly<Record<string, Listing>> = {
+  connections: async ({ connections }, after) => connections.list(ANY_CONNECTION, { first: 5, after }),
+  users: async ({ connections }, after) => connections.users({ first: 5, after }),
+  commands: async ({ inspector }, after) => inspector.list(ANY_COMMAND, { first: 5, after }),
+  'newest commands': newest,
+  waits: async ({ waiters }, after) => waiters.list(ANY_WAIT, { first: 5, after }),
+  scopes: async ({ inspector }, after) => inspector.scopes({ first: 5, after }),
+};
+
+describe('a listing over all partitions', () => {
+  it.each(Object.entries(LISTINGS))('of %s goes on after a change of owners where it ended', async (_, list) => {
+    const { clock, relays, backend } = await open();
+    const whole = async (change: () => void): Promise<unknown[]> => {
+      const rows: unknown[] = [];
+      let after: Position | null = null;
+      do {
+        const scan: Scan<unknown> = await list(backend, after);
+        rows.push(...scan.rows.map(({ row }) => row));
+        after = scan.next;
+        change();
+        await clock.advance(0);
+      } while (after !== null);
+      return rows;
+    };
+    const expected = await whole(() => {});
+    expect(expected).toHaveLength(USERS.length);
+    let turn = 0;
+    const changing = await whole(() => {
+      turn++;
+      for (let partition = 0; partition < PARTITIONS; partition++)
+        relays.give(partition, ['a', 'b', 'c', 'here'][(partition + turn) % 4] ?? null);
+    });
+    expect(changing).toEqual(expected);
+  });
+
+  it('comes in answers of bounded size, whatever the rows', async () => {
+    const { clock, network, backend } = await open();
+    const summary = 'x'.repeat(100_000);
+    for (let i = 0; i < 30; i++) {
+      const name = `tab-${String(i).padStart(2, '0')}`;
+      await backend.connections.connect(hello('user-1', name, { actions: [{ ...ACTION, summary }] }));
+    }
+    const before = network.sent.length;
+    const found = backend.connections.list({ ...ANY_CONNECTION, userId: 'user-1' }, { first: 20, after: null });
+    await clock.advance(0);
+    const { rows, next } = await found;
+    expect(rows.map(({ row }) => row.clientId).slice(0, 3)).toEqual(['tab', 'tab-00', 'tab-01']);
+    expect([rows.length, next]).toEqual([20, rows[19]?.position]);
+    const answers = network.sent.slice(before).map(({ text }) => text.length);
+    expect(Math.max(...answers)).toBeLessThan(1.2e6);
+    const all = backend.connections.list(ANY_CONNECTION, { first: 1000, after: null });
+    await clock.advance(0);
+    expect((await all).rows).toHaveLength(USERS.length + 30);
+  });
+
+  it('names an owner that does not answer, has what the others have, and waits for no longer than a second', async () => {
+    const { clock, network, relays, backend } = await open();
+    const silentUsers = USERS.filter((userId) => relays.placement.ofUser(userId) % 3 === 1);
+    expect(silentUsers.length).toBeGreaterThan(0);
+    network.cut('b');
+    const gap = { nodeId: 'node-b', complete: false, reason: 'node_silent' };
+    const asked = Promise.all(Object.values(LISTINGS).map((list) => list(backend, null)));
+    const counted = Promise.all([
+      backend.waiters.countByNode(ANY_WAIT),
+      backend.inspector.summary(),
+      backend.connections.quietest(100),
+      backend.inspector.busiest(100),
+      backend.reconnects.top(10),
+      backend.contexts.count({ ...NO_FILTER, statuses: null, windowId: null, assigned: null, taskId: null }),
+      backend.contexts.windowCount({ ...NO_FILTER, status: null }),
+      backend.history.sample(null, { messages: 100, bytes: 1e6, of: 'stored' }),
+    ]);
+    const stats = Promise.resolve(backend.dedup.stats(60));
+    const strict = Promise.allSettled([backend.inspector.getScopes(['user-0'])]);
+    await clock.advance(1_250);
+    for (const { gaps } of await asked) expect(gaps).toEqual([expect.objectContaining(gap)]);
+    for (const answer of await counted) expect(answer?.gaps).toEqual([expect.objectContaining(gap)]);
+    const [waits, summary, quietest] = await counted;
+    expect([...waits.counts.values()].reduce((sum, count) => sum + count, 0)).toBe(USERS.length - silentUsers.length);
+    expect(summary.trackedCommands).toBe(USERS.length - silentUsers.length);
+    expect(quietest.rows.map(({ userId }: Connection) => userId)).not.toContain(silentUsers[0]);
+    expect(await stats).toMatchObject({ exact: false, liveKeys: null });
+    expect(await strict).toMatchObject([{ status: 'rejected', reason: { code: 'store_unavailable' } }]);
+    // The listing of one user asks no other owner.
+    network.cut('b', false);
+    network.cut('c');
+    const [userId = ''] = silentUsers;
+    const one = backend.connections.list({ ...ANY_CONNECTION, userId }, { first: 5, after: null });
+    await clock.advance(0);
+    expect(await one).toMatchObject({ rows: [{ row: { userId } }], gaps: [] });
+  });
+
+  it('names a partition that nobody owns as unavailable', async () => {
+    const { clock, relays, backend } = await open();
+    for (let partition = 0; partition < PARTITIONS; partition++)
+      relays.give(partition, partition === 2 ? null : 'here');
+    const asked = Promise.resolve(newest(backend, null));
+    await clock.advance(1_250);
+    const reason = { nodeId: null, reason: 'store_unavailable', complete: false };
+    expect((await asked).gaps).toEqual([expect.objectContaining(reason)]);
+  });
+});
+
+const NO_FILTER = { userId: null, clientId: null, clientType: null, ownership: null };

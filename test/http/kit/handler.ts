@@ -1,0 +1,19 @@
+/** A handler of requests for tests of the server alone. */
+import type { ServerResponse } from 'node:http';
+import type { RequestHandler } from '../../../src/http/request-handler.ts';
+
+/** Returns a handler that answers every request with `answer`, and takes no upgrade. */
+export function answering(answer: (response: ServerResponse) => void): RequestHandler {
+  return {
+    connection() {},
+    secured() {},
+    released() {},
+    request: (_request, response) => answer(response),
+    continuing() {},
+    expectation() {},
+    tunnel() {},
+    broken() {},
+    shouldUpgrade: () => false,
+    upgrade() {},
+  };
+}

@@ -1,0 +1,57 @@
+/** Tests the simulation of relays that own partitions: a seed gives one run, and nothing acknowledged is lost. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Calls } from '../../faults/simulate/calls.ts';
+import { StoreActs } from '../../faults/simulate/store-acts.ts';
+import { simulate } from '../../faults/simulate/world.ts';
+
+/** The seeds of the short form, and the acts of each run. */
+const SEEDS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 12);
+const STEPS = 250;
+const RUN = join(import.meta.dirname, '..', '..', 'faults', 'simulate', 'run.ts');
+
+describe('a simulation of owners', () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  it.each(Array.from({ length: SEEDS }, (_, i) => i + 1))(
+    'loses nothing that was acknowledged: seed %i',
+    async (seed) => {
+      const verdict = await simulate({ seed, nodes: 3, steps: STEPS }, (deployment) => new StoreActs(deployment));
+      expect(verdict.broken).toEqual([]);
+      expect(verdict.acknowledged).toBeGreaterThan(STEPS / 4);
+    },
+  );
+
+  it.each([1, 2, 3, 4])('runs no call twice, and tells no caller what is not so: seed %i', async (seed) => {
+    const verdict = await simulate({ seed, nodes: 3, steps: 120 }, (deployment) => new Calls(deployment));
+    expect(verdict.broken).toEqual([]);
+    expect(verdict.acknowledged).toBeGreaterThan(100);
+  });
+
+  it('is the same for the same seed, in processes with different heaps, and another for another seed', () => {
+    const digestOf = (seed: number, ...flags: string[]): unknown => {
+      const args = [...flags, RUN, '--seed', String(seed), '--steps', '120', '--json'];
+      const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+      return JSON.parse(stdout.trim().split('\n').at(-1) ?? '').digest;
+    };
+    const digest = digestOf(5, '--max-semi-space-size=1', '--max-old-space-size=64');
+    expect(digest).toMatch(/^[0-9a-f]{64}$/);
+    expect(digestOf(5, '--max-semi-space-size=64')).toBe(digest);
+    expect(digestOf(6)).not.toBe(digest);
+  });
+
+  it('takes no time, timers or random numbers from outside of it', async () => {
+    const forbidden = (name: string) => () => {
+      throw new Error(`${name} was called`);
+    };
+    vi.spyOn(Date, 'now').mockImplementation(forbidden('Date.now'));
+    vi.spyOn(Math, 'random').mockImplementation(forbidden('Math.random'));
+    vi.spyOn(performance, 'now').mockImplementation(forbidden('performance.now'));
+    vi.spyOn(globalThis, 'setInterval').mockImplementation(forbidden('setInterval'));
+    const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(forbidden('setTimeout'));
+    const { broken } = await simulate({ seed: 3, nodes: 3, steps: 100 }, (deployment) => new Calls(deployment));
+    expect(broken).toEqual([]);
+    expect(timers).not.toHaveBeenCalled();
+  });
+});
