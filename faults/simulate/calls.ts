@@ -2,18 +2,14 @@
  * A workload of calls: callers invoke actions of clients through the cores of relays. Clients and callers have links of
  * their own, with delays, and go to another relay when theirs is gone.
  */
-import { defaultPolicy, type UserPrincipal } from '../../src/core/auth/principal.ts';
+import type { UserPrincipal } from '../../src/core/auth/principal.ts';
 import type { Command } from '../../src/core/commands/command.ts';
 import type { ClientLink } from '../../src/core/commands/links.ts';
 import type { LinkSession } from '../../src/core/commands/link-session.ts';
-import { createCore, type Core } from '../../src/core/core.ts';
+import type { Core } from '../../src/core/core.ts';
 import { toJson } from '../../src/core/json.ts';
-import { silentMetrics } from '../../src/core/metrics.ts';
-import { Cursors } from '../../src/core/page.ts';
-import { silentLog } from '../../src/core/ports.ts';
-import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { between, pick } from '../lib/random.ts';
-import { codeOf, type Deployment, type LivingNode, type Node } from './deployment.ts';
+import { codeOf, coreOf, onRecord, type OpenRelay, type Relay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
 /** The users, each with one client. */
@@ -45,28 +41,28 @@ type Call = {
 };
 
 export class Calls implements Workload {
-  readonly #deployment: Deployment;
+  readonly #relays: Relays;
   readonly #calls = new Map<string, Call>();
   readonly #clients: readonly SimulatedClient[];
   readonly broken: string[] = [];
 
-  constructor(deployment: Deployment) {
-    this.#deployment = deployment;
-    this.#clients = USERS.map((userId) => new SimulatedClient(deployment, userId, (id) => this.#began(id)));
+  constructor(relays: Relays) {
+    this.#relays = relays;
+    this.#clients = USERS.map((userId) => new SimulatedClient(relays, userId, (id) => this.#began(id)));
   }
 
   get acknowledged(): number {
     return [...this.#calls.values()].filter(({ told }) => told.size > 0).length;
   }
 
-  async onOpened(node: LivingNode): Promise<void> {
-    const core = coreOf(node);
+  async onOpened(relay: OpenRelay): Promise<void> {
+    const core = coreOf(relay);
     await core.start();
-    node.core = core;
+    relay.core = core;
   }
 
-  onGone(node: Node): void {
-    for (const client of this.#clients) client.lost(node);
+  onGone(relay: Relay): void {
+    for (const client of this.#clients) client.lost(relay);
   }
 
   act(): void {
@@ -97,30 +93,30 @@ export class Calls implements Workload {
       if (told.size > 1) broken.push(`${commandId} was told as ${[...told].join(' and ')}`);
       if (outcome === 'completed' && ran !== 1) broken.push(`${commandId} completed, and ran ${ran} times`);
       if (outcome === 'expired' && ran > 0) broken.push(`${commandId} expired, and ran`);
-      if (outcome !== undefined) this.#deployment.count(`call: ${outcome}`);
+      if (outcome !== undefined) this.#relays.count(`call: ${outcome}`);
     }
     return broken;
   }
 
   /** Repeats each answered call at every relay: each must tell the recorded outcome, and run nothing. */
   async #repeatAll(): Promise<readonly string[]> {
-    const { simulation, living } = this.#deployment;
+    const { simulation, living } = this.#relays;
     const broken: string[] = [];
     let open = 0;
-    for (const { process, core, opened } of living)
+    for (const relay of living)
       for (const call of this.#calls.values()) {
         // What an owner had not recorded when it lost the partition is not known any more: a repeat is a new call.
-        if (!core || call.told.size === 0 || call.told.has(LOST)) continue;
+        if (!relay.core || call.told.size === 0 || call.told.has(LOST)) continue;
         open++;
-        invoke(core, call).then(
+        invoke(relay.core, call).then(
           (outcome) =>
-            opened.backend.onRecord?.(() => {
+            onRecord(relay, () => {
               open--;
               call.told.add(outcome);
             }),
           (error: unknown) => {
             open--;
-            broken.push(`${call.commandId} was repeated at ${process.name}: ${codeOf(error)}`);
+            broken.push(`${call.commandId} was repeated at ${relay.process.name}: ${codeOf(error)}`);
           },
         );
       }
@@ -129,7 +125,7 @@ export class Calls implements Workload {
   }
 
   get #random(): () => number {
-    return this.#deployment.simulation.random;
+    return this.#relays.simulation.random;
   }
 
   #began(commandId: string): void {
@@ -139,12 +135,13 @@ export class Calls implements Workload {
 
   /** Asks a relay, and another one if that does not answer: the id makes sure that the call runs once. */
   #ask(call: Call): void {
-    const { simulation, living } = this.#deployment;
+    const { simulation, living } = this.#relays;
     const ready = living.filter(({ core }) => core !== null);
     const again = (): void =>
       void simulation.after(between(this.#random, 100, 1_000), 'asks again', () => this.#ask(call));
     if (ready.length === 0) return again();
-    const { process, core, opened } = pick(this.#random, ready);
+    const relay = pick(this.#random, ready);
+    const { process, core } = relay;
     let isAnswered = false;
     const answer = (run: () => void): void => {
       if (isAnswered) return;
@@ -155,17 +152,17 @@ export class Calls implements Workload {
     process.after(between(this.#random, 0, DELAY_MS), 'a call arrives', () => {
       invoke(core as Core, call).then(
         (outcome) =>
-          opened.backend.onRecord?.(() => {
+          onRecord(relay, () => {
             simulation.after(between(this.#random, 0, DELAY_MS), 'an answer arrives', () =>
               answer(() => {
                 if (process.isDead) return again();
-                this.#deployment.trace(`${process.name} told ${call.commandId}: ${outcome}`);
+                this.#relays.trace(`${process.name} told ${call.commandId}: ${outcome}`);
                 this.#told(call, outcome, again);
               }),
             );
           }),
         (error: unknown) => {
-          this.#deployment.count(`call: ${codeOf(error)}`);
+          this.#relays.count(`call: ${codeOf(error)}`);
           answer(again);
         },
       );
@@ -176,7 +173,7 @@ export class Calls implements Workload {
     // The wait has ended before the command.
     if (outcome.startsWith('pending')) return again();
     if (outcome.startsWith('refused')) {
-      this.#deployment.count(`call: ${outcome}`);
+      this.#relays.count(`call: ${outcome}`);
       // A refusal that may pass; any other one ends the call.
       if (/unavailable|draining|node_lost|rate/.test(outcome)) return again();
     } else call.told.add(outcome);
@@ -197,54 +194,37 @@ function principalOf(userId: string): UserPrincipal {
   return { kind: 'user', userId, scopes: new Set(['connect', 'invoke'] as const), expiresAt: null };
 }
 
-function coreOf({ process, opened, shares }: LivingNode): Core {
-  const { clock, crypto, loop } = process;
-  return createCore({
-    ...{ loop, clock, crypto, shares, nodeId: process.name, backend: opened.backend, log: silentLog },
-    ...{
-      cursors: new Cursors(crypto),
-      policy: defaultPolicy,
-      metrics: silentMetrics,
-      tracing: null,
-      rawMessages: false,
-    },
-    processMeter: { take: () => ({ memoryBytes: 0, loopDelayMs: null }) },
-    spill: createMemorySpill(clock, crypto, shares),
-    server: { version: 'simulated', label: null, traceUrl: null, maxBodyBytes: 1_000_000 },
-  });
-}
-
 /** A client with one link at a time. It runs each command that arrives, once for each arrival, and reports its end. */
 class SimulatedClient {
-  readonly #deployment: Deployment;
+  readonly #relays: Relays;
   readonly #userId: string;
   readonly #began: (commandId: string) => void;
   #instance = 0;
   /** The link that is open, or being opened. */
-  #link: { readonly node: LivingNode; session: LinkSession | null } | null = null;
+  #link: { readonly relay: OpenRelay; session: LinkSession | null } | null = null;
 
-  constructor(deployment: Deployment, userId: string, began: (commandId: string) => void) {
-    this.#deployment = deployment;
+  constructor(relays: Relays, userId: string, began: (commandId: string) => void) {
+    this.#relays = relays;
     this.#userId = userId;
     this.#began = began;
   }
 
   /** Opens a link, unless there is one. */
   connect(): void {
-    const ready = this.#deployment.living.filter(({ core }) => core !== null);
+    const ready = this.#relays.living.filter(({ core }) => core !== null);
     if (this.#link || ready.length === 0) return;
-    const node = pick(this.#random, ready);
-    const link: { readonly node: LivingNode; session: LinkSession | null } = { node, session: null };
+    const relay = pick(this.#random, ready);
+    const link: { readonly relay: OpenRelay; session: LinkSession | null } = { relay, session: null };
     this.#link = link;
     const instanceId = `i${this.#instance}`;
     const ended = (): void => this.#ended(link);
     const socket: ClientLink = {
-      sendCommand: (command) => node.opened.backend.onRecord?.(() => this.#later(() => this.#run(link, command))),
+      sendCommand: (command) => onRecord(relay, () => this.#later(() => this.#run(link, command))),
       sendCancel() {},
       backlog: () => 0,
       close: (cause) => {
         void Promise.resolve(link.session?.closed(cause)).catch(() => undefined);
-        node.opened.backend.onRecord?.(() => this.#later(ended));
+        onRecord(relay, () => this.#later(ended));
       },
     };
     const actions = [
@@ -259,8 +239,8 @@ class SimulatedClient {
       },
     ];
     const hello = { clientId: CLIENT, instanceId, clientType: 'browser', metadata: null, actions } as const;
-    node.process.after(between(this.#random, 0, DELAY_MS), 'a client connects', () => {
-      (node.core as Core).links.open(principalOf(this.#userId), hello, socket).then((session) => {
+    relay.process.after(between(this.#random, 0, DELAY_MS), 'a client connects', () => {
+      (relay.core as Core).links.open(principalOf(this.#userId), hello, socket).then((session) => {
         link.session = session;
         if (this.#link === link) session.begin();
         else void session.closed('lost').catch(() => undefined);
@@ -269,16 +249,16 @@ class SimulatedClient {
   }
 
   /** The relay of the link is gone. */
-  lost(node: Node): void {
-    if (this.#link?.node.process === node.process) this.#ended(this.#link);
+  lost(relay: Relay): void {
+    if (this.#link?.relay.process === relay.process) this.#ended(this.#link);
   }
 
   /** The link breaks. */
   breaks(): void {
     const link = this.#link;
     if (!link) return;
-    const { node, session } = link;
-    node.process.after(
+    const { relay, session } = link;
+    relay.process.after(
       DELAY_MS,
       'a link breaks',
       () => void Promise.resolve(session?.closed('lost')).catch(() => undefined),
@@ -286,23 +266,23 @@ class SimulatedClient {
     this.#ended(link);
   }
 
-  #ended(link: { readonly node: LivingNode }): void {
+  #ended(link: { readonly relay: OpenRelay }): void {
     if (this.#link !== link) return;
     this.#link = null;
     // Most come back as the same run, and some were reloaded.
     if (this.#random() < 0.3) this.#instance++;
-    this.#deployment.simulation.after(between(this.#random, 1, RECONNECT_MS), 'a client connects again', () =>
+    this.#relays.simulation.after(between(this.#random, 1, RECONNECT_MS), 'a client connects again', () =>
       this.connect(),
     );
   }
 
-  #run(link: { readonly node: LivingNode; readonly session: LinkSession | null }, { commandId }: Command): void {
+  #run(link: { readonly relay: OpenRelay; readonly session: LinkSession | null }, { commandId }: Command): void {
     // What arrives over a link that the client has given up is not read.
     if (this.#link !== link) return;
     this.#began(commandId);
     const end = { kind: 'result', payload: toJson({ done: true }), error: null, refused: false } as const;
-    this.#deployment.simulation.after(between(this.#random, 0, HANDLER_MS), 'a handler ends', () => {
-      link.node.process.after(between(this.#random, 0, DELAY_MS), 'a result arrives', () => {
+    this.#relays.simulation.after(between(this.#random, 0, HANDLER_MS), 'a handler ends', () => {
+      link.relay.process.after(between(this.#random, 0, DELAY_MS), 'a result arrives', () => {
         void Promise.resolve(link.session?.end(commandId, end)).catch(() => undefined);
       });
     });
@@ -310,10 +290,10 @@ class SimulatedClient {
 
   /** Runs something when what the relay has sent arrives. */
   #later(run: () => void): void {
-    this.#deployment.simulation.after(between(this.#random, 0, DELAY_MS), 'a frame arrives', run);
+    this.#relays.simulation.after(between(this.#random, 0, DELAY_MS), 'a frame arrives', run);
   }
 
   get #random(): () => number {
-    return this.#deployment.simulation.random;
+    return this.#relays.simulation.random;
   }
 }

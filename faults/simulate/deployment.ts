@@ -2,8 +2,8 @@
  * A simulated deployment of relays that own partitions: processes and their log service, with faults that the seed
  * decides. A workload gives the relays something to do.
  */
+import type { Backend } from '../../src/core/backend.ts';
 import type { Core } from '../../src/core/core.ts';
-import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { openOwned, type OwnedBackend } from '../../src/backends/owned/open.ts';
@@ -12,6 +12,7 @@ import { between, pick } from '../lib/random.ts';
 import { LogNetwork } from './log-network.ts';
 import { LogService } from './log-service.ts';
 import { SimulatedProcess } from './process.ts';
+import { codeOf, type OpenRelay, type Relay, type Relays } from './relays.ts';
 import { Simulation } from './virtual.ts';
 
 /** The number of partitions, without that of the audit, and of slot groups. */
@@ -25,14 +26,15 @@ const BEHIND_MS = 400;
 /** How long after a fault and its quiet time acts may still take long, in milliseconds. */
 const HEALED_MS = 2_000;
 
-/** A relay. `core`: what the workload opens over its backend; null: nothing. */
-export type Node = {
+/** A relay. `opened`: what it owns; null while it starts. */
+type Node = {
   readonly process: SimulatedProcess;
   readonly shares: Shares;
   opened: OwnedBackend | null;
+  backend: Backend | null;
   core: Core | null;
 };
-export type LivingNode = Node & { readonly opened: OwnedBackend };
+type LivingNode = Node & { readonly opened: OwnedBackend; readonly backend: Backend };
 
 export type DeploymentOptions = {
   readonly seed: number;
@@ -40,11 +42,11 @@ export type DeploymentOptions = {
   /** Called with a line about each act and each fault. Absent: no line is made. */
   readonly trace?: ((line: string) => void) | undefined;
   /** Called when a relay has opened its backend, and when it is gone. */
-  readonly onOpened: (node: LivingNode) => Promise<void> | void;
-  readonly onGone: (node: Node) => void;
+  readonly onOpened: (relay: OpenRelay) => Promise<void> | void;
+  readonly onGone: (relay: Relay) => void;
 };
 
-export class Deployment {
+export class Deployment implements Relays {
   readonly simulation: Simulation;
   readonly #network: LogNetwork;
   readonly #options: DeploymentOptions;
@@ -132,7 +134,7 @@ export class Deployment {
     const nodeId = `node-${this.#started++}`;
     const drift = { aheadMs: between(this.#random, -500, 500), rate: 1 + (this.#random() - 0.5) / 100 };
     const process = new SimulatedProcess(this.simulation, nodeId, drift);
-    const node: Node = { process, shares: createShares(), opened: null, core: null };
+    const node: Node = { process, shares: createShares(), opened: null, backend: null, core: null };
     this.#nodes.push(node);
     this.#open(node).catch((error: unknown) => {
       // A start needs the log service.
@@ -151,15 +153,15 @@ export class Deployment {
     const { process, shares } = node;
     const { clock, loop, crypto } = process;
     const { sha256 } = createCrypto('simulation');
-    node.opened = await openOwned({
+    const opened = await openOwned({
       connect: () => this.#network.connect(process),
       ...{ nodeId: process.name, system: clock, clock, loop, random: crypto, log: silentLog, version: 'simulated' },
       ...{ namespace: 'simulation', partitions: PARTITIONS, groups: GROUPS, digest: 'd', claims: true },
       scopeOf: (userId) => userId,
       memory: { sha256, markSecret: 'x', shares },
     });
-    // It was just opened.
-    await this.#options.onOpened(node as LivingNode);
+    const { backend } = Object.assign(node, { opened, backend: opened.backend });
+    await this.#options.onOpened(Object.assign(node, { backend }));
   }
 
   // Faults.
@@ -236,9 +238,4 @@ export class Deployment {
     this.#nodes.splice(this.#nodes.indexOf(node), 1);
     this.#options.onGone(node);
   }
-}
-
-/** Returns the code of a refusal, or the beginning of any other error. */
-export function codeOf(error: unknown): string {
-  return error instanceof CallboardError ? error.code : String(error).slice(0, 80);
 }

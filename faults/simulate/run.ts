@@ -1,7 +1,7 @@
 /** `npm run simulate`: runs a deployment in virtual time, with the faults of a seed. The same seed gives the same run. */
 import { namesOf, positiveNumber, readOptions } from '../lib/options.ts';
 import { Calls } from './calls.ts';
-import type { Deployment } from './deployment.ts';
+import type { Relays } from './relays.ts';
 import { StoreActs } from './store-acts.ts';
 import { simulate, type Workload } from './world.ts';
 
@@ -20,10 +20,10 @@ const OPTIONS = {
   json: { type: 'boolean', default: false, says: 'the last line is JSON, with the digest of the last run' },
 } as const;
 
-const calls = (deployment: Deployment): Workload => new Calls(deployment);
-const WORKLOADS: Readonly<Record<string, (deployment: Deployment) => Workload>> = {
+const calls = (relays: Relays): Workload => new Calls(relays);
+const WORKLOADS: Readonly<Record<string, (relays: Relays) => Workload>> = {
   calls,
-  store: (deployment) => new StoreActs(deployment),
+  store: (relays) => new StoreActs(relays),
 };
 
 const workloadOf = ([name = '']: readonly string[]): typeof calls => WORKLOADS[name] ?? calls;

@@ -5,8 +5,7 @@ import type { AdmitRequest } from '../../src/core/commands/stores.ts';
 import { commandKeyText, type CommandKey } from '../../src/core/ids.ts';
 import { toJson } from '../../src/core/json.ts';
 import { pick } from '../lib/random.ts';
-import { codeOf, type Deployment, type LivingNode } from './deployment.ts';
-import type { SimulatedProcess } from './process.ts';
+import { codeOf, onRecord, type OpenRelay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
 const USERS = Array.from({ length: 8 }, (_, n) => `user-${n}`);
@@ -23,12 +22,12 @@ type Known = {
 };
 
 export class StoreActs implements Workload {
-  readonly #deployment: Deployment;
+  readonly #relays: Relays;
   readonly #commands = new Map<string, Known>();
   readonly broken: string[] = [];
 
-  constructor(deployment: Deployment) {
-    this.#deployment = deployment;
+  constructor(relays: Relays) {
+    this.#relays = relays;
   }
 
   get acknowledged(): number {
@@ -52,26 +51,26 @@ export class StoreActs implements Workload {
   }
 
   get #random(): () => number {
-    return this.#deployment.simulation.random;
+    return this.#relays.simulation.random;
   }
 
   act(): void {
-    const { living } = this.#deployment;
+    const { living } = this.#relays;
     if (living.length === 0) return;
-    const node = pick(this.#random, living);
+    const relay = pick(this.#random, living);
     const open = [...this.#commands.values()].filter(
       ({ admitted, cancelled }) => admitted === 'acknowledged' && cancelled === 'no',
     );
-    if (open.length > 0 && this.#random() < 0.4) this.#cancel(node, pick(this.#random, open));
-    else this.#admit(node);
+    if (open.length > 0 && this.#random() < 0.4) this.#cancel(relay, pick(this.#random, open));
+    else this.#admit(relay);
   }
 
-  #admit({ process, opened }: LivingNode): void {
+  #admit(relay: OpenRelay): void {
     const key = { userId: pick(this.#random, USERS), clientId: 'tab', commandId: `c${this.#commands.size}` };
     const known: Known = { key, admitted: 'asked', cancelled: 'no' };
     this.#commands.set(commandKeyText(key), known);
-    this.#send(process, opened.backend, `admit ${key.commandId}`, async ({ commands }) => {
-      const { kind } = await commands.admit(admission(key, process.name));
+    this.#send(relay, `admit ${key.commandId}`, async ({ commands }) => {
+      const { kind } = await commands.admit(admission(key, relay.process.name));
       return kind;
     }).then(
       (kind) => {
@@ -81,9 +80,9 @@ export class StoreActs implements Workload {
     );
   }
 
-  #cancel({ process, opened }: LivingNode, known: Known): void {
+  #cancel(relay: OpenRelay, known: Known): void {
     known.cancelled = 'asked';
-    this.#send(process, opened.backend, `cancel ${known.key.commandId}`, async ({ commands }) => {
+    this.#send(relay, `cancel ${known.key.commandId}`, async ({ commands }) => {
       const { kind } = await commands.settle(known.key, { kind: 'cancel', reason: null, by: 'test' });
       return kind;
     }).then(
@@ -97,60 +96,56 @@ export class StoreActs implements Workload {
   }
 
   /** Resolves with an answer once it has left its process; null: it never did. */
-  async #send(
-    process: SimulatedProcess,
-    backend: Backend,
-    what: string,
-    run: (backend: Backend) => Promise<string>,
-  ): Promise<string | null> {
-    this.#deployment.trace(`${process.name} ${what}`);
-    const began = this.#deployment.simulation.now;
+  async #send(relay: OpenRelay, what: string, run: (backend: Backend) => Promise<string>): Promise<string | null> {
+    const { process, backend } = relay;
+    this.#relays.trace(`${process.name} ${what}`);
+    const began = this.#relays.simulation.now;
     try {
       const kind = await run(backend);
-      this.#deployment.count(`${what.split(' ')[0]}: ${kind}`);
-      this.#deployment.trace(`${process.name} ${what}: ${kind}`);
-      await new Promise<void>((leave) => backend.onRecord?.(leave));
-      this.#deployment.trace(`${process.name} ${what}: ${kind}, acknowledged`);
+      this.#relays.count(`${what.split(' ')[0]}: ${kind}`);
+      this.#relays.trace(`${process.name} ${what}: ${kind}`);
+      await new Promise<void>((leave) => onRecord(relay, leave));
+      this.#relays.trace(`${process.name} ${what}: ${kind}, acknowledged`);
       this.#noteTime(began);
       return process.isDead ? null : kind;
     } catch (error) {
-      this.#deployment.count(`${what.split(' ')[0]}: ${codeOf(error)}`);
-      this.#deployment.trace(`${process.name} ${what}: ${codeOf(error)}`);
+      this.#relays.count(`${what.split(' ')[0]}: ${codeOf(error)}`);
+      this.#relays.trace(`${process.name} ${what}: ${codeOf(error)}`);
       return null;
     }
   }
 
   /** Judges how long an act has taken that began after everything had healed, and before the next fault. */
   #noteTime(began: number): void {
-    const took = this.#deployment.simulation.now - began;
-    if (began > this.#deployment.calmFrom && took > CALM_MS)
+    const took = this.#relays.simulation.now - began;
+    if (began > this.#relays.calmFrom && took > CALM_MS)
       this.broken.push(`an act of ${began} took ${took} ms, although nothing was wrong`);
   }
 
   /** Compares what was acknowledged with what each process reads. */
   async judge(): Promise<readonly string[]> {
     const broken: string[] = [];
-    for (const { process, opened } of this.#deployment.living) {
+    for (const relay of this.#relays.living) {
       // What is acknowledged after the question may be missing in its answer.
       const all = [...this.#commands.values()].map((known) => ({ ...known }));
       let found: readonly (Command | null)[] | null = null;
-      this.#deployment.trace(`${process.name} reads`);
-      void this.#read(opened.backend, all).then((commands) => (found = commands));
-      if (!(await this.#deployment.simulation.run(HEAL_MS, () => found !== null)) || found === null) {
-        broken.push(`${process.name} does not read`);
+      this.#relays.trace(`${relay.process.name} reads`);
+      void this.#read(relay, all).then((commands) => (found = commands));
+      if (!(await this.#relays.simulation.run(HEAL_MS, () => found !== null)) || found === null) {
+        broken.push(`${relay.process.name} does not read`);
         continue;
       }
       all.forEach((known, i) =>
-        broken.push(...this.#faultsOf(process.name, known, (found as readonly (Command | null)[])[i] ?? null)),
+        broken.push(...this.#faultsOf(relay.process.name, known, (found as readonly (Command | null)[])[i] ?? null)),
       );
     }
     return broken;
   }
 
   /** Reads commands, as a caller gets them: what is told has left the process. */
-  async #read({ commands, onRecord }: Backend, all: readonly Known[]): Promise<readonly (Command | null)[]> {
-    const found = await commands.get(all.map(({ key }) => key));
-    await new Promise<void>((leave) => onRecord?.(leave));
+  async #read(relay: OpenRelay, all: readonly Known[]): Promise<readonly (Command | null)[]> {
+    const found = await relay.backend.commands.get(all.map(({ key }) => key));
+    await new Promise<void>((leave) => onRecord(relay, leave));
     return found;
   }
 

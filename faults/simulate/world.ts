@@ -1,6 +1,7 @@
 /** Runs a workload on a simulated deployment: with faults, then without, and judges what came of it. */
 import { between } from '../lib/random.ts';
-import { Deployment, type DeploymentOptions, type LivingNode, type Node } from './deployment.ts';
+import { Deployment, type DeploymentOptions } from './deployment.ts';
+import type { OpenRelay, Relay, Relays } from './relays.ts';
 
 /** The longest pause between two acts of the workload, in milliseconds. */
 const ACT_MS = 120;
@@ -9,8 +10,8 @@ export const HEAL_MS = 60_000;
 
 /** What is done with a deployment. */
 export interface Workload {
-  onOpened(node: LivingNode): Promise<void> | void;
-  onGone(node: Node): void;
+  onOpened(relay: OpenRelay): Promise<void> | void;
+  onGone(relay: Relay): void;
   /** Does one thing, at a time that the seed decides. */
   act(): void;
   /** Called once when all faults are over: after a while, nothing may be left to do. */
@@ -39,11 +40,11 @@ export type Verdict = {
 };
 
 /** Runs a seed. `make`: makes the workload of a deployment. */
-export async function simulate(options: WorldOptions, make: (deployment: Deployment) => Workload): Promise<Verdict> {
+export async function simulate(options: WorldOptions, make: (relays: Relays) => Workload): Promise<Verdict> {
   const deployment: Deployment = new Deployment({
     ...options,
-    onOpened: (node) => workload.onOpened(node),
-    onGone: (node) => workload.onGone(node),
+    onOpened: (relay) => workload.onOpened(relay),
+    onGone: (relay) => workload.onGone(relay),
   });
   const workload = make(deployment);
   const { simulation } = deployment;

@@ -1,0 +1,64 @@
+/** The relays of a simulated deployment, as a workload and the judges see them, whatever their store is. */
+import { defaultPolicy } from '../../src/core/auth/principal.ts';
+import type { Backend } from '../../src/core/backend.ts';
+import { createCore, type Core } from '../../src/core/core.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { silentMetrics } from '../../src/core/metrics.ts';
+import { Cursors } from '../../src/core/page.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import type { Shares } from '../../src/core/shares/shares.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
+import type { SimulatedProcess } from './process.ts';
+import type { Simulation } from './virtual.ts';
+
+/** A relay. `backend`: null while it starts. `core`: what the workload opens over its backend; null: nothing yet. */
+export type Relay = {
+  readonly process: SimulatedProcess;
+  readonly shares: Shares;
+  readonly backend: Backend | null;
+  core: Core | null;
+};
+
+/** A relay whose store is open. */
+export type OpenRelay = Relay & { readonly backend: Backend };
+
+export interface Relays {
+  readonly simulation: Simulation;
+  /** The relays whose stores are open, and whose processes live. */
+  readonly living: readonly OpenRelay[];
+  /** From when on nothing should be wrong, in milliseconds of the simulation, until the next fault moves it. */
+  readonly calmFrom: number;
+  /** Prints a line about what happens, if the run is traced. */
+  trace(line: string): void;
+  /** Counts something that happened. */
+  count(what: string): void;
+}
+
+/** Makes the core of a relay. The caller starts it. */
+export function coreOf({ process, backend, shares }: OpenRelay): Core {
+  const { clock, crypto, loop } = process;
+  return createCore({
+    ...{ loop, clock, crypto, shares, nodeId: process.name, backend, log: silentLog },
+    ...{
+      cursors: new Cursors(crypto),
+      policy: defaultPolicy,
+      metrics: silentMetrics,
+      tracing: null,
+      rawMessages: false,
+    },
+    processMeter: { take: () => ({ memoryBytes: 0, loopDelayMs: null }) },
+    spill: createMemorySpill(clock, crypto, shares),
+    server: { version: 'simulated', label: null, traceUrl: null, maxBodyBytes: 1_000_000 },
+  });
+}
+
+/** Calls `run` once what the relay has decided so far is recorded, as a socket of the relay does before it writes. */
+export function onRecord({ backend }: OpenRelay, run: () => void): void {
+  if (backend.onRecord) backend.onRecord(run);
+  else run();
+}
+
+/** Returns the code of a refusal, or the beginning of any other error. */
+export function codeOf(error: unknown): string {
+  return error instanceof CallboardError ? error.code : String(error).slice(0, 80);
+}
