@@ -9,7 +9,7 @@ import type { LinkSession } from '../../src/core/commands/link-session.ts';
 import type { Core } from '../../src/core/core.ts';
 import { toJson } from '../../src/core/json.ts';
 import { between, pick } from '../lib/random.ts';
-import { codeOf, coreOf, onRecord, type OpenRelay, type Relay, type Relays } from './relays.ts';
+import { codeOf, coreOf, countingLog, onRecord, type OpenRelay, type Relay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
 /** The users, each with one client. */
@@ -37,6 +37,9 @@ type Call = {
   ran: number;
   /** The outcomes that callers were told. */
   readonly told: Set<string>;
+  /** When it was asked first, in milliseconds of the simulation, and told last. */
+  readonly askedAt: number;
+  toldAt: number;
   isOpen: boolean;
 };
 
@@ -56,7 +59,7 @@ export class Calls implements Workload {
   }
 
   async onOpened(relay: OpenRelay): Promise<void> {
-    const core = coreOf(relay);
+    const core = coreOf(relay, countingLog(this.#relays, relay.process));
     await core.start();
     relay.core = core;
   }
@@ -69,7 +72,8 @@ export class Calls implements Workload {
     for (const client of this.#clients) client.connect();
     const userId = pick(this.#random, USERS);
     const commandId = `call-${this.#calls.size}`;
-    const call: Call = { userId, commandId, ran: 0, told: new Set(), isOpen: true };
+    const askedAt = this.#relays.simulation.now;
+    const call: Call = { userId, commandId, ran: 0, told: new Set(), askedAt, toldAt: Infinity, isOpen: true };
     this.#calls.set(commandId, call);
     this.#ask(call);
     // Some links break for no reason of the relays.
@@ -89,6 +93,7 @@ export class Calls implements Workload {
     for (const call of this.#calls.values()) {
       const { commandId, ran, told } = call;
       const [outcome] = told;
+      if (this.#mayBeLost(call)) continue;
       if (ran > 1) broken.push(`${commandId} ran ${ran} times`);
       if (told.size > 1) broken.push(`${commandId} was told as ${[...told].join(' and ')}`);
       if (outcome === 'completed' && ran !== 1) broken.push(`${commandId} completed, and ran ${ran} times`);
@@ -106,7 +111,7 @@ export class Calls implements Workload {
     for (const relay of living)
       for (const call of this.#calls.values()) {
         // What an owner had not recorded when it lost the partition is not known any more: a repeat is a new call.
-        if (!relay.core || call.told.size === 0 || call.told.has(LOST)) continue;
+        if (!relay.core || call.told.size === 0 || call.told.has(LOST) || this.#mayBeLost(call)) continue;
         open++;
         invoke(relay.core, call).then(
           (outcome) =>
@@ -126,6 +131,11 @@ export class Calls implements Workload {
 
   get #random(): () => number {
     return this.#relays.simulation.random;
+  }
+
+  /** Whether something of a call may be lost: then it may run again. */
+  #mayBeLost({ askedAt, toldAt }: Call): boolean {
+    return this.#relays.mayBeLost(askedAt, toldAt);
   }
 
   #began(commandId: string): void {
@@ -177,6 +187,7 @@ export class Calls implements Workload {
       // A refusal that may pass; any other one ends the call.
       if (/unavailable|draining|node_lost|rate/.test(outcome)) return again();
     } else call.told.add(outcome);
+    call.toldAt = this.#relays.simulation.now;
     call.isOpen = false;
   }
 }

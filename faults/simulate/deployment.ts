@@ -4,27 +4,37 @@
  */
 import type { Backend } from '../../src/core/backend.ts';
 import type { Core } from '../../src/core/core.ts';
-import { silentLog } from '../../src/core/ports.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { openOwned, type OwnedBackend } from '../../src/backends/owned/open.ts';
 import { createCrypto } from '../../src/platform/system.ts';
-import { between, pick } from '../lib/random.ts';
+import { between } from '../lib/random.ts';
 import { LogNetwork } from './log-network.ts';
 import { LogService } from './log-service.ts';
-import { SimulatedProcess } from './process.ts';
-import { codeOf, type OpenRelay, type Relay, type Relays } from './relays.ts';
+import type { Fault, FaultKind, Plan } from './plan.ts';
+import { SimulatedProcess, START } from './process.ts';
+import { codeOf, countingLog, type OpenRelay, type Relay, type Relays } from './relays.ts';
+import { SnapshotJudge } from './snapshots.ts';
 import { Simulation } from './virtual.ts';
 
+/** The faults of relays that own partitions, and of what they agree through. */
+export const OWNED_FAULTS: readonly FaultKind[] = [
+  ...['kill', 'pause', 'closed', 'silent', 'stop', 'slow', 'clock', 'leave', 'full'].map((name) => ({
+    name,
+    isAlone: false,
+  })),
+  // They lose what was recorded last, which only living owners can append again.
+  { name: 'failover', isAlone: true },
+  { name: 'loss', isAlone: true },
+];
 /** The number of partitions, without that of the audit, and of slot groups. */
 const PARTITIONS = 4;
 const GROUPS = 2;
-/** How long a fault lasts at most, and how long none begins after one, in milliseconds. */
-const FAULT_MS = 9_000;
-const QUIET_MS = 4_000;
+/** The cost of a log at which a snapshot is due, in bytes: so little that most runs have some. */
+const SNAPSHOT_COST = 60_000;
 /** How old the state of a replica is at a failover, in milliseconds. */
 const BEHIND_MS = 400;
-/** How long after a fault and its quiet time acts may still take long, in milliseconds. */
-const HEALED_MS = 2_000;
+/** How long after a fault acts may still take long, in milliseconds. */
+const HEALED_MS = 6_000;
 
 /** A relay. `opened`: what it owns; null while it starts. */
 type Node = {
@@ -37,8 +47,7 @@ type Node = {
 type LivingNode = Node & { readonly opened: OwnedBackend; readonly backend: Backend };
 
 export type DeploymentOptions = {
-  readonly seed: number;
-  readonly nodes: number;
+  readonly plan: Plan;
   /** Called with a line about each act and each fault. Absent: no line is made. */
   readonly trace?: ((line: string) => void) | undefined;
   /** Called when a relay has opened its backend, and when it is gone. */
@@ -53,17 +62,33 @@ export class Deployment implements Relays {
   readonly #nodes: Node[] = [];
   /** How often each fault, and each answer of an act, occurred. */
   readonly seen: Record<string, number> = {};
-  /** From when on nothing should be wrong, until the next fault moves it. */
   calmFrom = 0;
+  readonly #snapshots: SnapshotJudge;
   #started = 0;
   #isOver = false;
-  #faultUntil = 0;
+  /** From when to when what was acknowledged may be lost, in milliseconds. */
+  readonly #losses: (readonly [from: number, to: number])[] = [];
 
   constructor(options: DeploymentOptions) {
     this.#options = options;
-    this.simulation = new Simulation(options.seed);
-    this.#network = new LogNetwork(this.simulation, new LogService(() => this.simulation.now));
-    for (let n = 0; n < options.nodes; n++) this.#start();
+    this.simulation = new Simulation(options.plan.seed);
+    this.#snapshots = new SnapshotJudge(() => START + this.simulation.now);
+    const service = new LogService(() => this.simulation.now);
+    this.#network = new LogNetwork(this.simulation, service);
+    service.onSnapshot = (replaced) => {
+      this.count('snapshot');
+      this.#snapshots.note(replaced);
+    };
+    for (let n = 0; n < options.plan.nodes; n++) this.#start();
+  }
+
+  mayBeLost(from: number, to: number): boolean {
+    return this.#losses.some(([began, ended]) => from <= ended && to >= began);
+  }
+
+  /** Judges the deployment itself, once everything is in order. */
+  judge(): Promise<readonly string[]> {
+    return this.#snapshots.judge();
   }
 
   get living(): readonly LivingNode[] {
@@ -92,21 +117,20 @@ export class Deployment implements Relays {
     return [`${this.#nodes.length} nodes`, ...lines].join('; ');
   }
 
-  trace(line: string): void {
+  readonly trace = (line: string): void => {
     this.#options.trace?.(`${this.simulation.now} ${line}`);
-  }
+  };
 
-  count(what: string): void {
+  readonly count = (what: string): void => {
     this.seen[what] = (this.seen[what] ?? 0) + 1;
-  }
+  };
 
-  /** Faults begin at random times from now on. */
+  /** The faults of the plan begin at their times from now on. */
   beginFaults(): void {
-    this.simulation.after(between(this.#random, QUIET_MS / 4, QUIET_MS * 2), 'fault', () => {
-      if (this.#isOver) return;
-      this.#fault();
-      this.beginFaults();
-    });
+    for (const fault of this.#options.plan.faults)
+      this.simulation.after(fault.atMs, 'fault', () => {
+        if (!this.#isOver) this.#fault(fault);
+      });
   }
 
   /** Ends all faults. Relays that are gone are started again. */
@@ -114,12 +138,13 @@ export class Deployment implements Relays {
     this.#isOver = true;
     this.trace('all faults are over');
     this.#network.slowMs = 0;
+    this.#network.service.isFull = false;
     this.#network.start();
     for (const { process } of this.#nodes) {
       this.#network.setFault(process, null);
       process.resume();
     }
-    while (this.#nodes.length < this.#options.nodes) this.#start();
+    while (this.#nodes.length < this.#options.plan.nodes) this.#start();
   }
 
   stop(): void {
@@ -155,8 +180,23 @@ export class Deployment implements Relays {
     const { sha256 } = createCrypto('simulation');
     const opened = await openOwned({
       connect: () => this.#network.connect(process),
-      ...{ nodeId: process.name, system: clock, clock, loop, random: crypto, log: silentLog, version: 'simulated' },
-      ...{ namespace: 'simulation', partitions: PARTITIONS, groups: GROUPS, digest: 'd', claims: true },
+      ...{
+        nodeId: process.name,
+        system: clock,
+        clock,
+        loop,
+        random: crypto,
+        log: countingLog(this, process),
+        version: 'simulated',
+      },
+      ...{
+        namespace: 'simulation',
+        partitions: PARTITIONS,
+        groups: GROUPS,
+        digest: 'd',
+        claims: true,
+        snapshotCost: SNAPSHOT_COST,
+      },
       scopeOf: (userId) => userId,
       memory: { sha256, markSecret: 'x', shares },
     });
@@ -166,23 +206,11 @@ export class Deployment implements Relays {
 
   // Faults.
 
-  #fault(): void {
-    if (this.simulation.now < this.#faultUntil) return;
-    const ms = between(this.#random, 100, FAULT_MS);
-    this.#faultUntil = this.simulation.now + ms + QUIET_MS;
-    this.calmFrom = this.#faultUntil + HEALED_MS;
-    const node = pick(this.#random, this.#nodes);
-    const kind = pick(this.#random, [
-      'kill',
-      'pause',
-      'closed',
-      'silent',
-      'stop',
-      'slow',
-      'failover',
-      'clock',
-      'leave',
-    ] as const);
+  #fault({ kind, node: number, forMs: ms, part }: Fault): void {
+    const node = this.#nodes[number % Math.max(1, this.#nodes.length)];
+    // All relays are gone.
+    if (!node) return;
+    this.calmFrom = Math.max(this.calmFrom, this.simulation.now + ms + HEALED_MS);
     this.count(`fault: ${kind}`);
     this.simulation.note(`${kind} ${node.process.name} ${ms}`);
     this.trace(`${kind} ${node.process.name} for ${ms} ms`);
@@ -209,18 +237,36 @@ export class Deployment implements Relays {
         this.#network.stop();
         return later(() => this.#network.start());
       case 'slow':
-        this.#network.slowMs = between(this.#random, 1, 300);
+        this.#network.slowMs = 1 + 300 * part;
         return later(() => (this.#network.slowMs = 0));
-      case 'failover': {
-        const replica = this.#network.service.copy();
-        this.simulation.after(between(this.#random, 0, BEHIND_MS), 'failover', () => {
-          if (!this.#isOver) this.#network.failOver(replica);
-        });
-        return;
-      }
+      case 'full':
+        this.#network.service.isFull = true;
+        return later(() => (this.#network.service.isFull = false));
+      case 'failover':
+        return this.#failOver(BEHIND_MS * part, null);
+      case 'loss':
+        this.#failOver(BEHIND_MS * part, node);
+        return later(() => this.#isOver || this.#start());
       case 'clock':
-        return node.process.stepClock(between(this.#random, -5_000, 5_000));
+        return node.process.stepClock(Math.round((part - 0.5) * 10_000));
+      default:
+        throw new Error(`no such fault: ${kind}`);
     }
+  }
+
+  /**
+   * The log service goes on with the state of a replica that is behind. `dead`: a relay that dies with it, so that
+   * nobody appends again what it had recorded meanwhile.
+   */
+  #failOver(behindMs: number, dead: Node | null): void {
+    const replica = this.#network.service.copy();
+    const from = this.simulation.now;
+    this.simulation.after(behindMs, 'failover', () => {
+      if (this.#isOver) return;
+      if (dead) this.#losses.push([from, this.simulation.now]);
+      if (dead && this.#nodes.includes(dead)) this.#end(dead);
+      this.#network.failOver(replica);
+    });
   }
 
   /** A relay ends in order: it gives its partitions away. */

@@ -18,6 +18,18 @@ type Kept = { readonly value: Value; expiresAt: number };
 /** A reply as Redis gives it: numbers, texts, null, and lists of those. */
 export type Reply = number | string | null | readonly Reply[];
 
+/**
+ * A snapshot, and what it takes the place of. `batches`: those of the log so far, with their numbers; the snapshot
+ * includes those up to `number`.
+ */
+export type Replaced = {
+  readonly log: string;
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  readonly batches: readonly (readonly [number: number, text: string])[];
+  readonly number: number;
+};
+
 /** The error of a call, with the message that Redis would send. */
 export class LogError extends Error {}
 
@@ -31,6 +43,8 @@ export class LogService {
   readonly #known = new Map<string, string>();
   /** Whether there is no memory for more. */
   isFull = false;
+  /** Called when a snapshot takes the place of the one before it, and of batches: with all that was there before. */
+  onSnapshot: (replaced: Replaced) => void = () => {};
   /** Called with each message that is published. */
   onPublish: (channel: string, text: string) => void = () => {};
 
@@ -176,6 +190,10 @@ export class LogService {
     const kept = this.#find(pieces ?? '');
     if (kept?.expiresAt === undefined || kept.expiresAt === Infinity) return false;
     kept.expiresAt = Infinity;
+    const piecesOf = (key: string | undefined): readonly string[] => [...(this.#read(key ?? '', 'list')?.items ?? [])];
+    const batches = this.#read(log ?? '', 'stream')?.entries ?? [];
+    const texts = { before: piecesOf(before), after: piecesOf(pieces), batches };
+    this.onSnapshot({ log: log ?? '', ...texts, number: Number(args[1]) });
     this.#set(snapshotAt ?? '', at(args, 2));
     if (before !== undefined && before !== pieces) this.#kept.delete(before);
     const stream = this.#read(log ?? '', 'stream');

@@ -5,7 +5,7 @@ import { createCrypto } from '../../src/platform/system.ts';
 import type { Simulation } from './virtual.ts';
 
 /** The wall time at which each simulation begins, in epoch milliseconds. */
-const START = Date.UTC(2026, 0, 1);
+export const START = Date.UTC(2026, 0, 1);
 
 export type Drift = {
   /** How much the wall clock of the process is ahead, in milliseconds. */

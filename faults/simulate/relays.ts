@@ -5,7 +5,7 @@ import { createCore, type Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { Cursors } from '../../src/core/page.ts';
-import { silentLog } from '../../src/core/ports.ts';
+import type { Log } from '../../src/core/ports.ts';
 import type { Shares } from '../../src/core/shares/shares.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -28,6 +28,8 @@ export interface Relays {
   readonly living: readonly OpenRelay[];
   /** From when on nothing should be wrong, in milliseconds of the simulation, until the next fault moves it. */
   readonly calmFrom: number;
+  /** Whether what was recorded between these times of the simulation may be lost: the fault was more than is survived. */
+  mayBeLost(from: number, to: number): boolean;
   /** Prints a line about what happens, if the run is traced. */
   trace(line: string): void;
   /** Counts something that happened. */
@@ -35,10 +37,10 @@ export interface Relays {
 }
 
 /** Makes the core of a relay. The caller starts it. */
-export function coreOf({ process, backend, shares }: OpenRelay): Core {
+export function coreOf({ process, backend, shares }: OpenRelay, log: Log): Core {
   const { clock, crypto, loop } = process;
   return createCore({
-    ...{ loop, clock, crypto, shares, nodeId: process.name, backend, log: silentLog },
+    ...{ loop, clock, crypto, shares, nodeId: process.name, backend, log },
     ...{
       cursors: new Cursors(crypto),
       policy: defaultPolicy,
@@ -50,6 +52,17 @@ export function coreOf({ process, backend, shares }: OpenRelay): Core {
     spill: createMemorySpill(clock, crypto, shares),
     server: { version: 'simulated', label: null, traceUrl: null, maxBodyBytes: 1_000_000 },
   });
+}
+
+/** A log that counts its lines by their texts: what a relay tells its operator has occurred. */
+export function countingLog({ count, trace }: Pick<Relays, 'count' | 'trace'>, process: SimulatedProcess): Log {
+  const line = (fields: object, text: string): void => {
+    count(`log: ${text}`);
+    trace(
+      `${process.name} logs: ${text} ${JSON.stringify(fields, (_, value) => (value instanceof Error ? String(value) : value))}`,
+    );
+  };
+  return { debug: line, info: line, warn: line, error: line };
 }
 
 /** Calls `run` once what the relay has decided so far is recorded, as a socket of the relay does before it writes. */

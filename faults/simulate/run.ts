@@ -1,9 +1,11 @@
 /** `npm run simulate`: runs a deployment in virtual time, with the faults of a seed. The same seed gives the same run. */
+import { readFileSync } from 'node:fs';
 import { namesOf, positiveNumber, readOptions } from '../lib/options.ts';
-import { Calls } from './calls.ts';
-import type { Relays } from './relays.ts';
-import { StoreActs } from './store-acts.ts';
-import { simulate, type Workload } from './world.ts';
+import { CLAIMS, unmet } from './claims.ts';
+import { OWNED_FAULTS } from './deployment.ts';
+import { planOf, planText, readPlan, type Plan } from './plan.ts';
+import { shrink } from './shrink.ts';
+import { isWorkload, runPlan, WORKLOADS } from './workloads.ts';
 
 const OPTIONS = {
   seed: { type: 'string', default: '1', takes: 'n', says: 'the seed of the run, or of the first one' },
@@ -16,52 +18,64 @@ const OPTIONS = {
     takes: 'w',
     says: 'the workload: calls, or acts on the stores alone: store',
   },
+  plan: { type: 'string', takes: 'f', says: 'runs the plan in this file, instead of seeds' },
+  shrink: { type: 'boolean', default: false, says: 'ends with the first broken run, and cuts its plan down' },
+  claims: { type: 'boolean', default: false, says: 'fails if something was not reached that must be, in some run' },
   trace: { type: 'boolean', default: false, says: 'prints each act and each fault' },
   json: { type: 'boolean', default: false, says: 'the last line is JSON, with the digest of the last run' },
 } as const;
 
-const calls = (relays: Relays): Workload => new Calls(relays);
-const WORKLOADS: Readonly<Record<string, (relays: Relays) => Workload>> = {
-  calls,
-  store: (relays) => new StoreActs(relays),
-};
-
-const workloadOf = ([name = '']: readonly string[]): typeof calls => WORKLOADS[name] ?? calls;
-
-const { seed, seeds, steps, nodes, make, trace, json } = readOptions(
+const { plans, acts, cuts, claims, trace, json } = readOptions(
   {
     program: 'npm run simulate',
     about: 'Prints what a run broke, and how often each fault occurred.',
     options: OPTIONS,
   },
-  (values) => ({
-    seed: positiveNumber('seed', values.seed),
-    seeds: positiveNumber('seeds', values.seeds),
-    steps: positiveNumber('steps', values.steps),
-    nodes: positiveNumber('nodes', values.nodes),
-    make: workloadOf(namesOf('acts', values.acts, Object.keys(WORKLOADS))),
-    trace: values.trace,
-    json: values.json,
-  }),
+  (values) => {
+    const [acts = ''] = namesOf('acts', values.acts, Object.keys(WORKLOADS));
+    const seed = positiveNumber('seed', values.seed);
+    const size = { nodes: positiveNumber('nodes', values.nodes), steps: positiveNumber('steps', values.steps) };
+    const seeds = Array.from({ length: positiveNumber('seeds', values.seeds) }, (_, i) => seed + i);
+    const plans = function* (): Generator<Plan> {
+      if (values.plan !== undefined) yield readPlan(readFileSync(values.plan, 'utf8'));
+      else for (const one of seeds) yield planOf({ seed: one, ...size }, OWNED_FAULTS);
+    };
+    return {
+      plans,
+      acts: isWorkload(acts) ? acts : 'calls',
+      cuts: values.shrink,
+      claims: values.claims,
+      trace: values.trace,
+      json: values.json,
+    };
+  },
 );
 
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 const seen: Record<string, number> = {};
-let [events, acknowledged, failed, digest] = [0, 0, 0, ''];
+let [runs, events, acknowledged, failed, digest] = [0, 0, 0, 0, ''];
 const began = performance.now();
-for (let at = seed; at < seed + seeds; at++) {
-  const verdict = await simulate({ seed: at, nodes, steps, ...(trace && { trace: write }) }, make);
+for (const plan of plans()) {
+  const verdict = await runPlan(plan, acts, trace ? write : undefined);
+  runs++;
   events += verdict.events;
   acknowledged += verdict.acknowledged;
   ({ digest } = verdict);
   for (const [what, count] of Object.entries(verdict.seen)) seen[what] = (seen[what] ?? 0) + count;
   if (verdict.broken.length === 0) continue;
   failed++;
-  write(`seed ${at} broke ${verdict.broken.length}:`);
+  write(`seed ${plan.seed} broke ${verdict.broken.length}:`);
   for (const line of verdict.broken.slice(0, 5)) write(`  ${line}`);
+  if (!cuts) continue;
+  const short = await shrink(plan, async (one) => (await runPlan(one, acts)).broken.length > 0);
+  write(`after ${short.tries} runs, the shortest plan that breaks something:`);
+  write(planText(short.plan));
+  break;
 }
 const seconds = ((performance.now() - began) / 1000).toFixed(1);
 for (const [what, count] of Object.entries(seen).toSorted()) write(`${String(count).padStart(8)}  ${what}`);
-write(`${seeds} runs, ${events} events, ${acknowledged} acknowledged commands, ${failed} runs broken, ${seconds} s`);
+const missing = claims ? unmet(CLAIMS[acts], seen) : [];
+for (const what of missing) write(`never reached: ${what}`);
+write(`${runs} runs, ${events} events, ${acknowledged} acknowledged commands, ${failed} runs broken, ${seconds} s`);
 if (json) write(JSON.stringify({ digest, events, acknowledged, failed }));
-process.exitCode = failed === 0 ? 0 : 1;
+process.exitCode = failed === 0 && missing.length === 0 ? 0 : 1;

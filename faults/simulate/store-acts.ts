@@ -19,6 +19,8 @@ type Known = {
   readonly key: CommandKey;
   admitted: 'asked' | 'acknowledged';
   cancelled: 'no' | 'asked' | 'acknowledged';
+  /** When it was admitted and cancelled, in milliseconds of the simulation: from the request to the acknowledgement. */
+  readonly times: [from: number, to: number][];
 };
 
 export class StoreActs implements Workload {
@@ -67,9 +69,9 @@ export class StoreActs implements Workload {
 
   #admit(relay: OpenRelay): void {
     const key = { userId: pick(this.#random, USERS), clientId: 'tab', commandId: `c${this.#commands.size}` };
-    const known: Known = { key, admitted: 'asked', cancelled: 'no' };
+    const known: Known = { key, admitted: 'asked', cancelled: 'no', times: [] };
     this.#commands.set(commandKeyText(key), known);
-    this.#send(relay, `admit ${key.commandId}`, async ({ commands }) => {
+    this.#send(relay, known, `admit ${key.commandId}`, async ({ commands }) => {
       const { kind } = await commands.admit(admission(key, relay.process.name));
       return kind;
     }).then(
@@ -82,13 +84,13 @@ export class StoreActs implements Workload {
 
   #cancel(relay: OpenRelay, known: Known): void {
     known.cancelled = 'asked';
-    this.#send(relay, `cancel ${known.key.commandId}`, async ({ commands }) => {
+    this.#send(relay, known, `cancel ${known.key.commandId}`, async ({ commands }) => {
       const { kind } = await commands.settle(known.key, { kind: 'cancel', reason: null, by: 'test' });
       return kind;
     }).then(
       (kind) => {
         if (kind === 'settled' || kind === 'unchanged') known.cancelled = 'acknowledged';
-        else if (kind !== null)
+        else if (kind !== null && !this.#mayBeLost(known))
           this.broken.push(`${commandKeyText(known.key)} was acknowledged, and its cancellation found: ${kind}`);
       },
       () => undefined,
@@ -96,7 +98,12 @@ export class StoreActs implements Workload {
   }
 
   /** Resolves with an answer once it has left its process; null: it never did. */
-  async #send(relay: OpenRelay, what: string, run: (backend: Backend) => Promise<string>): Promise<string | null> {
+  async #send(
+    relay: OpenRelay,
+    known: Known,
+    what: string,
+    run: (backend: Backend) => Promise<string>,
+  ): Promise<string | null> {
     const { process, backend } = relay;
     this.#relays.trace(`${process.name} ${what}`);
     const began = this.#relays.simulation.now;
@@ -107,12 +114,17 @@ export class StoreActs implements Workload {
       await new Promise<void>((leave) => onRecord(relay, leave));
       this.#relays.trace(`${process.name} ${what}: ${kind}, acknowledged`);
       this.#noteTime(began);
+      known.times.push([began, this.#relays.simulation.now]);
       return process.isDead ? null : kind;
     } catch (error) {
       this.#relays.count(`${what.split(' ')[0]}: ${codeOf(error)}`);
       this.#relays.trace(`${process.name} ${what}: ${codeOf(error)}`);
       return null;
     }
+  }
+
+  #mayBeLost({ times }: Known): boolean {
+    return times.some(([from, to]) => this.#relays.mayBeLost(from, to));
   }
 
   /** Judges how long an act has taken that began after everything had healed, and before the next fault. */
@@ -150,12 +162,17 @@ export class StoreActs implements Workload {
   }
 
   /** Compares what was acknowledged with what a process reads. */
-  #faultsOf(reader: string, { key, admitted, cancelled }: Known, found: Command | null): readonly string[] {
+  #faultsOf(reader: string, known: Known, found: Command | null): readonly string[] {
+    const { key, admitted, cancelled } = known;
+    if (this.#mayBeLost(known)) return [];
     const name = `${key.userId} ${key.commandId} at ${reader}`;
     if (!found) return admitted === 'acknowledged' ? [`${name}: acknowledged, and lost`] : [];
     const isEnded = found.stage === 'terminal';
     if (cancelled === 'acknowledged' && !isEnded) return [`${name}: its end was acknowledged, and lost`];
     const isAsked = this.#commands.get(commandKeyText(key))?.cancelled !== 'no';
+    // What the store has lost together with an owner is given up.
+    if (isEnded && found.error?.code === 'store_lost' && this.#relays.mayBeLost(0, this.#relays.simulation.now))
+      return [];
     return isEnded && !isAsked ? [`${name}: ended as ${found.outcome}, and nobody asked for it`] : [];
   }
 }

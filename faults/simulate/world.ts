@@ -1,10 +1,9 @@
 /** Runs a workload on a simulated deployment: with faults, then without, and judges what came of it. */
 import { between } from '../lib/random.ts';
 import { Deployment, type DeploymentOptions } from './deployment.ts';
+import { ACT_MS } from './plan.ts';
 import type { OpenRelay, Relay, Relays } from './relays.ts';
 
-/** The longest pause between two acts of the workload, in milliseconds. */
-const ACT_MS = 120;
 /** Within what time everything must be in order again after the last fault, in milliseconds. */
 export const HEAL_MS = 60_000;
 
@@ -25,10 +24,7 @@ export interface Workload {
   readonly acknowledged: number;
 }
 
-export type WorldOptions = Pick<DeploymentOptions, 'seed' | 'nodes' | 'trace'> & {
-  /** How many acts the run has, about. */
-  readonly steps: number;
-};
+export type WorldOptions = Pick<DeploymentOptions, 'plan' | 'trace'>;
 
 /** How a run ended. `broken`: what was not as it must be. */
 export type Verdict = {
@@ -39,7 +35,7 @@ export type Verdict = {
   readonly seen: Readonly<Record<string, number>>;
 };
 
-/** Runs a seed. `make`: makes the workload of a deployment. */
+/** Runs a plan. `make`: makes the workload of a deployment. */
 export async function simulate(options: WorldOptions, make: (relays: Relays) => Workload): Promise<Verdict> {
   const deployment: Deployment = new Deployment({
     ...options,
@@ -61,13 +57,13 @@ export async function simulate(options: WorldOptions, make: (relays: Relays) => 
   };
   actLater();
   deployment.beginFaults();
-  await simulation.run(options.steps * ACT_MS, () => workload.broken.length > 0);
+  await simulation.run(options.plan.steps * ACT_MS, () => workload.broken.length > 0);
   isOver = true;
   deployment.heal();
   workload.finish();
   if (!(await simulation.run(HEAL_MS, () => deployment.isInOrder() && workload.isDone())))
     broken.push(`not in order after ${HEAL_MS} ms: ${deployment.state()}, done: ${workload.isDone()}`);
-  broken.push(...(await workload.judge()));
+  broken.push(...(await workload.judge()), ...(await deployment.judge()));
   deployment.stop();
   const { acknowledged } = workload;
   const { digest, handled: events } = simulation;

@@ -62,6 +62,8 @@ type Form = { readonly schema?: JsonSchema; readonly list?: JsonSchema };
 const USER_CHARS = `[^/${CONTROL_CHARS}]`;
 const USER_CHARS_BUT_SPACE = `[^/\\s${CONTROL_CHARS}]`;
 const SEGMENT = `(?!\\.{1,2}(?:/|$))${ID_PATTERN}`;
+/** A user may be neither `.` nor `..`, which addresses drop. */
+const NO_DOTS = '(?!\\s*\\.{1,2}\\s*(?:/|$))';
 const MORE_SEGMENTS = `{0,${STREAM_SUFFIX_SEGMENTS - 1}}`;
 const SUFFIX_CHARS = STREAM_SUFFIX_SEGMENTS * (ID_MAX_CHARS + 1);
 
@@ -82,7 +84,7 @@ const USER = text(
   {
     minLength: 1,
     maxLength: USER_MAX_CHARS,
-    pattern: `^(?!\\s*\\.{1,2}\\s*$)${USER_CHARS}*${USER_CHARS_BUT_SPACE}${USER_CHARS}*$`,
+    pattern: `^${NO_DOTS}${USER_CHARS}*${USER_CHARS_BUT_SPACE}${USER_CHARS}*$`,
   },
 );
 const TRACE = text('TraceText', 'An id of a tracing system.', {
@@ -95,7 +97,7 @@ const CURSOR = text('Cursor', 'Opaque: the `next_cursor` of the page before, for
   maxLength: 4096,
 });
 const STREAM_KEY = text('StreamKey', 'The full key of a stream: its user, a slash and its suffix.', {
-  pattern: `^(?=[^/]{1,${USER_MAX_CHARS}}/)${USER_CHARS}*${USER_CHARS_BUT_SPACE}${USER_CHARS}*(?:/${SEGMENT}){1,${STREAM_SUFFIX_SEGMENTS}}$`,
+  pattern: `^(?=[^/]{1,${USER_MAX_CHARS}}/)${NO_DOTS}${USER_CHARS}*${USER_CHARS_BUT_SPACE}${USER_CHARS}*(?:/${SEGMENT}){1,${STREAM_SUFFIX_SEGMENTS}}$`,
 });
 const STREAM_PREFIX = text('StreamPrefix', 'The beginning of a stream suffix.', {
   pattern: `^[A-Za-z0-9_.:@~/-]{1,${SUFFIX_CHARS}}$`,

@@ -57,3 +57,16 @@ it.each(['.', '..'])('%s is no site and no user', async (id) => {
   expect(JSON.stringify(answer)).toContain('"code":"invalid_argument"');
   expect((await at.rest('/users', { requester: id })).status).toBe(401);
 });
+
+it.each(['.', '..', ' . '])(
+  'the description of the interface allows %j neither as a user nor in a stream',
+  async (id) => {
+    const { schemas } = (await at.rest('/openapi.json')).json?.['components'] as {
+      schemas: Record<string, { pattern: string }>;
+    };
+    const allows = (schema: string, text: string): boolean =>
+      new RegExp(schemas[schema]?.pattern ?? '', 'u').test(text);
+    expect([allows('UserId', 'alice'), allows('UserId', id)]).toEqual([true, false]);
+    expect([allows('StreamKey', 'alice/links'), allows('StreamKey', `${id}/links`)]).toEqual([true, false]);
+  },
+);

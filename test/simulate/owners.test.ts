@@ -2,14 +2,17 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Calls } from '../../faults/simulate/calls.ts';
-import { StoreActs } from '../../faults/simulate/store-acts.ts';
-import { simulate } from '../../faults/simulate/world.ts';
+import { OWNED_FAULTS } from '../../faults/simulate/deployment.ts';
+import { planOf } from '../../faults/simulate/plan.ts';
+import { runPlan, type WorkloadName } from '../../faults/simulate/workloads.ts';
 
 /** The seeds of the short form, and the acts of each run. */
 const SEEDS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 12);
 const STEPS = 250;
 const RUN = join(import.meta.dirname, '..', '..', 'faults', 'simulate', 'run.ts');
+
+const simulate = (acts: WorkloadName, seed: number, steps: number) =>
+  runPlan(planOf({ seed, nodes: 3, steps }, OWNED_FAULTS), acts);
 
 describe('a simulation of owners', () => {
   afterEach(() => void vi.restoreAllMocks());
@@ -17,14 +20,14 @@ describe('a simulation of owners', () => {
   it.each(Array.from({ length: SEEDS }, (_, i) => i + 1))(
     'loses nothing that was acknowledged: seed %i',
     async (seed) => {
-      const verdict = await simulate({ seed, nodes: 3, steps: STEPS }, (deployment) => new StoreActs(deployment));
+      const verdict = await simulate('store', seed, STEPS);
       expect(verdict.broken).toEqual([]);
       expect(verdict.acknowledged).toBeGreaterThan(STEPS / 4);
     },
   );
 
   it.each([1, 2, 3, 4])('runs no call twice, and tells no caller what is not so: seed %i', async (seed) => {
-    const verdict = await simulate({ seed, nodes: 3, steps: 120 }, (deployment) => new Calls(deployment));
+    const verdict = await simulate('calls', seed, 120);
     expect(verdict.broken).toEqual([]);
     expect(verdict.acknowledged).toBeGreaterThan(100);
   });
@@ -50,7 +53,7 @@ describe('a simulation of owners', () => {
     vi.spyOn(performance, 'now').mockImplementation(forbidden('performance.now'));
     vi.spyOn(globalThis, 'setInterval').mockImplementation(forbidden('setInterval'));
     const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(forbidden('setTimeout'));
-    const { broken } = await simulate({ seed: 3, nodes: 3, steps: 100 }, (deployment) => new Calls(deployment));
+    const { broken } = await simulate('calls', 3, 100);
     expect(broken).toEqual([]);
     expect(timers).not.toHaveBeenCalled();
   });

@@ -19,6 +19,7 @@ import { Lease } from './lease.ts';
 import { Mail, type MailMessage } from './mail.ts';
 import { Nodes } from './nodes.ts';
 import { Owners } from './owner.ts';
+import type { PartitionParts } from './partition.ts';
 import { createPlacement } from './placement.ts';
 import { Replicas } from './replicas.ts';
 import { createRoutedBackend } from './routed.ts';
@@ -41,6 +42,7 @@ export type OwnedOptions = {
   readonly claims: boolean;
   /** Absent: LEASE_MS. */
   readonly leaseMs?: number;
+  readonly snapshotCost?: PartitionParts['snapshotCost'];
   readonly memory: Omit<
     MemoryOptions,
     'watcher' | 'makeTransaction' | 'mailboxes' | 'keepsAttempts' | 'evidence' | 'clock' | 'log'
@@ -90,7 +92,7 @@ export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
 
 function composed(options: OwnedOptions, client: Client) {
   const { clock, system, log, leaseMs = LEASE_MS, claims, memory, namespace, groups, digest, nodeId } = options;
-  const { loop, version } = options;
+  const { loop, version, snapshotCost } = options;
   const process = processIdOf(nodeId, options.random.randomToken().slice(0, TOKEN_CHARS));
   const keys = new Keys(ownedNamespace(namespace), { partitions: options.partitions, groups, digest });
   const shares = memory.shares ?? createShares();
@@ -122,7 +124,7 @@ function composed(options: OwnedOptions, client: Client) {
   });
   const owners = new Owners({
     ...{ process, client, keys, turns, log, loop, version, replicas },
-    ...{ partitions, lease, leaseMs, claims, clock: system },
+    ...{ partitions, lease, leaseMs, claims, clock: system, snapshotCost },
     memory: (partition) => ({
       ...{ ...memory, shares, clock, log, evidence, keepsAttempts: true },
       markSecret: memory.markSecret ?? digest,

@@ -19,7 +19,6 @@ import { setFence } from './scripts.ts';
 import { BrokenLog, StreamReader } from './stream.ts';
 import type { Turns } from './turns.ts';
 
-/** The cost of a log at which a snapshot is due, in bytes, unless the last snapshot is larger. */
 const SNAPSHOT_COST = 16 * 1024 * 1024;
 
 /** What all partitions of a process share. */
@@ -36,6 +35,8 @@ export type PartitionParts = {
   readonly version: string;
   readonly replicas: Pick<Replicas, 'have'>;
   readonly memory: Omit<StateOptions, 'room'>;
+  /** The cost of a log at which a snapshot is due, in bytes, unless the last snapshot is larger; absent: SNAPSHOT_COST. */
+  readonly snapshotCost?: number | undefined;
   /** Whether a process is alive, as far as this one knows. */
   readonly isAlive: (process: string) => boolean;
   /** The living processes, by the ids of their nodes. */
@@ -321,8 +322,8 @@ export class Partition {
   }
 
   #newReader(of: string): Followed {
-    const { client, keys, clock, loop, memory } = this.#parts;
-    const room = new RecordRoom(SNAPSHOT_COST, 'Redis');
+    const { client, keys, clock, loop, memory, snapshotCost } = this.#parts;
+    const room = new RecordRoom(snapshotCost ?? SNAPSHOT_COST, 'Redis');
     const state = new RecordedState({ ...memory, room });
     const { replay } = state;
     const reader = new StreamReader({ client, keys: keys.of(this.number), replay, clock, loop });

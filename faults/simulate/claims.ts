@@ -1,0 +1,16 @@
+/** What simulations must reach in some run: a fault, a refusal or a repair that never occurs is not tested by them. */
+import { OWNED_FAULTS } from './deployment.ts';
+import type { WorkloadName } from './workloads.ts';
+
+const FAULTS = OWNED_FAULTS.map(({ name }) => `fault: ${name}`);
+
+/** What each workload must have counted after a long run, as `Relays.count` names it. */
+export const CLAIMS: Readonly<Record<WorkloadName, readonly string[]>> = {
+  calls: FAULTS,
+  store: FAULTS,
+};
+
+/** Returns what was never counted. */
+export function unmet(claims: readonly string[], seen: Readonly<Record<string, number>>): readonly string[] {
+  return claims.filter((what) => !seen[what]);
+}
