@@ -1,4 +1,5 @@
 /** Runs the judge of a guard mutant on a copy of the sources, and says whether it noticed the missing guard. */
+import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { runTests } from '../lib/run-tests.ts';
@@ -20,6 +21,9 @@ const FOR_TESTS = [
   'docs',
   'scripts',
 ];
+/** The acts of a simulated run, and how long its process may take, in milliseconds. */
+const SIMULATED_STEPS = 200;
+const SIMULATED_MS = 300_000;
 /** The seed of the fuzzer's inputs, the same for every mutant. */
 const SEED = 1;
 
@@ -30,6 +34,25 @@ const SEED = 1;
 export async function caught(mutant: GuardMutant, source?: string): Promise<string | null> {
   await using planted = plantMutant(mutant, source);
   return await judgeWith(mutant.judge, { ...planted, root: source === undefined ? ROOT : dirname(source) });
+}
+
+/**
+ * Returns the first seed whose simulated run notices the mistake, and what it says; null if none of the first `seeds`
+ * does, with either workload.
+ */
+export async function caughtInSimulation(mutant: GuardMutant, seeds: number): Promise<string | null> {
+  await using planted = plantMutant(mutant);
+  cpSync(join(ROOT, 'faults'), join(planted.folder, 'faults'), { recursive: true, force: false });
+  const program = join(planted.folder, 'faults', 'simulate', 'run.ts');
+  const size = ['--seeds', String(seeds), '--steps', String(SIMULATED_STEPS)];
+  for (const acts of ['store', 'calls']) {
+    const args = [program, '--acts', acts, ...size, '--first'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: SIMULATED_MS });
+    if (status === 0) continue;
+    const [, seed, says] = /^seed (\d+) broke.*\n\s*(.*)$/m.exec(stdout) ?? [];
+    return `${acts}, ${seed === undefined ? `it ends: ${/^\w*Error.*$/m.exec(stderr)?.[0]}` : `seed ${seed}: ${says}`}`;
+  }
+  return null;
 }
 
 async function judgeWith(

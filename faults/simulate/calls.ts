@@ -115,10 +115,14 @@ export class Calls implements Workload {
         open++;
         invoke(relay.core, call).then(
           (outcome) =>
-            onRecord(relay, () => {
-              open--;
-              call.told.add(outcome);
-            }),
+            onRecord(
+              relay,
+              () => {
+                open--;
+                call.told.add(outcome);
+              },
+              () => open--,
+            ),
           (error: unknown) => {
             open--;
             broken.push(`${call.commandId} was repeated at ${relay.process.name}: ${codeOf(error)}`);

@@ -266,6 +266,7 @@ export class Deployment implements Relays {
       if (dead) this.#losses.push([from, this.simulation.now]);
       if (dead && this.#nodes.includes(dead)) this.#end(dead);
       this.#network.failOver(replica);
+      this.#snapshots.noteLoss();
     });
   }
 

@@ -65,9 +65,12 @@ export function countingLog({ count, trace }: Pick<Relays, 'count' | 'trace'>, p
   return { debug: line, info: line, warn: line, error: line };
 }
 
-/** Calls `run` once what the relay has decided so far is recorded, as a socket of the relay does before it writes. */
-export function onRecord({ backend }: OpenRelay, run: () => void): void {
-  if (backend.onRecord) backend.onRecord(run);
+/**
+ * Calls `run` once what the relay has decided so far is recorded, as a socket of the relay does before it writes; or
+ * `lost`, if it may not leave any more: then the socket is closed.
+ */
+export function onRecord({ backend }: OpenRelay, run: () => void, lost: () => void = () => {}): void {
+  if (backend.onRecord) backend.onRecord(run, { destroy: lost });
   else run();
 }
 

@@ -19,13 +19,14 @@ const OPTIONS = {
     says: 'the workload: calls, or acts on the stores alone: store',
   },
   plan: { type: 'string', takes: 'f', says: 'runs the plan in this file, instead of seeds' },
+  first: { type: 'boolean', default: false, says: 'ends with the first broken run' },
   shrink: { type: 'boolean', default: false, says: 'ends with the first broken run, and cuts its plan down' },
   claims: { type: 'boolean', default: false, says: 'fails if something was not reached that must be, in some run' },
   trace: { type: 'boolean', default: false, says: 'prints each act and each fault' },
   json: { type: 'boolean', default: false, says: 'the last line is JSON, with the digest of the last run' },
 } as const;
 
-const { plans, acts, cuts, claims, trace, json } = readOptions(
+const { plans, acts, first, cuts, claims, trace, json } = readOptions(
   {
     program: 'npm run simulate',
     about: 'Prints what a run broke, and how often each fault occurred.',
@@ -43,6 +44,7 @@ const { plans, acts, cuts, claims, trace, json } = readOptions(
     return {
       plans,
       acts: isWorkload(acts) ? acts : 'calls',
+      first: values.first,
       cuts: values.shrink,
       claims: values.claims,
       trace: values.trace,
@@ -66,6 +68,7 @@ for (const plan of plans()) {
   failed++;
   write(`seed ${plan.seed} broke ${verdict.broken.length}:`);
   for (const line of verdict.broken.slice(0, 5)) write(`  ${line}`);
+  if (first && !cuts) break;
   if (!cuts) continue;
   const short = await shrink(plan, async (one) => (await runPlan(one, acts)).broken.length > 0);
   write(`after ${short.tries} runs, the shortest plan that breaks something:`);

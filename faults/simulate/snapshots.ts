@@ -10,20 +10,33 @@ import type { Replaced } from './log-service.ts';
 /** The most snapshots of a run that are judged, because each costs two replays. */
 const MOST = 12;
 
+/** Within what time an owner appends again what the log has lost, in milliseconds. */
+const REFILL_MS = 5_000;
+/** The record of a result that was left out of the log for want of room: a snapshot brings it. */
+const LEFT_OUT = '"no_result"';
+/** When history was last looked at, which is no fact: a snapshot has it, and batches have the time of the last row. */
+const LOOKED_AT = /("floors",\d+,\d+,\d+),\d+/g;
+
+/** When a client was last seen, which no batch has. */
+const SEEN_AT = /"lastSeenAt":[\d.]+,/g;
+
 export class SnapshotJudge {
   readonly #replaced: Replaced[] = [];
   readonly #now: () => number;
-  /** How many snapshots there were. */
-  count = 0;
+  #notBefore = 0;
 
   /** `now`: the wall time, in epoch milliseconds. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
+  /** The log has lost something. Until its owner appends it again, a snapshot may know more than the log. */
+  noteLoss(): void {
+    this.#notBefore = this.#now() + REFILL_MS;
+  }
+
   note(replaced: Replaced): void {
-    this.count++;
-    if (this.#replaced.length < MOST) this.#replaced.push(replaced);
+    if (this.#now() >= this.#notBefore && this.#replaced.length < MOST) this.#replaced.push(replaced);
   }
 
   /** Returns what differs, as texts. */
@@ -31,6 +44,7 @@ export class SnapshotJudge {
     const broken: string[] = [];
     for (const { log, before, after, batches, number } of this.#replaced) {
       const texts = batches.map(([, text]) => text);
+      if (texts.some((text) => text.includes(LEFT_OUT))) continue;
       const later = batches.filter(([one]) => one > number).map(([, text]) => text);
       const [whole, short] = await Promise.all([this.#stateOf(before, texts), this.#stateOf(after, later)]);
       const difference = firstDifference(whole, short);
@@ -50,10 +64,12 @@ export class SnapshotJudge {
     state.replay.endSnapshot();
     for (const batch of batches) state.replay.batch(Buffer.from(batch));
     state.begin(state.replay.lastAt);
+    // It puts the connections back.
+    state.replay.finish(state.replay.lastAt);
     const { tickets, nodes } = state.replay;
     const log = new Dump();
     await new Snapshots({ log, room, tables: state.tables, clock, loop, logger: silentLog, tickets, nodes }).write();
-    return log.text;
+    return log.text.replace(LOOKED_AT, '$1').replaceAll(SEEN_AT, '');
   }
 }
 
@@ -68,10 +84,14 @@ class Dump implements FactLog {
   }
 }
 
-/** Returns the first line in which two texts differ, for people; null if they are equal. */
+/** How many characters before and after the first difference of two texts are shown. */
+const AROUND = 80;
+
+/** Says where two texts differ first, for people; null if they are equal. */
 function firstDifference(one: string, other: string): string | null {
   if (one === other) return null;
-  const [lines, others] = [one.split('\n'), other.split('\n')];
-  const at = lines.findIndex((line, i) => line !== others[i]);
-  return `line ${at}: the log gives ${lines[at]?.slice(0, 200)}, and the snapshot ${others[at]?.slice(0, 200)}`;
+  let at = 0;
+  while (one[at] === other[at]) at++;
+  const around = (text: string): string => text.slice(Math.max(0, at - AROUND), at + AROUND);
+  return `the log gives ${around(one)}, and the snapshot ${around(other)}`;
 }

@@ -11,6 +11,8 @@ import { HEAL_MS, type Workload } from './world.ts';
 const USERS = Array.from({ length: 8 }, (_, n) => `user-${n}`);
 /** How long a command waits for its client, which never comes: longer than any run. In milliseconds. */
 const CONNECT_MS = 3_000_000;
+/** How long a reader waits before it asks again, in milliseconds. */
+const AGAIN_MS = 100;
 /** How long an act may take while nothing is wrong, in milliseconds. */
 const CALM_MS = 1_500;
 
@@ -154,11 +156,19 @@ export class StoreActs implements Workload {
     return broken;
   }
 
-  /** Reads commands, as a caller gets them: what is told has left the process. */
+  /** Reads commands, as a caller gets them: what is told has left the process. Asks again if its connection is closed. */
   async #read(relay: OpenRelay, all: readonly Known[]): Promise<readonly (Command | null)[]> {
     const found = await relay.backend.commands.get(all.map(({ key }) => key));
-    await new Promise<void>((leave) => onRecord(relay, leave));
-    return found;
+    const hasLeft = await new Promise<boolean>((leave) =>
+      onRecord(
+        relay,
+        () => leave(true),
+        () => leave(false),
+      ),
+    );
+    if (hasLeft) return found;
+    await new Promise<void>((next) => this.#relays.simulation.after(AGAIN_MS, 'asks again', next));
+    return this.#read(relay, all);
   }
 
   /** Compares what was acknowledged with what a process reads. */

@@ -215,7 +215,7 @@ export class Partition {
 
   /**
    * Gives the partition to another process, which must follow its log. Resolves with whether it did; otherwise this
-   * process has lost it meanwhile. From the call on nothing is decided here.
+   * process has lost it meanwhile, or ends before Redis has its log. From the call on nothing is decided here.
    */
   async give(to: string): Promise<boolean> {
     const { turns, client, keys, onMove, replicas } = this.#parts;
@@ -226,12 +226,12 @@ export class Partition {
     let given: Fence | null = null;
     try {
       turns.flush();
-      await this.#recorded(owned.log);
-      const { fence, isLost } = owned.log;
+      await turns.confirmed(owned.log);
+      const { fence, isLost, tail } = owned.log;
       const next = { process: to, epoch: fence.epoch + 1, number: fence.number };
       const of = keys.of(this.number);
       const change = { keys: of, map: keys.map, found: fenceText(fence), next };
-      if (!isLost && (await setFence(client, change))) {
+      if (!isLost && tail.unconfirmedChars === 0 && (await setFence(client, change))) {
         await replicas.have(of);
         given = next;
       }
@@ -243,13 +243,6 @@ export class Partition {
       onMove(this.number);
     }
     return given !== null;
-  }
-
-  /** Resolves once everything is recorded, or the partition is lost. */
-  async #recorded(log: PartitionLog): Promise<void> {
-    while (!log.isLost && log.tail.unconfirmedChars > 0)
-      // Another partition of this process may be lost meanwhile.
-      await this.#parts.turns.recorded().catch(() => undefined);
   }
 
   /** Notes the living processes: links of the others are lost, also of a process whose node has another process now. */

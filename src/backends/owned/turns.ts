@@ -47,6 +47,9 @@ export class Turns {
   /** The logs whose snapshots are being written. */
   readonly #snapshots = new Set<PartitionLog>();
   #wasFull = false;
+  #isClosed = false;
+  /** Called when a log may have all that was decided. */
+  #confirming: (() => void)[] = [];
 
   constructor(options: TurnsOptions) {
     const { client, keys, clock, log } = options;
@@ -113,6 +116,15 @@ export class Turns {
     );
   }
 
+  /**
+   * Resolves once Redis has all of a log that was decided so far; after a failover that may be longer than `recorded`.
+   * Resolves too if the log is lost, or if this ends: its tail tells.
+   */
+  async confirmed(log: PartitionLog): Promise<void> {
+    while (!this.#isClosed && !log.isLost && log.tail.unconfirmedChars > 0)
+      await new Promise<void>((resolve) => this.#confirming.push(resolve));
+  }
+
   /** Sends what was decided since the last call. */
   flush(): void {
     this.#isPlanned = false;
@@ -152,8 +164,10 @@ export class Turns {
 
   /** Ends. Everything that may still leave must be recorded. */
   close(): void {
+    this.#isClosed = true;
     for (const group of this.#groups) group.close();
     this.#gate.close();
+    for (const look of this.#confirming.splice(0)) look();
   }
 
   /** In a full Redis snapshots follow each other: each needs memory until it replaces what was before it. */
@@ -232,5 +246,6 @@ export class Turns {
     let first = this.#last + 1;
     for (const { tail } of this.#logs.values()) first = Math.min(first, tail.unconfirmedTurn);
     this.#gate.open(first - 1);
+    for (const look of this.#confirming.splice(0)) look();
   }
 }
