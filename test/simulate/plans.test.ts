@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { CLAIMS, unmet } from '../../faults/simulate/claims.ts';
 import { OWNED_FAULTS } from '../../faults/simulate/deployment.ts';
 import { planOf, planText, readPlan, type Plan } from '../../faults/simulate/plan.ts';
 import { shrink } from '../../faults/simulate/shrink.ts';
@@ -43,6 +44,14 @@ describe('a plan', () => {
     ['{"seed":1,"nodes":2,"steps":3,"faults":[{"kind":"kill","atMs":"soon"}]}', /numbers/],
   ])('is refused with what is wrong with it: %s', (text, says) => {
     expect(() => readPlan(text)).toThrow(says);
+  });
+});
+
+describe('the claims of a workload', () => {
+  it('are unmet until everything was counted', () => {
+    const [first = '', ...others] = CLAIMS.calls;
+    expect(unmet(CLAIMS.calls, { [first]: 3 })).toEqual(others);
+    expect(unmet(CLAIMS.calls, Object.fromEntries(CLAIMS.calls.map((what) => [what, 1])))).toEqual([]);
   });
 });
 

@@ -184,12 +184,16 @@ export class Owners implements OwnerTable {
 
   /** Calls `run` when the lease is valid, at once if it is: what this process has read counts only then. */
   whileOwner(run: () => void, holder?: Holder): void {
-    if (this.#waiting.length === 0 && this.#mayAnswer) return run();
+    if (this.#waiting.length === 0 && this.mayAnswer) return run();
     this.#waiting.push({ run, holder });
   }
 
-  get #mayAnswer(): boolean {
+  get mayAnswer(): boolean {
     return this.#options.lease.isValid && !this.#isDoubtful;
+  }
+
+  answerable(): Promise<void> {
+    return new Promise((resolve) => this.whileOwner(resolve, { destroy: resolve }));
   }
 
   /** Takes a note of another process. */

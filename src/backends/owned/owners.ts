@@ -9,6 +9,10 @@ export type Owner = { readonly process: string; readonly nodeId: string };
 export interface OwnerTable {
   /** The stores of a partition, if this process owns it; otherwise null. After a loss they are another object. */
   local(partition: number): PartitionStores | null;
+  /** Whether what is read in the partitions of this process counts now: no other process can own them yet. */
+  readonly mayAnswer: boolean;
+  /** Resolves once `mayAnswer` may have changed, or once this process has lost a partition. */
+  answerable(): Promise<void>;
   /** The owner as far as this process knows; null: none. It may be out of date. */
   ownerOf(partition: number): Owner | null;
   /**

@@ -10,7 +10,7 @@ import type { Clock, Log } from '../../core/ports.ts';
 import { joinGaps, mergePages, type PageSource } from './merging.ts';
 import type { OwnerTable } from './owners.ts';
 import type { Placement } from './placement.ts';
-import { Requests, runIn, type OwnerAnswer, type PortCall } from './requests.ts';
+import { isChange, Requests, runIn, type OwnerAnswer, type PortCall } from './requests.ts';
 import { Responder } from './responder.ts';
 import { ROUTES, routeOf, type AnyRoute, type OwnStores, type RoutedStores } from './routes.ts';
 import { readMessage, type Transport } from './transport.ts';
@@ -122,16 +122,28 @@ class Router {
 
   /** Runs a call in one partition. */
   #at(partition: number, call: PortCall): MaybePromise<unknown> {
-    const stores = this.#options.owners.local(partition);
-    if (stores) return runIn(stores, call);
-    return this.#request(partition, call).then(({ value }) => value);
+    const { owners } = this.#options;
+    const stores = owners.local(partition);
+    if (!stores) return this.#request(partition, call).then(({ value }) => value);
+    if (this.#counts(call)) return runIn(stores, call);
+    return owners.answerable().then(() => this.#at(partition, call));
+  }
+
+  /**
+   * Whether what a call finds here counts. If another process owns the partition already, the log refuses a change; but
+   * what was read could leave later, together with other reads, when this process owns the partition again.
+   */
+  #counts({ port, method }: PortCall): boolean {
+    return this.#options.owners.mayAnswer || isChange(port, method);
   }
 
   /** Runs a call in one of all partitions. Null: its owner does not answer. */
   async #poll(partition: number, call: PortCall): Promise<OwnerAnswer | null> {
-    const stores = this.#options.owners.local(partition);
-    if (stores) return { value: await runIn(stores, call), chars: 0 };
-    return this.#requests.ask(partition, call, EACH_OWNER_MS);
+    const { owners } = this.#options;
+    const stores = owners.local(partition);
+    if (!stores) return this.#requests.ask(partition, call, EACH_OWNER_MS);
+    if (this.#counts(call)) return { value: await runIn(stores, call), chars: 0 };
+    return owners.answerable().then(() => this.#poll(partition, call));
   }
 
   /** Runs a call in all partitions. Returns their answers, and a gap for each owner that gave none. */

@@ -162,10 +162,11 @@ export class Turns {
     this.#gate.lose();
   }
 
-  /** Ends. Everything that may still leave must be recorded. */
+  /** Ends. What is not recorded by now never leaves. */
   close(): void {
     this.#isClosed = true;
     for (const group of this.#groups) group.close();
+    this.#gate.lose();
     this.#gate.close();
     for (const look of this.#confirming.splice(0)) look();
   }

@@ -83,6 +83,8 @@ export class Relays {
     this.#watchers.set(process, watchers);
     const owners: OwnerTable = {
       local: (partition) => this.#storesOf(partition, process),
+      mayAnswer: true,
+      answerable: async () => {},
       ownerOf: (partition) => this.#owners.get(partition) ?? null,
       onMove(run): Cancel {
         watchers.add(run);
