@@ -129,7 +129,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'lost-said-to-be-closed',
     says: 'a link whose socket ended without a close frame is shown as closed by its client',
-    file: 'gateway/socket.ts',
+    file: 'gateway/refusals.ts',
     find: "if (error === null) return 'lost';",
     replace: "if (error === null) return 'client_closed';",
     judge: { test: 'test/gateway/closing.test.ts' },

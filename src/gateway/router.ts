@@ -33,7 +33,8 @@ import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes
 import type { FrameFault } from '../protocol/frame-fault.ts';
 import { FRAMES_PER_MESSAGE, type DownHeader, type Recorded, type UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
-import { aboutFrame, clip, refusalOf, type FrameWriter, type OffendingFrame, type WriterParts } from './socket.ts';
+import { aboutFrame, clip, refusalOf, type OffendingFrame } from './refusals.ts';
+import type { FrameWriter, WriterParts } from './socket.ts';
 import {
   BadPayload,
   payloadOf,
