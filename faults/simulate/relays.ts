@@ -17,6 +17,8 @@ export type Relay = {
   readonly shares: Shares;
   readonly backend: Backend | null;
   core: Core | null;
+  /** How the workload ends the relay in order, before its backend closes; null: not opened yet. */
+  leave: (() => Promise<void>) | null;
 };
 
 /** A relay whose store is open. */
@@ -52,9 +54,12 @@ export function coreOf({ process, backend, shares }: OpenRelay): Core {
   });
 }
 
-/** Calls `run` once what the relay has decided so far is recorded, as a socket of the relay does before it writes. */
-export function onRecord({ backend }: OpenRelay, run: () => void): void {
-  if (backend.onRecord) backend.onRecord(run);
+/**
+ * Calls `run` once what the relay has decided so far is recorded, as a socket of the relay does before it writes.
+ * `holder`: see `Backend.onRecord`.
+ */
+export function onRecord({ backend }: OpenRelay, run: () => void, holder?: { destroy(): void }): void {
+  if (backend.onRecord) backend.onRecord(run, holder);
   else run();
 }
 
