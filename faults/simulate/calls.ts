@@ -32,10 +32,16 @@ const HANDLER_MS = 400;
 const RESULT_CHARS = 20_000;
 /** The longest trouble of a connection or a program, in milliseconds. */
 const TROUBLE_MS = 9_000;
+/** The part of the connections that stall before the first frame arrives. */
+const STALLING = 0.05;
 /** How long a message between a relay and a caller over HTTP takes, in milliseconds. */
 const DELAY_MS = 5;
 /** How long such a caller waits before it asks another relay, in milliseconds: longer than the call may take. */
 const ASK_AGAIN_MS = TIMES.connectWithinMs + TIMES.respondWithinMs + 4_000;
+/** How long what a client reports may take once it has a link, in milliseconds. */
+const REPORT_MS = 500;
+/** How long a call may take once nothing is wrong, in milliseconds. */
+const SOON_MS = 6_000;
 /** How long a relay that leaves waits for commands in flight, in milliseconds. */
 const DRAIN_MS = 2_000;
 
@@ -52,7 +58,15 @@ const TROUBLES = [
     'stalls up',
     'stalls down',
   ] as const),
-  ...(['slow reader', 'pause', 'sleep', 'clock', 'client starts again', 'caller starts again'] as const),
+  ...([
+    'slow reader',
+    'pause',
+    'sleep',
+    'clock',
+    'client starts again',
+    'client leaves',
+    'caller starts again',
+  ] as const),
 ] as const;
 
 /** A call, and what asks for it: the caller of its user, or a caller over HTTP. */
@@ -82,6 +96,7 @@ export class Calls implements Workload {
     };
     this.#clients = USERS.map((userId) => new ClientProgram(userId, parts));
     this.#callers = USERS.map((userId) => new CallerProgram(userId, parts));
+    this.#network.stalling = STALLING;
   }
 
   get acknowledged(): number {
@@ -117,11 +132,9 @@ export class Calls implements Workload {
   act(): void {
     this.#startAll();
     const call = this.#newCall();
-    const over = this.#random() < 0.75 ? this.#callers[USERS.indexOf(call.userId as 'user-0')] : undefined;
-    const asked = { call, over: over ?? null };
-    this.#calls.set(call.commandId, asked);
-    this.#ask(asked);
+    this.#begin(call, this.#random() < 0.75 ? this.#callerOf(call.userId) : null);
     if (this.#random() < 0.08) this.#cancelLater(call);
+    if (this.#random() < 0.05) pick(this.#random, this.#clients).changeContexts();
     if (this.#random() < 0.03) this.#trouble();
   }
 
@@ -139,7 +152,7 @@ export class Calls implements Workload {
   }
 
   async judge(): Promise<readonly string[]> {
-    const broken: string[] = [...(await this.#repeatAll())];
+    const broken: string[] = [...(await this.#repeatAll()), ...(await this.#callAll())];
     for (const { call } of this.#calls.values()) {
       broken.push(...faultsOf(call));
       const [told] = call.told;
@@ -175,6 +188,22 @@ export class Calls implements Workload {
     return broken;
   }
 
+  /** Once nothing is wrong any more, each program has a link, and each call completes. */
+  async #callAll(): Promise<readonly string[]> {
+    const { simulation } = this.#relays;
+    const programs = [...this.#clients, ...this.#callers];
+    await simulation.run(HEAL_MS, () => programs.every(({ isConnected }) => isConnected));
+    const broken = programs.flatMap(({ name, isConnected }) => (isConnected ? [] : [`${name} has no link`]));
+    // What clients report after a welcome arrives.
+    await simulation.run(REPORT_MS);
+    const calls = USERS.map((userId) => this.#begin(this.#newCall(userId, 1), this.#callerOf(userId)));
+    await simulation.run(SOON_MS, () => calls.every(({ isOpen }) => !isOpen));
+    for (const { commandId, told, runs } of calls)
+      if (told.length === 0 || runs.length === 0)
+        broken.push(`${commandId}, of a time without faults: ${JSON.stringify(told)}`);
+    return broken;
+  }
+
   get #random(): () => number {
     return this.#relays.simulation.random;
   }
@@ -198,8 +227,10 @@ export class Calls implements Workload {
     };
   }
 
-  #newCall(): Call {
+  #newCall(userId = pick(this.#random, USERS), names = 0.15): Call {
     const random = this.#random;
+    const { contexts = [] } = this.#clients.find((client) => client.userId === userId) ?? {};
+    const contextId = random() < names ? (contexts[Math.floor(random() * contexts.length)] ?? null) : null;
     const work: Work = {
       ms: between(random, 0, random() < 0.05 ? HANDLER_MS * 10 : HANDLER_MS),
       steps: random() < 0.4 ? between(random, 2, 6) : 1,
@@ -207,14 +238,26 @@ export class Calls implements Workload {
       isStubborn: random() < 0.3,
       chars: random() < 0.03 ? RESULT_CHARS : 3,
     };
-    const [userId, commandId] = [pick(random, USERS), `call-${this.#calls.size}`];
-    return { userId, commandId, work, runs: [], told: [], isOpen: true };
+    const commandId = `call-${this.#calls.size}`;
+    return { userId, commandId, work, contextId, runs: [], told: [], isOpen: true };
+  }
+
+  #callerOf(userId: string): CallerProgram | null {
+    return this.#callers.find((caller) => caller.userId === userId) ?? null;
+  }
+
+  /** `over`: null for a call over HTTP. */
+  #begin(call: Call, over: CallerProgram | null): Call {
+    const asked = { call, over };
+    this.#calls.set(call.commandId, asked);
+    this.#ask(asked);
+    return call;
   }
 
   #cancelLater(call: Call): void {
     const { simulation } = this.#relays;
-    const caller = this.#callers[USERS.indexOf(call.userId as 'user-0')];
-    simulation.after(between(this.#random, 0, HANDLER_MS), 'a call is cancelled', () => caller?.cancel(call));
+    const cancel = (): void => this.#callerOf(call.userId)?.cancel(call);
+    simulation.after(between(this.#random, 0, HANDLER_MS), 'a call is cancelled', cancel);
   }
 
   /** Asks for a call until there is an answer: the id makes sure that it runs once. */
@@ -285,6 +328,7 @@ export class Calls implements Workload {
     if (kind === 'pause' || kind === 'sleep') return program.pause(ms, kind === 'sleep');
     if (kind === 'clock') return program.stepClock(between(this.#random, -5_000, 5_000));
     if (kind === 'client starts again') return pick(this.#random, this.#clients).restart();
+    if (kind === 'client leaves') return pick(this.#random, this.#clients).leave();
     if (kind === 'caller starts again') return pick(this.#random, this.#callers).restart();
     const { open } = this.#network;
     if (open.length === 0) return;
@@ -311,11 +355,11 @@ export class Calls implements Workload {
 
 /** Invokes as a request over HTTP does. */
 async function invoke(core: Core, call: Call, watch?: ReturnType<typeof progressWatch>): Promise<Answer> {
-  const { userId, commandId, work } = call;
+  const { userId, commandId, work, contextId } = call;
   const params = trustJson(JSON.stringify(work));
   const requester = { kind: 'user', userId, scopes: new Set(['invoke'] as const), expiresAt: null } as const;
   const answer = await core.rpc.invoke(requester, {
-    ...{ userId, clientId: CLIENT, action: ACTION, params, commandId, ...TIMES },
+    ...{ userId, clientId: CLIENT, action: ACTION, params, commandId, contextId, ...TIMES },
     onProgress: watch && (({ payload, number }) => watch(JSON.parse(payload), number, null)),
   });
   return answer.kind === 'refused' ? { failed: answer.code } : answerOf(answer);

@@ -40,6 +40,8 @@ export type Call = {
   readonly userId: string;
   readonly commandId: string;
   readonly work: Work;
+  /** The context of the client that it names; null: none. */
+  readonly contextId: string | null;
   readonly runs: Run[];
   readonly told: Told[];
   isOpen: boolean;
@@ -92,7 +94,7 @@ export function progressWatch({ commandId, runs }: Call, report: (fault: string)
   return (value: unknown, number: number | null, missed: number | null): void => {
     const at = `${commandId}: progress ${number} after ${last}`;
     if (number === null || number <= last) return report(`${at} is out of order`);
-    if (missed !== null && missed !== number - last - 1) report(`${at} is said to be ${missed} later`);
+    if (missed !== null && missed !== number - last - 1) report(`${at} is said to have missed ${missed}`);
     if (JSON.stringify(value) !== JSON.stringify({ step: number })) report(`${at} says ${JSON.stringify(value)}`);
     if (number > (runs[0]?.reports ?? 0)) report(`${at}, of ${runs[0]?.reports ?? 0} reports`);
     last = number;

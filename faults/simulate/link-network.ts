@@ -15,6 +15,8 @@ const DELAY_MS = { least: 0, most: 5 } as const;
 const CLOSE_MS = 3_000;
 /** How long an end may take to notice that the other one is gone, if nobody tells it, in milliseconds. */
 const UNNOTICED_MS = 20_000;
+/** How long a new connection may stall, in milliseconds. */
+const STALL_MS = 9_000;
 /** What each byte to a slow reader counts as, so that small frames reach the bounds of back-pressure. */
 const SLOW_WEIGHT = 3_000;
 /** The longest time that a slow reader takes for a message, in milliseconds. */
@@ -35,6 +37,8 @@ export class LinkNetwork {
   readonly simulation: Simulation;
   readonly #doors: () => readonly Door[];
   readonly #connections = new Set<Connection>();
+  /** How many of the new connections begin with a time in which nothing reaches the relay: a part of all. */
+  stalling = 0;
 
   /** `doors`: the relays that a load balancer knows. */
   constructor(simulation: Simulation, doors: () => readonly Door[]) {
@@ -81,12 +85,14 @@ export class LinkNetwork {
     for (const connection of [...this.#connections]) {
       if (connection.program.process !== process) continue;
       if (how === 'closes') connection.program.close(GOING_AWAY);
-      else connection.break(how === 'killed' ? 'both' : 'program', false);
+      else if (how === 'killed') connection.program.killed();
+      else connection.break('program', false);
     }
   }
 
   /** Ends all troubles: what stalls goes on, and each end notices what is gone. */
   heal(): void {
+    this.stalling = 0;
     for (const connection of [...this.#connections]) connection.heal();
   }
 
@@ -135,6 +141,8 @@ export class Connection {
       if (this.#isBroken) return;
       if (!door.accept(relay, '192.0.2.1')) return this.break('both');
       relay.write(0, () => program.opened());
+      if (network.simulation.random() < network.stalling)
+        this.stall([this.up], between(network.simulation.random, 1, STALL_MS));
     });
   }
 
@@ -270,7 +278,6 @@ export class Way {
   fast(): void {
     this.slowMs = 0;
     this.weight = 1;
-    if (this.#sent.length === 0) this.onDrain?.();
   }
 
   goOn(): void {
@@ -431,6 +438,15 @@ export class ProgramSocket implements SocketLike {
       'no close frame came',
       () => this.state === 'closed' || this.#connection.break('both'),
     );
+  }
+
+  /** The process is gone. Its system ends the connection behind what was sent. */
+  killed(): void {
+    const { state } = this;
+    this.state = 'closed';
+    const lost = (): void => this.#connection.break('both', false);
+    if (state === 'connecting') lost();
+    else if (state !== 'closed') this.#connection.up.send(0, lost);
   }
 
   opened(): void {

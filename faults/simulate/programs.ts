@@ -19,6 +19,8 @@ export const CLIENT = 'desk';
 export const ACTION = 'work';
 /** How long a call waits for its client, and for the answer, in milliseconds. */
 export const TIMES = { connectWithinMs: 8_000, respondWithinMs: 15_000 } as const;
+/** How many contexts a client has. */
+const CONTEXTS = 3;
 /** The address of the load balancer. */
 const URL = 'ws://relays/connect';
 /** How long a token is valid, in milliseconds. */
@@ -44,12 +46,18 @@ abstract class Program {
   #process: SimulatedProcess | null = null;
   #runs = 0;
   #tokens = 0;
+  #isConnected = false;
   /** How long its machine has slept in this run, in milliseconds: some monotonic clocks stand still then. */
   #sleptMs = 0;
 
   constructor(name: string, parts: ProgramParts) {
     this.name = name;
     this.parts = parts;
+  }
+
+  /** Whether the relay has accepted its link. */
+  get isConnected(): boolean {
+    return this.#isConnected;
   }
 
   protected get runs(): number {
@@ -75,6 +83,7 @@ abstract class Program {
     if (!this.#process) return;
     this.#process.die();
     this.#process = null;
+    this.#isConnected = false;
     simulation.after(between(simulation.random, START_MS.least, START_MS.most), 'a program starts', () => this.start());
   }
 
@@ -128,20 +137,24 @@ abstract class Program {
 
   /** A link that a program keeps is never over. */
   #changed(process: SimulatedProcess, status: LinkStatus): void {
+    this.#isConnected = status.state === 'connected';
     if (status.state === 'disconnected') this.parts.count(`link lost: ${status.reason}`);
-    if (status.state === 'closed' && !process.isDead)
+    if (status.state === 'closed' && status.reason !== 'client_closed')
       this.parts.report(`the link of ${process.name} is closed for good: ${status.reason}. ${status.message}`);
   }
 }
 
 /** The client of a user. Each run is a new instance. */
 export class ClientProgram extends Program {
-  readonly #userId: string;
+  readonly userId: string;
   #runtime: Runtime | null = null;
+  #made = 0;
+  /** The contexts that it reports now. No id is used again. */
+  contexts: readonly string[] = [];
 
   constructor(userId: string, parts: ProgramParts) {
     super(`client-${userId}`, parts);
-    this.#userId = userId;
+    this.userId = userId;
   }
 
   /** The ends that the relay has not acknowledged, and the handlers that run. */
@@ -149,32 +162,52 @@ export class ClientProgram extends Program {
     return (this.#runtime?.unacknowledged ?? 0) + (this.#runtime?.running ?? 0);
   }
 
+  /** A context is opened, and the oldest of several is closed. */
+  changeContexts(): void {
+    const kept = this.contexts.slice(1 - CONTEXTS);
+    this.contexts = [...kept, `${this.name}-context-${++this.#made}`];
+    this.#runtime?.reportContexts(
+      this.contexts.map((contextId) => ({ contextId, status: 'idle', ownership: 'worker' })),
+    );
+  }
+
+  /** Ends the program in order, and starts it again. */
+  leave(): void {
+    const runtime = this.#runtime;
+    void runtime?.close().then(() => runtime === this.#runtime && this.restart());
+  }
+
   protected run(process: SimulatedProcess): void {
     // The library sets an exit code if a link is closed for good. Here that is for the judges.
     globalThis.process.exitCode ??= 0;
-    const { callOf, count } = this.parts;
+    const { count } = this.parts;
     const name = `${this.name}-${this.runs}`;
     this.#runtime = createRuntime({
-      ...this.linkOf(process, this.#userId),
-      ...{ clientId: CLIENT, clientType: 'browser', instanceId: name },
-      actions: [{ name: ACTION, run: (params, call) => runHandler(process, params as Work, call, callOf, name) }],
+      ...this.linkOf(process, this.userId),
+      ...{ clientId: CLIENT, clientType: 'browser', instanceId: name, places: true },
+      actions: [{ name: ACTION, run: (params, call) => this.#handle(process, params as Work, call) }],
       onDrop: ({ reason }) => count(`end dropped: ${reason}`),
     });
+    this.contexts = [];
+    for (let n = 0; n < CONTEXTS; n++) this.changeContexts();
     this.#runtime.connect();
+  }
+
+  #handle(process: SimulatedProcess, work: Work, handled: HandlerCall): Promise<unknown> {
+    const { callOf, report } = this.parts;
+    const { commandId, contextId } = handled;
+    const call = callOf(commandId);
+    if (!call) throw new Error(`${commandId} was never called`);
+    if (contextId !== call.contextId) report(`${commandId} names ${call.contextId}, and ran in ${contextId}`);
+    if (contextId !== null && !this.contexts.includes(contextId))
+      report(`${commandId} ran in ${contextId}, which is gone`);
+    return runHandler(process, work, handled, call);
   }
 }
 
 /** Does the work of a command, and notes what it did. */
-async function runHandler(
-  process: SimulatedProcess,
-  work: Work,
-  handled: HandlerCall,
-  callOf: ProgramParts['callOf'],
-  by: string,
-): Promise<unknown> {
-  const call = callOf(handled.commandId);
-  if (!call) throw new Error(`${handled.commandId} was never called`);
-  const run: Run = { by, reports: 0, end: null };
+async function runHandler(process: SimulatedProcess, work: Work, handled: HandlerCall, call: Call): Promise<unknown> {
+  const run: Run = { by: process.name, reports: 0, end: null };
   call.runs.push(run);
   for (let step = 1; step <= work.steps; step++) {
     await rest(process, work.ms / work.steps, work.isStubborn ? null : handled.signal);
@@ -207,25 +240,25 @@ export type Answer = { readonly told: Told } | { readonly failed: string };
 
 /** The caller of a user. */
 export class CallerProgram extends Program {
-  readonly #userId: string;
+  readonly userId: string;
   #caller: Caller | null = null;
   /** What is asked and not answered. A new run asks again. */
   readonly #asked = new Map<Call, (answer: Answer) => void>();
 
   constructor(userId: string, parts: ProgramParts) {
     super(`caller-${userId}`, parts);
-    this.#userId = userId;
+    this.userId = userId;
   }
 
   protected run(process: SimulatedProcess): void {
-    this.#caller = createLinkCaller(this.linkOf(process, this.#userId));
+    this.#caller = createLinkCaller(this.linkOf(process, this.userId));
     const open = [...this.#asked];
     this.#asked.clear();
     for (const [call, answer] of open) this.invoke(call, answer);
   }
 
   invoke(call: Call, answer: (answer: Answer) => void): void {
-    const { userId, commandId, work } = call;
+    const { userId, commandId, work, contextId } = call;
     const { report } = this.parts;
     const caller = this.#caller;
     const watch = progressWatch(call, report);
@@ -236,7 +269,7 @@ export class CallerProgram extends Program {
     };
     this.#asked.set(call, answer);
     const options = {
-      ...{ commandId, ...TIMES },
+      ...{ commandId, ...TIMES, ...(contextId !== null && { contextId }) },
       ...(work.steps > 1 && {
         onProgress: ({ value, number, missed }: Parameters<NonNullable<OnProgress>>[0]) => watch(value, number, missed),
       }),
