@@ -65,6 +65,7 @@ const TROUBLES = [
     'clock',
     'client starts again',
     'client leaves',
+    'client starts twice',
     'caller starts again',
   ] as const),
 ] as const;
@@ -188,12 +189,12 @@ export class Calls implements Workload {
     return broken;
   }
 
-  /** Once nothing is wrong any more, each program has a link, and each call completes. */
+  /** Once nothing is wrong any more, each client has a link, and each call completes. */
   async #callAll(): Promise<readonly string[]> {
     const { simulation } = this.#relays;
-    const programs = [...this.#clients, ...this.#callers];
-    await simulation.run(HEAL_MS, () => programs.every(({ isConnected }) => isConnected));
-    const broken = programs.flatMap(({ name, isConnected }) => (isConnected ? [] : [`${name} has no link`]));
+    const clients = this.#clients;
+    await simulation.run(HEAL_MS, () => clients.every(({ isConnected }) => isConnected));
+    const broken = clients.flatMap(({ name, isConnected }) => (isConnected ? [] : [`${name} has no link`]));
     // What clients report after a welcome arrives.
     await simulation.run(REPORT_MS);
     const calls = USERS.map((userId) => this.#begin(this.#newCall(userId, 1), this.#callerOf(userId)));
@@ -328,6 +329,7 @@ export class Calls implements Workload {
     if (kind === 'pause' || kind === 'sleep') return program.pause(ms, kind === 'sleep');
     if (kind === 'clock') return program.stepClock(between(this.#random, -5_000, 5_000));
     if (kind === 'client starts again') return pick(this.#random, this.#clients).restart();
+    if (kind === 'client starts twice') return pick(this.#random, this.#clients).restart(ms / 4);
     if (kind === 'client leaves') return pick(this.#random, this.#clients).leave();
     if (kind === 'caller starts again') return pick(this.#random, this.#callers).restart();
     const { open } = this.#network;

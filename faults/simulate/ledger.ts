@@ -74,8 +74,8 @@ function faultOf(told: Told, runs: readonly Run[]): string | null {
 }
 
 function endFault({ outcome, code, message, value }: Told, { end }: Run): string | null {
-  // The client gave up a handler that was too slow, or a result.
-  if (outcome === 'failed' && code !== 'handler_failed') return null;
+  // The client gave up a handler that was too slow, or a result, or all when it closed.
+  if (outcome === 'failed' && (code !== 'handler_failed' || message?.startsWith('The client closed'))) return null;
   if (end?.kind !== outcome)
     return `is told as ${outcome}, and its handler ${end ? `has ${end.kind}` : 'has not ended'}`;
   if (end.kind === 'failed')

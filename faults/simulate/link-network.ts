@@ -39,6 +39,8 @@ export class LinkNetwork {
   readonly #connections = new Set<Connection>();
   /** How many of the new connections begin with a time in which nothing reaches the relay: a part of all. */
   stalling = 0;
+  /** A process whose new connections all begin so; null: none. */
+  stallingProcess: SimulatedProcess | null = null;
 
   /** `doors`: the relays that a load balancer knows. */
   constructor(simulation: Simulation, doors: () => readonly Door[]) {
@@ -93,6 +95,7 @@ export class LinkNetwork {
   /** Ends all troubles: what stalls goes on, and each end notices what is gone. */
   heal(): void {
     this.stalling = 0;
+    this.stallingProcess = null;
     for (const connection of [...this.#connections]) connection.heal();
   }
 
@@ -141,7 +144,7 @@ export class Connection {
       if (this.#isBroken) return;
       if (!door.accept(relay, '192.0.2.1')) return this.break('both');
       relay.write(0, () => program.opened());
-      if (network.simulation.random() < network.stalling)
+      if (network.simulation.random() < network.stalling || program.process === network.stallingProcess)
         this.stall([this.up], between(network.simulation.random, 1, STALL_MS));
     });
   }
@@ -444,9 +447,9 @@ export class ProgramSocket implements SocketLike {
   killed(): void {
     const { state } = this;
     this.state = 'closed';
-    const lost = (): void => this.#connection.break('both', false);
-    if (state === 'connecting') lost();
-    else if (state !== 'closed') this.#connection.up.send(0, lost);
+    const connection = this.#connection;
+    if (state === 'connecting') connection.break('both', false);
+    if (state === 'open' || state === 'closing') connection.up.send(0, () => connection.relay?.destroyed(null));
   }
 
   opened(): void {

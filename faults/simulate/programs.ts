@@ -77,14 +77,22 @@ abstract class Program {
     this.run(process);
   }
 
-  /** Ends the program at once, as a page that is loaded again or a crash does, and starts it again after a while. */
-  restart(): void {
-    const { simulation } = this.parts;
+  /**
+   * Ends the program at once, as a page that is loaded again or a crash does, and starts it again after a while.
+   * `againMs`: after how long it does the same once more, while the first frames of its link have not arrived.
+   */
+  restart(againMs: number | null = null): void {
+    const { simulation, network } = this.parts;
     if (!this.#process) return;
     this.#process.die();
     this.#process = null;
     this.#isConnected = false;
-    simulation.after(between(simulation.random, START_MS.least, START_MS.most), 'a program starts', () => this.start());
+    simulation.after(between(simulation.random, START_MS.least, START_MS.most), 'a program starts', () => {
+      this.start();
+      if (againMs === null) return;
+      network.stallingProcess = this.#process;
+      simulation.after(againMs, 'a program starts again', () => this.restart());
+    });
   }
 
   /** Nothing runs for a while. `sleeps`: the machine sleeps, and its monotonic clock stands still. */

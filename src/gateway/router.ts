@@ -445,6 +445,9 @@ export async function openLink(
   if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
   const principal = admit(authenticated, kind);
   const { metadata, actions } = await advertisedIn(parts, hello.payload, principal);
+  // A page that was loaded again has ended this link, and its next instance may be connected elsewhere by now. If this
+  // one were bound, that one would be replaced, and would not come back.
+  if (!link.open) fail('not_connected', 'The link has ended.');
   if (kind === 'caller') {
     if (core.draining) fail('draining', 'This node takes no new links.');
     const holdings = claimLink(core, principal);
