@@ -7,7 +7,6 @@ import {
   type Authenticator,
   type Principal,
 } from '../core/auth/principal.ts';
-import type { ClientLink } from '../core/commands/links.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/stores.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
@@ -431,13 +430,13 @@ type Hello = {
 
 /**
  * Checks the token, its scopes and the fields of the hello, in this order. Then claims the link's share, and binds a
- * client. Throws a CallboardError if any of these refuses, or if the principal may not hold another link. The share
- * stays claimed only if the link opens.
+ * client. Throws a CallboardError if any of these refuses, if the principal may not hold another link, or if the link has
+ * ended. The share stays claimed only if the link opens.
  */
 export async function openLink(
   parts: RouterParts,
   { hello, address, helloBytes }: Hello,
-  link: ClientLink,
+  link: FrameWriter,
 ): Promise<Handshake> {
   const { core, authenticator, inbound } = parts;
   const kind = hello.client_id === undefined ? 'caller' : 'client';
