@@ -127,9 +127,17 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/core/clock-steps.test.ts' },
   },
   {
+    name: 'ended-link-replaces',
+    says: 'a link that ended before its hello was checked replaces the next instance of its client',
+    file: 'gateway/router.ts',
+    find: "if (!link.open) fail('not_connected', 'The link has ended.');",
+    replace: '',
+    judge: { test: 'test/gateway/resume.test.ts' },
+  },
+  {
     name: 'lost-said-to-be-closed',
     says: 'a link whose socket ended without a close frame is shown as closed by its client',
-    file: 'gateway/socket.ts',
+    file: 'gateway/refusals.ts',
     find: "if (error === null) return 'lost';",
     replace: "if (error === null) return 'client_closed';",
     judge: { test: 'test/gateway/closing.test.ts' },

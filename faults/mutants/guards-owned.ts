@@ -381,8 +381,16 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     name: 'contexts-that-left-forgotten',
     says: 'a context that left and was reported again can be named after a move',
     file: 'backends/owned/reports.ts',
-    find: '  if (left) reports.push({ contexts: { ...snapshotOf([...left].map(closedContext)), snapshot: false }, windows: null });\n',
+    find: '  if (left) reports.push({ contexts: changeOf([...left].map(closedContext), []), windows: null });\n',
     replace: '',
+    judge: REPORTS,
+  },
+  {
+    name: 'contexts-repeated-as-snapshot',
+    says: 'a context that the owner has taken from a report under way leaves when the earlier ones are repeated',
+    file: 'backends/owned/reports.ts',
+    find: 'return { snapshot: false, set, removed };',
+    replace: 'return { snapshot: true, set, removed: [] };',
     judge: REPORTS,
   },
   {

@@ -1,104 +1,164 @@
 /**
- * A workload of calls: callers invoke actions of clients through the cores of relays. Clients and callers have links of
- * their own, with delays, and go to another relay when theirs is gone.
+ * A workload of calls: callers invoke actions of clients. Clients and most callers are programs with the client
+ * libraries, over simulated connections to the gateways of relays; other calls go to the core of a relay, as those over
+ * HTTP do.
  */
-import type { UserPrincipal } from '../../src/core/auth/principal.ts';
-import type { Command } from '../../src/core/commands/command.ts';
-import type { ClientLink } from '../../src/core/commands/links.ts';
-import type { LinkSession } from '../../src/core/commands/link-session.ts';
-import type { Core } from '../../src/core/core.ts';
-import { toJson } from '../../src/core/json.ts';
+import { endOf } from '../../src/core/calls/call.ts';
+import type { Core, Invocation } from '../../src/core/core.ts';
+import { trustJson } from '../../src/core/json.ts';
+import { silentMetrics } from '../../src/core/metrics.ts';
+import type { Log } from '../../src/core/ports.ts';
+import { createGateway } from '../../src/gateway/gateway.ts';
 import { between, pick } from '../lib/random.ts';
+import { LOST, faultsOf, outcomeOf, progressWatch, type Call, type Told, type Work } from './ledger.ts';
+import { LinkNetwork, type Door } from './link-network.ts';
+import {
+  ACTION,
+  CLIENT,
+  CallerProgram,
+  ClientProgram,
+  TIMES,
+  authenticatorOf,
+  type Answer,
+  type ProgramParts,
+} from './programs.ts';
 import { codeOf, coreOf, countingLog, onRecord, type OpenRelay, type Relay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
-/** The users, each with one client. */
+/** The users, each with one client and one caller. */
 const USERS = ['user-0', 'user-1', 'user-2', 'user-3', 'user-4', 'user-5'] as const;
-const CLIENT = 'desk';
-const ACTION = 'work';
-/** How long a call waits for its client, and for the answer, in milliseconds. */
-const CONNECT_MS = 8_000;
-const RESPOND_MS = 15_000;
-/** How long a handler may run, and how long a client waits before it connects again, in milliseconds. */
+/** The longest time of a handler, in milliseconds, and the longest text of a result. */
 const HANDLER_MS = 400;
-const RECONNECT_MS = 1_000;
-/** How long a message between a relay and a client or caller takes, in milliseconds. */
+const RESULT_CHARS = 20_000;
+/** The longest trouble of a connection or a program, in milliseconds. */
+const TROUBLE_MS = 9_000;
+/** The part of the connections that stall before the first frame arrives. */
+const STALLING = 0.05;
+/** How long a message between a relay and a caller over HTTP takes, in milliseconds. */
 const DELAY_MS = 5;
-/** How long a caller waits for its relay before it asks another one, in milliseconds: longer than the call may take. */
-const ASK_AGAIN_MS = CONNECT_MS + RESPOND_MS + 20_000;
+/** How long such a caller waits before it asks another relay, in milliseconds: longer than the call may take. */
+const ASK_AGAIN_MS = TIMES.connectWithinMs + TIMES.respondWithinMs + 4_000;
+/** How long what a client reports may take once it has a link, in milliseconds. */
+const REPORT_MS = 500;
+/** How long a call may take once nothing is wrong, in milliseconds. */
+const SOON_MS = 6_000;
+/** How long a relay that leaves waits for commands in flight, in milliseconds. */
+const DRAIN_MS = 2_000;
 
-/** The end of a call that the store does not know: it may have run, or not. */
-const LOST = 'store_lost';
+/** Failures of a request after which it is sent again: they may pass. */
+const PASSES = /^(pending|unreachable|not_connected|draining|internal|rate_limited|\w+_unavailable|node_lost)$/;
 
-/** A call as its caller knows it. `ran`: how often the handler of the client has begun. */
-type Call = {
-  readonly userId: string;
-  readonly commandId: string;
-  ran: number;
-  /** The outcomes that callers were told. */
-  readonly told: Set<string>;
-  /** When it was asked first, in milliseconds of the simulation, and told last. */
-  readonly askedAt: number;
-  toldAt: number;
-  isOpen: boolean;
-};
+const TROUBLES = [
+  ...([
+    'lost',
+    'lost',
+    'unnoticed by the relay',
+    'unnoticed by the program',
+    'stalls',
+    'stalls up',
+    'stalls down',
+  ] as const),
+  ...([
+    'slow reader',
+    'pause',
+    'sleep',
+    'clock',
+    'client starts again',
+    'client leaves',
+    'client starts twice',
+    'caller starts again',
+  ] as const),
+] as const;
+
+/** A call, and what asks for it: the caller of its user, or a caller over HTTP. */
+type Asked = { readonly call: Call; readonly over: CallerProgram | null };
 
 export class Calls implements Workload {
   readonly #relays: Relays;
-  readonly #calls = new Map<string, Call>();
-  readonly #clients: readonly SimulatedClient[];
+  readonly #network: LinkNetwork;
+  readonly #doors = new Set<Door>();
+  readonly #calls = new Map<string, Asked>();
+  readonly #clients: readonly ClientProgram[];
+  readonly #callers: readonly CallerProgram[];
+  /** What callers over HTTP wait for, by relay: its end is told to them. */
+  readonly #asking = new Map<Relay['process'], Set<() => void>>();
+  #isOver = false;
   readonly broken: string[] = [];
 
   constructor(relays: Relays) {
     this.#relays = relays;
-    this.#clients = USERS.map((userId) => new SimulatedClient(relays, userId, (id) => this.#began(id)));
+    const { simulation } = relays;
+    this.#network = new LinkNetwork(simulation, () => [...this.#doors].filter(({ process }) => !process.isDead));
+    const parts: ProgramParts = {
+      ...{ simulation, network: this.#network },
+      callOf: (commandId) => this.#calls.get(commandId)?.call,
+      report: (fault) => this.#report(fault),
+      count: (what) => relays.count(what),
+    };
+    this.#clients = USERS.map((userId) => new ClientProgram(userId, parts));
+    this.#callers = USERS.map((userId) => new CallerProgram(userId, parts));
+    this.#network.stalling = STALLING;
   }
 
   get acknowledged(): number {
-    return [...this.#calls.values()].filter(({ told }) => told.size > 0).length;
+    return [...this.#calls.values()].filter(({ call }) => call.told.length > 0).length;
   }
 
   async onOpened(relay: OpenRelay): Promise<void> {
-    const core = coreOf(relay, countingLog(this.#relays, relay.process));
+    const { process } = relay;
+    const log = this.#log(relay);
+    const core = coreOf(relay, log);
     await core.start();
+    const gateway = createGateway({
+      ...{ core, log, metrics: silentMetrics, clock: process.clock },
+      authenticator: authenticatorOf(process.clock.now),
+      ...{ allowedOrigins: null, trustProxy: false, refused() {} },
+    });
+    process.onDeath = () => this.#died(relay);
     relay.core = core;
+    relay.leave = async () => {
+      await core.drain(DRAIN_MS);
+      await core.close();
+      await new Promise<void>((turn) => process.loop.atTurnEnd(turn));
+      await gateway.closeAll('draining');
+    };
+    this.#doors.add({
+      process,
+      accept: (socket, address) => gateway.accept(socket, address),
+      onRecord: (run, holder) => onRecord(relay, run, holder),
+    });
   }
 
-  onGone(relay: Relay): void {
-    for (const client of this.#clients) client.lost(relay);
-  }
+  onGone(): void {}
 
   act(): void {
-    for (const client of this.#clients) client.connect();
-    const userId = pick(this.#random, USERS);
-    const commandId = `call-${this.#calls.size}`;
-    const askedAt = this.#relays.simulation.now;
-    const call: Call = { userId, commandId, ran: 0, told: new Set(), askedAt, toldAt: Infinity, isOpen: true };
-    this.#calls.set(commandId, call);
-    this.#ask(call);
-    // Some links break for no reason of the relays.
-    if (this.#random() < 0.01) pick(this.#random, this.#clients).breaks();
+    this.#startAll();
+    const call = this.#newCall();
+    this.#begin(call, this.#random() < 0.75 ? this.#callerOf(call.userId) : null);
+    if (this.#random() < 0.08) this.#cancelLater(call);
+    if (this.#random() < 0.05) pick(this.#random, this.#clients).changeContexts();
+    if (this.#random() < 0.03) this.#trouble();
   }
 
   finish(): void {
-    for (const client of this.#clients) client.connect();
+    this.#isOver = true;
+    this.#startAll();
+    this.#network.heal();
   }
 
   isDone(): boolean {
-    return [...this.#calls.values()].every(({ isOpen }) => !isOpen);
+    return (
+      [...this.#calls.values()].every(({ call }) => !call.isOpen) &&
+      this.#clients.every(({ unfinished }) => unfinished === 0)
+    );
   }
 
   async judge(): Promise<readonly string[]> {
-    const broken: string[] = [...(await this.#repeatAll())];
-    for (const call of this.#calls.values()) {
-      const { commandId, ran, told } = call;
-      const [outcome] = told;
-      if (this.#mayBeLost(call)) continue;
-      if (ran > 1) broken.push(`${commandId} ran ${ran} times`);
-      if (told.size > 1) broken.push(`${commandId} was told as ${[...told].join(' and ')}`);
-      if (outcome === 'completed' && ran !== 1) broken.push(`${commandId} completed, and ran ${ran} times`);
-      if (outcome === 'expired' && ran > 0) broken.push(`${commandId} expired, and ran`);
-      if (outcome !== undefined) this.#relays.count(`call: ${outcome}`);
+    const broken: string[] = [...(await this.#repeatAll()), ...(await this.#callAll())];
+    for (const { call } of this.#calls.values()) {
+      if (!this.#mayBeLost(call)) broken.push(...faultsOf(call));
+      const [told] = call.told;
+      if (told) this.#relays.count(`call: ${outcomeOf(told)}${told.code === null ? '' : ` ${told.code}`}`);
     }
     return broken;
   }
@@ -109,19 +169,21 @@ export class Calls implements Workload {
     const broken: string[] = [];
     let open = 0;
     for (const relay of living)
-      for (const call of this.#calls.values()) {
+      for (const { call } of this.#calls.values()) {
         // What an owner had not recorded when it lost the partition is not known any more: a repeat is a new call.
-        if (!relay.core || call.told.size === 0 || call.told.has(LOST) || this.#mayBeLost(call)) continue;
+        if (!relay.core || call.told.length === 0 || call.told.some((told) => outcomeOf(told) === LOST)) continue;
+        if (this.#mayBeLost(call)) continue;
         open++;
         invoke(relay.core, call).then(
-          (outcome) =>
+          (answer) =>
             onRecord(
               relay,
               () => {
                 open--;
-                call.told.add(outcome);
+                if ('told' in answer) call.told.push(answer.told);
+                else broken.push(`${call.commandId} was repeated at ${relay.process.name}: ${answer.failed}`);
               },
-              () => open--,
+              { destroy: () => open-- },
             ),
           (error: unknown) => {
             open--;
@@ -130,6 +192,22 @@ export class Calls implements Workload {
         );
       }
     if (!(await simulation.run(HEAL_MS, () => open === 0))) broken.push(`${open} repeated calls were not answered`);
+    return broken;
+  }
+
+  /** Once nothing is wrong any more, each client has a link, and each call completes. */
+  async #callAll(): Promise<readonly string[]> {
+    const { simulation } = this.#relays;
+    const clients = this.#clients;
+    await simulation.run(HEAL_MS, () => clients.every(({ isConnected }) => isConnected));
+    const broken = clients.flatMap(({ name, isConnected }) => (isConnected ? [] : [`${name} has no link`]));
+    // What clients report after a welcome arrives.
+    await simulation.run(REPORT_MS);
+    const calls = USERS.map((userId) => this.#begin(this.#newCall(userId, 1), this.#callerOf(userId)));
+    await simulation.run(SOON_MS, () => calls.every(({ isOpen }) => !isOpen));
+    for (const { commandId, told, runs } of calls)
+      if (told.length === 0 || runs.length === 0)
+        broken.push(`${commandId}, of a time without faults: ${JSON.stringify(told)}`);
     return broken;
   }
 
@@ -142,173 +220,174 @@ export class Calls implements Workload {
     return this.#relays.mayBeLost(askedAt, toldAt);
   }
 
-  #began(commandId: string): void {
-    const call = this.#calls.get(commandId);
-    if (call) call.ran++;
+  #startAll(): void {
+    for (const program of [...this.#clients, ...this.#callers]) program.start();
   }
 
-  /** Asks a relay, and another one if that does not answer: the id makes sure that the call runs once. */
-  #ask(call: Call): void {
+  #report(fault: string): void {
+    this.#relays.trace(fault);
+    this.broken.push(fault);
+  }
+
+  /** An error that a relay does not expect is a fault of it. */
+  #log({ process }: Relay): Log {
+    const counting = countingLog(this.#relays, process);
+    return {
+      ...counting,
+      error: (fields, message) => {
+        counting.error(fields, message);
+        const { err } = fields;
+        this.#report(`${process.name}: ${message}: ${err instanceof Error ? err.stack : String(err)}`);
+      },
+    };
+  }
+
+  #newCall(userId = pick(this.#random, USERS), names = 0.15): Call {
+    const random = this.#random;
+    const { contexts = [] } = this.#clients.find((client) => client.userId === userId) ?? {};
+    const contextId = random() < names ? (contexts[Math.floor(random() * contexts.length)] ?? null) : null;
+    const work: Work = {
+      ms: between(random, 0, random() < 0.05 ? HANDLER_MS * 10 : HANDLER_MS),
+      steps: random() < 0.4 ? between(random, 2, 6) : 1,
+      fails: random() < 0.1,
+      isStubborn: random() < 0.3,
+      chars: random() < 0.03 ? RESULT_CHARS : 3,
+    };
+    const commandId = `call-${this.#calls.size}`;
+    const askedAt = this.#relays.simulation.now;
+    return { userId, commandId, work, contextId, runs: [], told: [], askedAt, toldAt: Infinity, isOpen: true };
+  }
+
+  #callerOf(userId: string): CallerProgram | null {
+    return this.#callers.find((caller) => caller.userId === userId) ?? null;
+  }
+
+  /** `over`: null for a call over HTTP. */
+  #begin(call: Call, over: CallerProgram | null): Call {
+    const asked = { call, over };
+    this.#calls.set(call.commandId, asked);
+    this.#ask(asked);
+    return call;
+  }
+
+  #cancelLater(call: Call): void {
+    const { simulation } = this.#relays;
+    const cancel = (): void => this.#callerOf(call.userId)?.cancel(call);
+    simulation.after(between(this.#random, 0, HANDLER_MS), 'a call is cancelled', cancel);
+  }
+
+  /** Asks for a call until there is an answer: the id makes sure that it runs once. */
+  #ask(asked: Asked): void {
+    const { simulation } = this.#relays;
+    const { call, over } = asked;
+    const answer = (one: Answer): void => {
+      if ('told' in one) {
+        this.#relays.trace(`${call.commandId} is told: ${JSON.stringify(one.told).slice(0, 160)}`);
+        call.told.push(one.told);
+        call.toldAt = simulation.now;
+        call.isOpen = false;
+        return;
+      }
+      this.#relays.trace(`${call.commandId} failed: ${one.failed}`);
+      this.#relays.count(`request: ${one.failed}`);
+      if (!PASSES.test(one.failed)) call.isOpen = false;
+      else simulation.after(between(this.#random, 100, 1_000), 'asks again', () => this.#ask(asked));
+    };
+    if (over) over.invoke(call, answer);
+    else this.#askRelay(call, answer);
+  }
+
+  /** Asks the core of a relay, and another one if that does not answer. */
+  #askRelay(call: Call, answer: (answer: Answer) => void): void {
     const { simulation, living } = this.#relays;
     const ready = living.filter(({ core }) => core !== null);
-    const again = (): void =>
-      void simulation.after(between(this.#random, 100, 1_000), 'asks again', () => this.#ask(call));
-    if (ready.length === 0) return again();
+    if (ready.length === 0) return answer({ failed: 'unreachable' });
     const relay = pick(this.#random, ready);
     const { process, core } = relay;
     let isAnswered = false;
-    const answer = (run: () => void): void => {
+    const settle = (one: Answer): void => {
       if (isAnswered) return;
       isAnswered = true;
-      run();
+      this.#asking.get(process)?.delete(lost);
+      answer(one);
     };
-    simulation.after(ASK_AGAIN_MS, 'asks another', () => answer(again));
+    const lost = (): void => settle({ failed: 'unreachable' });
+    this.#asking.set(process, (this.#asking.get(process) ?? new Set()).add(lost));
+    simulation.after(ASK_AGAIN_MS, 'asks another', lost);
+    const arrives = (what: string, run: () => void): void =>
+      void simulation.after(between(this.#random, 0, DELAY_MS), what, run);
     process.after(between(this.#random, 0, DELAY_MS), 'a call arrives', () => {
-      invoke(core as Core, call).then(
-        (outcome) =>
-          onRecord(relay, () => {
-            simulation.after(between(this.#random, 0, DELAY_MS), 'an answer arrives', () =>
-              answer(() => {
-                if (process.isDead) return again();
-                this.#relays.trace(`${process.name} told ${call.commandId}: ${outcome}`);
-                this.#told(call, outcome, again);
-              }),
-            );
-          }),
-        (error: unknown) => {
-          this.#relays.count(`call: ${codeOf(error)}`);
-          answer(again);
-        },
+      const watch = progressWatch(call, (fault) => this.#report(fault));
+      invoke(core as Core, call, watch).then(
+        (one) => onRecord(relay, () => arrives('an answer arrives', () => settle(one)), { destroy: lost }),
+        (error: unknown) => settle({ failed: codeOf(error) }),
       );
     });
   }
 
-  #told(call: Call, outcome: string, again: () => void): void {
-    // The wait has ended before the command.
-    if (outcome.startsWith('pending')) return again();
-    if (outcome.startsWith('refused')) {
-      this.#relays.count(`call: ${outcome}`);
-      // A refusal that may pass; any other one ends the call.
-      if (/unavailable|draining|node_lost|rate/.test(outcome)) return again();
-    } else call.told.add(outcome);
-    call.toldAt = this.#relays.simulation.now;
-    call.isOpen = false;
+  #died({ process }: Relay): void {
+    this.#network.relayDied(process);
+    for (const lost of this.#asking.get(process) ?? [])
+      this.#relays.simulation.after(between(this.#random, 0, DELAY_MS), 'a connection is lost', lost);
+  }
+
+  // Troubles of connections and programs, besides the faults of the deployment.
+
+  #trouble(): void {
+    if (this.#isOver) return;
+    const { simulation } = this.#relays;
+    const kind = pick(this.#random, TROUBLES);
+    const ms = between(this.#random, 50, TROUBLE_MS);
+    const program = pick(this.#random, [...this.#clients, ...this.#callers]);
+    this.#relays.count(`trouble: ${kind}`);
+    simulation.note(`${kind} ${program.name} ${ms}`);
+    this.#relays.trace(`${kind}: ${program.name}, for ${ms} ms`);
+    if (kind === 'pause' || kind === 'sleep') return program.pause(ms, kind === 'sleep');
+    if (kind === 'clock') return program.stepClock(between(this.#random, -5_000, 5_000));
+    if (kind === 'client starts again') return pick(this.#random, this.#clients).restart();
+    if (kind === 'client starts twice') return pick(this.#random, this.#clients).restart(ms / 4);
+    if (kind === 'client leaves') return pick(this.#random, this.#clients).leave();
+    if (kind === 'caller starts again') return pick(this.#random, this.#callers).restart();
+    const { open } = this.#network;
+    if (open.length === 0) return;
+    const connection = pick(this.#random, open);
+    const { up, down } = connection;
+    switch (kind) {
+      case 'lost':
+        return connection.break('both');
+      case 'unnoticed by the relay':
+        return connection.break('program');
+      case 'unnoticed by the program':
+        return connection.break('relay');
+      case 'stalls':
+        return connection.stall([up, down], ms);
+      case 'stalls up':
+        return connection.stall([up], ms);
+      case 'stalls down':
+        return connection.stall([down], ms);
+      case 'slow reader':
+        return connection.slow(ms);
+    }
   }
 }
 
-async function invoke(core: Core, { userId, commandId }: Call): Promise<string> {
-  const times = { connectWithinMs: CONNECT_MS, respondWithinMs: RESPOND_MS };
-  const request = { userId, clientId: CLIENT, action: ACTION, params: null, commandId, ...times };
-  const answer = await core.rpc.invoke(principalOf(userId), request);
-  if (answer.kind !== 'outcome') return `${answer.kind} ${'code' in answer ? answer.code : ''}`;
-  const { outcome, error } = answer.command;
-  return error?.code === 'store_lost' ? LOST : (outcome ?? 'no outcome');
+/** Invokes as a request over HTTP does. */
+async function invoke(core: Core, call: Call, watch?: ReturnType<typeof progressWatch>): Promise<Answer> {
+  const { userId, commandId, work, contextId } = call;
+  const params = trustJson(JSON.stringify(work));
+  const requester = { kind: 'user', userId, scopes: new Set(['invoke'] as const), expiresAt: null } as const;
+  const answer = await core.rpc.invoke(requester, {
+    ...{ userId, clientId: CLIENT, action: ACTION, params, commandId, contextId, ...TIMES },
+    onProgress: watch && (({ payload, number }) => watch(JSON.parse(payload), number, null)),
+  });
+  return answer.kind === 'refused' ? { failed: answer.code } : answerOf(answer);
 }
 
-function principalOf(userId: string): UserPrincipal {
-  return { kind: 'user', userId, scopes: new Set(['connect', 'invoke'] as const), expiresAt: null };
-}
-
-/** A client with one link at a time. It runs each command that arrives, once for each arrival, and reports its end. */
-class SimulatedClient {
-  readonly #relays: Relays;
-  readonly #userId: string;
-  readonly #began: (commandId: string) => void;
-  #instance = 0;
-  /** The link that is open, or being opened. */
-  #link: { readonly relay: OpenRelay; session: LinkSession | null } | null = null;
-
-  constructor(relays: Relays, userId: string, began: (commandId: string) => void) {
-    this.#relays = relays;
-    this.#userId = userId;
-    this.#began = began;
-  }
-
-  /** Opens a link, unless there is one. */
-  connect(): void {
-    const ready = this.#relays.living.filter(({ core }) => core !== null);
-    if (this.#link || ready.length === 0) return;
-    const relay = pick(this.#random, ready);
-    const link: { readonly relay: OpenRelay; session: LinkSession | null } = { relay, session: null };
-    this.#link = link;
-    const instanceId = `i${this.#instance}`;
-    const ended = (): void => this.#ended(link);
-    const socket: ClientLink = {
-      sendCommand: (command) => onRecord(relay, () => this.#later(() => this.#run(link, command))),
-      sendCancel() {},
-      backlog: () => 0,
-      close: (cause) => {
-        void Promise.resolve(link.session?.closed(cause)).catch(() => undefined);
-        onRecord(relay, () => this.#later(ended));
-      },
-    };
-    const actions = [
-      {
-        name: ACTION,
-        summary: null,
-        description: null,
-        version: null,
-        checksArguments: null,
-        schema: null,
-        metadata: null,
-      },
-    ];
-    const hello = { clientId: CLIENT, instanceId, clientType: 'browser', metadata: null, actions } as const;
-    relay.process.after(between(this.#random, 0, DELAY_MS), 'a client connects', () => {
-      (relay.core as Core).links.open(principalOf(this.#userId), hello, socket).then((session) => {
-        link.session = session;
-        if (this.#link === link) session.begin();
-        else void session.closed('lost').catch(() => undefined);
-      }, ended);
-    });
-  }
-
-  /** The relay of the link is gone. */
-  lost(relay: Relay): void {
-    if (this.#link?.relay.process === relay.process) this.#ended(this.#link);
-  }
-
-  /** The link breaks. */
-  breaks(): void {
-    const link = this.#link;
-    if (!link) return;
-    const { relay, session } = link;
-    relay.process.after(
-      DELAY_MS,
-      'a link breaks',
-      () => void Promise.resolve(session?.closed('lost')).catch(() => undefined),
-    );
-    this.#ended(link);
-  }
-
-  #ended(link: { readonly relay: OpenRelay }): void {
-    if (this.#link !== link) return;
-    this.#link = null;
-    // Most come back as the same run, and some were reloaded.
-    if (this.#random() < 0.3) this.#instance++;
-    this.#relays.simulation.after(between(this.#random, 1, RECONNECT_MS), 'a client connects again', () =>
-      this.connect(),
-    );
-  }
-
-  #run(link: { readonly relay: OpenRelay; readonly session: LinkSession | null }, { commandId }: Command): void {
-    // What arrives over a link that the client has given up is not read.
-    if (this.#link !== link) return;
-    this.#began(commandId);
-    const end = { kind: 'result', payload: toJson({ done: true }), error: null, refused: false } as const;
-    this.#relays.simulation.after(between(this.#random, 0, HANDLER_MS), 'a handler ends', () => {
-      link.relay.process.after(between(this.#random, 0, DELAY_MS), 'a result arrives', () => {
-        void Promise.resolve(link.session?.end(commandId, end)).catch(() => undefined);
-      });
-    });
-  }
-
-  /** Runs something when what the relay has sent arrives. */
-  #later(run: () => void): void {
-    this.#relays.simulation.after(between(this.#random, 0, DELAY_MS), 'a frame arrives', run);
-  }
-
-  get #random(): () => number {
-    return this.#relays.simulation.random;
-  }
+function answerOf(answer: Exclude<Invocation, { kind: 'refused' }>): Answer {
+  if (answer.kind === 'pending') return { failed: 'pending' };
+  const { outcome, execution, error } = endOf(answer);
+  if (outcome === null) return { failed: 'pending' };
+  const [code, message] = [error?.code ?? null, error?.message ?? null];
+  const told: Told = { outcome, execution, code, message, value: JSON.parse(answer.result ?? 'null') };
+  return { told };
 }

@@ -1,13 +1,12 @@
 /** What simulations must reach in some run: a fault, a refusal or a repair that never occurs is not tested by them. */
-import { OWNED_FAULTS } from './deployment.ts';
-import type { WorkloadName } from './workloads.ts';
+import { FAULTS_OF, type WorkloadName } from './workloads.ts';
 
-const FAULTS = OWNED_FAULTS.map(({ name }) => `fault: ${name}`);
+const faultsOf = (acts: WorkloadName): readonly string[] => FAULTS_OF[acts].map(({ name }) => `fault: ${name}`);
 
 /** What each workload must have counted after a long run, as `Relays.count` names it. */
 export const CLAIMS: Readonly<Record<WorkloadName, readonly string[]>> = {
-  calls: FAULTS,
-  store: FAULTS,
+  calls: faultsOf('calls'),
+  store: faultsOf('store'),
 };
 
 /** Returns what was never counted. */

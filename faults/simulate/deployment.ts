@@ -30,7 +30,7 @@ export const OWNED_FAULTS: readonly FaultKind[] = [
 const PARTITIONS = 4;
 const GROUPS = 2;
 /** The cost of a log at which a snapshot is due, in bytes: so little that most runs have some. */
-const SNAPSHOT_COST = 60_000;
+const SNAPSHOT_COST = 200_000;
 /** How old the state of a replica is at a failover, in milliseconds. */
 const BEHIND_MS = 400;
 /** How long after a fault acts may still take long, in milliseconds. */
@@ -43,6 +43,7 @@ type Node = {
   opened: OwnedBackend | null;
   backend: Backend | null;
   core: Core | null;
+  leave: (() => Promise<void>) | null;
 };
 type LivingNode = Node & { readonly opened: OwnedBackend; readonly backend: Backend };
 
@@ -159,7 +160,7 @@ export class Deployment implements Relays {
     const nodeId = `node-${this.#started++}`;
     const drift = { aheadMs: between(this.#random, -500, 500), rate: 1 + (this.#random() - 0.5) / 100 };
     const process = new SimulatedProcess(this.simulation, nodeId, drift);
-    const node: Node = { process, shares: createShares(), opened: null, backend: null, core: null };
+    const node: Node = { process, shares: createShares(), opened: null, backend: null, core: null, leave: null };
     this.#nodes.push(node);
     this.#open(node).catch((error: unknown) => {
       // A start needs the log service.
@@ -274,7 +275,7 @@ export class Deployment implements Relays {
   #leave(node: Node, { backend }: OwnedBackend): void {
     this.#nodes.splice(this.#nodes.indexOf(node), 1);
     this.#options.onGone(node);
-    const closed = node.core ? node.core.close().then(() => backend.close()) : backend.close();
+    const closed = node.leave ? node.leave().then(() => backend.close()) : backend.close();
     Promise.resolve(closed).catch((error: unknown) => this.count(`leave: ${codeOf(error)}`));
   }
 

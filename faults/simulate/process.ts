@@ -22,6 +22,8 @@ export class SimulatedProcess {
   readonly #simulation: Simulation;
   #aheadMs: number;
   #isDead = false;
+  /** Called when the process dies. */
+  onDeath = (): void => {};
   /** What has happened while the process is paused, in order; null while it runs. */
   #held: (() => void)[] | null = null;
 
@@ -74,8 +76,10 @@ export class SimulatedProcess {
 
   /** Nothing runs any more. */
   die(): void {
+    if (this.#isDead) return;
     this.#isDead = true;
     this.#held = null;
+    this.onDeath();
   }
 
   /** Sets the wall clock of the process forward, or back. */

@@ -17,6 +17,8 @@ export type Relay = {
   readonly shares: Shares;
   readonly backend: Backend | null;
   core: Core | null;
+  /** How the workload ends the relay in order, before its backend closes; null: not opened yet. */
+  leave: (() => Promise<void>) | null;
 };
 
 /** A relay whose store is open. */
@@ -58,19 +60,18 @@ export function coreOf({ process, backend, shares }: OpenRelay, log: Log): Core 
 export function countingLog({ count, trace }: Pick<Relays, 'count' | 'trace'>, process: SimulatedProcess): Log {
   const line = (fields: object, text: string): void => {
     count(`log: ${text}`);
-    trace(
-      `${process.name} logs: ${text} ${JSON.stringify(fields, (_, value) => (value instanceof Error ? String(value) : value))}`,
-    );
+    const shown = JSON.stringify(fields, (_, value) => (value instanceof Error ? String(value) : value));
+    trace(`${process.name} logs: ${text} ${shown}`);
   };
   return { debug: line, info: line, warn: line, error: line };
 }
 
 /**
- * Calls `run` once what the relay has decided so far is recorded, as a socket of the relay does before it writes; or
- * `lost`, if it may not leave any more: then the socket is closed.
+ * Calls `run` once what the relay has decided so far is recorded, as a socket of the relay does before it writes.
+ * `holder`: see `Backend.onRecord`.
  */
-export function onRecord({ backend }: OpenRelay, run: () => void, lost: () => void = () => {}): void {
-  if (backend.onRecord) backend.onRecord(run, { destroy: lost });
+export function onRecord({ backend }: OpenRelay, run: () => void, holder?: { destroy(): void }): void {
+  if (backend.onRecord) backend.onRecord(run, holder);
   else run();
 }
 

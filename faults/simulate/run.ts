@@ -2,10 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { namesOf, positiveNumber, readOptions } from '../lib/options.ts';
 import { CLAIMS, unmet } from './claims.ts';
-import { OWNED_FAULTS } from './deployment.ts';
 import { planOf, planText, readPlan, type Plan } from './plan.ts';
 import { shrink } from './shrink.ts';
-import { isWorkload, runPlan, WORKLOADS } from './workloads.ts';
+import { FAULTS_OF, isWorkload, runPlan, WORKLOADS } from './workloads.ts';
 
 const OPTIONS = {
   seed: { type: 'string', default: '1', takes: 'n', says: 'the seed of the run, or of the first one' },
@@ -33,17 +32,18 @@ const { plans, acts, first, cuts, claims, trace, json } = readOptions(
     options: OPTIONS,
   },
   (values) => {
-    const [acts = ''] = namesOf('acts', values.acts, Object.keys(WORKLOADS));
+    const [named = ''] = namesOf('acts', values.acts, Object.keys(WORKLOADS));
+    const acts = isWorkload(named) ? named : 'calls';
     const seed = positiveNumber('seed', values.seed);
     const size = { nodes: positiveNumber('nodes', values.nodes), steps: positiveNumber('steps', values.steps) };
     const seeds = Array.from({ length: positiveNumber('seeds', values.seeds) }, (_, i) => seed + i);
     const plans = function* (): Generator<Plan> {
       if (values.plan !== undefined) yield readPlan(readFileSync(values.plan, 'utf8'));
-      else for (const one of seeds) yield planOf({ seed: one, ...size }, OWNED_FAULTS);
+      else for (const one of seeds) yield planOf({ seed: one, ...size }, FAULTS_OF[acts]);
     };
     return {
       plans,
-      acts: isWorkload(acts) ? acts : 'calls',
+      acts,
       first: values.first,
       cuts: values.shrink,
       claims: values.claims,

@@ -69,7 +69,7 @@ export class SnapshotJudge {
     const { tickets, nodes } = state.replay;
     const log = new Dump();
     await new Snapshots({ log, room, tables: state.tables, clock, loop, logger: silentLog, tickets, nodes }).write();
-    return log.text.replace(LOOKED_AT, '$1').replaceAll(SEEN_AT, '');
+    return withoutNumbers(log.text).replace(LOOKED_AT, '$1').replaceAll(SEEN_AT, '');
   }
 }
 
@@ -82,6 +82,24 @@ class Dump implements FactLog {
   beginSnapshot() {
     return { size: 0, append: (text: string) => void (this.text += text), commit: async () => {}, discard() {} };
   }
+}
+
+/** Writes each list of actions where it is used: equal lists may be one object or two, which have a number each. */
+function withoutNumbers(text: string): string {
+  const lists = new Map<unknown, unknown>();
+  const records = text.split('\x1e').map((record) => {
+    const [head = '', ...payloads] = record.split('\x1f');
+    if (head === '') return record;
+    const facts: unknown[] = JSON.parse(head);
+    for (let i = 1; i + 2 < facts.length; i++) {
+      if (facts[i] === 'actions' && Array.isArray(facts[i + 2])) {
+        lists.set(facts[i + 1], facts[i + 2]);
+        facts.splice(i--, 3);
+      } else if (facts[i] === 'connected') facts[i + 2] = lists.get(facts[i + 2]) ?? null;
+    }
+    return [JSON.stringify(facts), ...payloads].join('\x1f');
+  });
+  return records.join('\x1e');
 }
 
 /** How many characters before and after the first difference of two texts are shown. */

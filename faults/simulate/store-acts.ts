@@ -160,11 +160,7 @@ export class StoreActs implements Workload {
   async #read(relay: OpenRelay, all: readonly Known[]): Promise<readonly (Command | null)[]> {
     const found = await relay.backend.commands.get(all.map(({ key }) => key));
     const hasLeft = await new Promise<boolean>((leave) =>
-      onRecord(
-        relay,
-        () => leave(true),
-        () => leave(false),
-      ),
+      onRecord(relay, () => leave(true), { destroy: () => leave(false) }),
     );
     if (hasLeft) return found;
     await new Promise<void>((next) => this.#relays.simulation.after(AGAIN_MS, 'asks again', next));

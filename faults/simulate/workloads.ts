@@ -1,6 +1,7 @@
 /** The workloads of simulations by name, and how one runs a plan. */
 import { Calls } from './calls.ts';
-import type { Plan } from './plan.ts';
+import { OWNED_FAULTS } from './deployment.ts';
+import type { FaultKind, Plan } from './plan.ts';
 import type { Relays } from './relays.ts';
 import { StoreActs } from './store-acts.ts';
 import { simulate, type Verdict, type Workload } from './world.ts';
@@ -15,6 +16,12 @@ export type WorkloadName = keyof typeof WORKLOADS;
 export function isWorkload(name: string): name is WorkloadName {
   return Object.hasOwn(WORKLOADS, name);
 }
+
+/** The faults that a workload knows. Calls are judged by each frame, which a loss of records would repeat. */
+export const FAULTS_OF: Readonly<Record<WorkloadName, readonly FaultKind[]>> = {
+  calls: OWNED_FAULTS.filter(({ name }) => name !== 'loss'),
+  store: OWNED_FAULTS,
+};
 
 /** Runs a plan. Rejects with whatever a relay throws beyond its callers. */
 export function runPlan(plan: Plan, acts: WorkloadName, trace?: (line: string) => void): Promise<Verdict> {

@@ -13,7 +13,8 @@ import { CALLER_UNANSWERED } from '../core/limits.ts';
 import { traceFlagsIn, traceStateIn } from '../core/trace-context.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { payloadOf } from './payloads.ts';
-import { aboutFrame, type FrameWriter } from './socket.ts';
+import { aboutFrame } from './refusals.ts';
+import type { FrameWriter } from './socket.ts';
 
 export type CallerFrame = Extract<UpFrame, { type: 'invoke' | 'await' | 'cancel' }>;
 type Invoke = Extract<CallerFrame, { type: 'invoke' }>;

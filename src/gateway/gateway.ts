@@ -17,7 +17,7 @@ import { originRefusal, type OriginRule, type RefusalLog, type RefusalReason } f
 import { BEAT_MS, Link, type GatewayParts } from './link.ts';
 import { ActionLists } from './payloads.ts';
 import type { LinkPeer } from './router.ts';
-import { createSocketServer, createTurnEnd } from './socket.ts';
+import { LinkSocket, createSocketServer, createTurnEnd, type MessageSocket } from './socket.ts';
 
 export type GatewayOptions = OriginRule & {
   readonly core: Core;
@@ -31,7 +31,7 @@ export type GatewayOptions = OriginRule & {
   readonly inbound?: ByteRates;
   /** The interval of pings, in milliseconds; default PING_MS. */
   readonly pingMs?: number;
-  /** Called once for each welcomed link, with its socket and its principal. */
+  /** Called once for each welcomed link that came as an upgrade, with its connection and its principal. */
   readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
   /** Logs refused upgrades. */
   readonly refused: RefusalLog;
@@ -41,6 +41,11 @@ export type GatewayOptions = OriginRule & {
 export interface Gateway {
   /** Takes over an upgrade request for `/connect` and its socket. Every request gets a response. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /**
+   * Takes over a socket that is open already. Returns false, and leaves it alone, if the gateway takes no new links now.
+   * `address`: that of the peer.
+   */
+  accept(socket: MessageSocket, address: string): boolean;
   /**
    * Refuses new links and closes the open ones, spread over `spreadMs` milliseconds (default 0), so that the peers do
    * not all reconnect at once. Resolves when all sockets are gone and core has recorded the end of each link. Cannot be
@@ -71,10 +76,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (closing && links.size === 0) allGone.resolve();
   };
   const parts: GatewayParts = {
-    onWelcome() {},
     inbound: new ByteRates(clock, INBOUND_BYTES_PER_SECOND),
     pingMs: PING_MS,
     ...options,
+    onWelcome: (socket, principal) =>
+      socket instanceof LinkSocket && socket.raw && options.onWelcome?.(socket.raw, principal),
     turnEnd: createTurnEnd(core.loop),
     crypto: core.crypto,
     actionLists: new ActionLists(),
@@ -86,21 +92,25 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const link of links) link.onBeat();
   });
 
+  const add = (socket: MessageSocket, address: string): void => void links.add(new Link(socket, address, parts));
+  const busy = (): ReasonedRefusal | null => {
+    if (closing) return DRAINING;
+    return links.size - core.shares.used('links') >= maxUnopened ? FULL : null;
+  };
+
   return {
     upgrade(request, socket, head) {
-      const refusal = closing
-        ? DRAINING
-        : links.size - core.shares.used('links') >= maxUnopened
-          ? FULL
-          : refusalOf(request, options);
-      if (!refusal)
-        return server.handleUpgrade(
-          request,
-          socket,
-          head,
-          (ws) => void links.add(new Link(ws, { socket, address: addressOf(request, options.trustProxy) }, parts)),
-        );
-      refuse(request, socket, refusal);
+      const refusal = busy() ?? refusalOf(request, options);
+      if (refusal) return refuse(request, socket, refusal);
+      server.handleUpgrade(request, socket, head, (ws) => {
+        ws.raw = socket;
+        add(ws, addressOf(request, options.trustProxy));
+      });
+    },
+    accept(socket, address) {
+      if (busy()) return false;
+      add(socket, address);
+      return true;
     },
     async closeAll(reason, { spreadMs = 0 } = {}) {
       closing = true;

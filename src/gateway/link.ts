@@ -3,7 +3,6 @@
  * router.ts handles the frames.
  */
 import { Buffer } from 'node:buffer';
-import type { Duplex } from 'node:stream';
 import type { RawData } from 'ws';
 import type { Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause, LinkEnd } from '../core/connections/connection.ts';
@@ -14,16 +13,8 @@ import type { HeldRate } from '../core/shares/turns.ts';
 import type { CloseReason } from '../protocol/codes.ts';
 import { overlong, unreadable, type FrameFault } from '../protocol/frame-fault.ts';
 import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
-import {
-  CAUSE_OF_REASON,
-  FrameWriter,
-  aboutFrame,
-  causeOfSocket,
-  reasonOfRefusal,
-  refusalOf,
-  type LinkSocket,
-  type SocketHandler,
-} from './socket.ts';
+import { CAUSE_OF_REASON, aboutFrame, causeOfSocket, reasonOfRefusal, refusalOf } from './refusals.ts';
+import { FrameWriter, type MessageSocket, type SocketHandler } from './socket.ts';
 import { FrameRouter, openLink, type Handshake, type HelloFrame, type LinkPeer, type RouterParts } from './router.ts';
 
 /** After these disconnect causes, the ends of commands that the client still sends are recorded. */
@@ -55,7 +46,7 @@ export type GatewayParts = RouterParts & {
   /** The number of the current beat; it grows by one every BEAT_MS. */
   readonly beat: () => number;
   /** Called once for each welcomed link, with its socket and its principal. */
-  readonly onWelcome: (socket: Duplex, principal: Principal) => void;
+  readonly onWelcome: (socket: MessageSocket, principal: Principal) => void;
   /**
    * Called once for each link, when its socket is gone and core has recorded its end, or failed to. All links share one
    * function, so no link holds a promise of its own.
@@ -63,17 +54,13 @@ export type GatewayParts = RouterParts & {
   readonly onDone: (link: Link) => void;
 };
 
-/** The raw socket of a link and its peer's address. */
-type LinkOrigin = { readonly socket: Duplex; readonly address: string };
-
 type Message = { readonly message: Buffer; readonly isBinary: boolean };
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
 export class Link implements SocketHandler {
   readonly #parts: GatewayParts;
-  readonly #socket: Duplex;
+  readonly #socket: MessageSocket;
   readonly #address: string;
-  readonly #ws: LinkSocket;
   readonly #writer: FrameWriter;
   /** The byte rate of the user; null before `welcome` and for an administrator, who is not limited. */
   #rate: HeldRate | null = null;
@@ -100,15 +87,15 @@ export class Link implements SocketHandler {
   /** The opening of the session, or the recording of its end. The link is done only after this promise has settled. */
   #pending: Promise<void> | null = null;
 
-  constructor(ws: LinkSocket, { socket, address }: LinkOrigin, parts: GatewayParts) {
+  /** `address`: that of the peer. */
+  constructor(socket: MessageSocket, address: string, parts: GatewayParts) {
     this.#parts = parts;
-    this.#ws = ws;
     this.#socket = socket;
     this.#address = address;
-    this.#writer = new FrameWriter({ ws, socket, handler: this }, parts);
+    this.#writer = new FrameWriter(socket, this, parts);
     this.#firstBeat = this.#lastFrameBeat = parts.beat();
     this.#cancelHelloTimer = parts.clock.after(HELLO_MS, () => this.close('hello_timeout'));
-    ws.tell(this);
+    socket.tell(this);
   }
 
   /** Sends `bye` and closes. */
@@ -175,7 +162,7 @@ export class Link implements SocketHandler {
     if (!rate) return void (this.#uncharged += bytes);
     const wait = rate.rate.charge(bytes);
     if (wait === 0 || this.#end !== null) return;
-    this.#inbound = new Inbound(rate, this.#ws, this.#parts);
+    this.#inbound = new Inbound(rate, this.#socket, this.#parts);
     this.#inbound.charged(bytes, wait);
   }
 
@@ -201,7 +188,7 @@ export class Link implements SocketHandler {
     this.#drainedDue = true;
     if (this.#listensForDrain) return;
     this.#listensForDrain = true;
-    this.#socket.on('drain', () => this.#drained());
+    this.#socket.onDrain(() => this.#drained());
   }
 
   unreadable(reason: CloseReason): void {

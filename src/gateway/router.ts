@@ -7,7 +7,6 @@ import {
   type Authenticator,
   type Principal,
 } from '../core/auth/principal.ts';
-import type { ClientLink } from '../core/commands/links.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/stores.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
@@ -33,7 +32,8 @@ import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes
 import type { FrameFault } from '../protocol/frame-fault.ts';
 import { FRAMES_PER_MESSAGE, type DownHeader, type Recorded, type UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
-import { aboutFrame, clip, refusalOf, type FrameWriter, type OffendingFrame, type WriterParts } from './socket.ts';
+import { aboutFrame, clip, refusalOf, type OffendingFrame } from './refusals.ts';
+import type { FrameWriter, WriterParts } from './socket.ts';
 import {
   BadPayload,
   payloadOf,
@@ -430,13 +430,13 @@ type Hello = {
 
 /**
  * Checks the token, its scopes and the fields of the hello, in this order. Then claims the link's share, and binds a
- * client. Throws a CallboardError if any of these refuses, or if the principal may not hold another link. The share
- * stays claimed only if the link opens.
+ * client. Throws a CallboardError if any of these refuses, if the principal may not hold another link, or if the link has
+ * ended. The share stays claimed only if the link opens.
  */
 export async function openLink(
   parts: RouterParts,
   { hello, address, helloBytes }: Hello,
-  link: ClientLink,
+  link: FrameWriter,
 ): Promise<Handshake> {
   const { core, authenticator, inbound } = parts;
   const kind = hello.client_id === undefined ? 'caller' : 'client';
@@ -444,6 +444,9 @@ export async function openLink(
   if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
   const principal = admit(authenticated, kind);
   const { metadata, actions } = await advertisedIn(parts, hello.payload, principal);
+  // A page that was loaded again has ended this link, and its next instance may be connected elsewhere by now. If this
+  // one were bound, that one would be replaced, and would not come back.
+  if (!link.open) fail('not_connected', 'The link has ended.');
   if (kind === 'caller') {
     if (core.draining) fail('draining', 'This node takes no new links.');
     const holdings = claimLink(core, principal);

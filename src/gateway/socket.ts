@@ -1,6 +1,5 @@
 /**
- * Configures `ws`, turns its events into calls of a handler, and writes the frames of a link. Also maps disconnect
- * causes, close reasons and error codes to each other, and builds `bye` and `refused` frames. Reads no frames.
+ * Configures `ws`, turns its events into calls of a handler, and writes the frames of a link. Reads no frames.
  */
 import { Buffer } from 'node:buffer';
 import type { Duplex } from 'node:stream';
@@ -9,7 +8,6 @@ import { BoundedMap } from '../core/collections.ts';
 import type { Command } from '../core/commands/command.ts';
 import type { ClientLink } from '../core/commands/links.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
-import { CallboardError, internalMessage, type Code } from '../core/errors.ts';
 import type { JsonText } from '../core/json.ts';
 import {
   BACK_PRESSURE_BYTES,
@@ -22,13 +20,13 @@ import {
   MAX_FRAME_BYTES,
 } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
-import type { Clock, Crypto, EventLoop, Log } from '../core/ports.ts';
+import type { Clock, Crypto, EventLoop } from '../core/ports.ts';
 import { SlidingWindow, TokenBucket, type BucketRate, type WindowRate } from '../core/rates.ts';
 import type { TraceFields } from '../core/trace-context.ts';
-import { CLOSE, MAX_ERROR_MESSAGE, type CloseReason, reconnectAfter } from '../protocol/codes.ts';
-import { ID } from '../protocol/fields.ts';
+import { CLOSE, type CloseReason, reconnectAfter } from '../protocol/codes.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
-import { SUBPROTOCOL, joinFrame, writeHeader, type DownHeader, type UpFrame } from '../protocol/frames.ts';
+import { SUBPROTOCOL, joinFrame, writeHeader, type DownHeader } from '../protocol/frames.ts';
+import { REASON_OF_CAUSE, byeFor, refusedFrame, type OffendingFrame, type Refusal } from './refusals.ts';
 
 /** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */
 const CLOSE_HANDSHAKE_MS = 3_000;
@@ -49,15 +47,56 @@ const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
 ]);
 
 /**
+ * The socket of a link, which carries text messages in order. Below it is a WebSocket, or the model of one in simulations.
+ */
+export interface MessageSocket {
+  /** The number of bytes that the peer's side has not accepted yet. */
+  readonly bufferedAmount: number;
+  /** The error with which the connection ended; null if it has not failed. */
+  readonly errored: Error | null;
+  /** Sends all further events to the handler. Call it once. */
+  tell(handler: SocketHandler): void;
+  /** Sends texts, a message each, in one write. Drops them if the socket is closing or closed. Does not throw. */
+  sendAll(texts: readonly string[]): void;
+  /** Calls `listener` each time when everything is written after bytes had to wait. */
+  onDrain(listener: () => void): void;
+  /** Reads nothing more until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** Starts to close. Tells the handler so (`ending`) before it returns. */
+  close(code: number, reason: string): void;
+}
+
+/**
  * A server-side socket. If received bytes are no WebSocket messages, `ws` would close the socket at once. Here the link
  * closes it, so that `bye` and our close codes are sent.
  */
-export class LinkSocket extends WebSocket {
+export class LinkSocket extends WebSocket implements MessageSocket {
   #handler: SocketHandler | null = null;
+  /** The connection that carries the WebSocket. Set it before the socket is used. */
+  raw: Duplex | null = null;
 
-  /** Sends all further events to the handler. Call it once. */
+  get errored(): Error | null {
+    return this.raw?.errored ?? null;
+  }
+
   tell(handler: SocketHandler): void {
     this.#handler = handler;
+  }
+
+  onDrain(listener: () => void): void {
+    this.raw?.on('drain', listener);
+  }
+
+  sendAll(texts: readonly string[]): void {
+    const { raw } = this;
+    if (!raw?.writable || this.readyState !== WebSocket.OPEN) return;
+    // Bypasses `ws`, which would create two chunks and a callback for each frame. Compression is off, so `ws` itself
+    // queues nothing. Corked, because otherwise a large write that the kernel accepts at once emits no `drain`, for
+    // which the link waits.
+    raw.cork();
+    raw.write(encodeFrames(texts));
+    raw.uncork();
   }
 
   /**
@@ -150,16 +189,13 @@ export type WriterParts = {
   readonly crypto: Pick<Crypto, 'randomId' | 'randomInt'>;
 };
 
-type LinkSockets = { readonly ws: LinkSocket; readonly socket: Duplex; readonly handler: SocketHandler };
-
 /**
  * The sending side of one link, through which core sends commands too. All frames of one turn of the event loop go out
  * in one write. It also counts the frames that the peer sends unasked, refuses those over a limit, and closes the link
  * of a peer that keeps sending. Its methods do not throw, and send nothing after a close.
  */
 export class FrameWriter implements ClientLink {
-  readonly #ws: LinkSocket;
-  readonly #socket: Duplex;
+  readonly #socket: MessageSocket;
   readonly #handler: SocketHandler;
   readonly #parts: WriterParts;
   /** The texts of the frames that wait for the end of the turn; null if there are none. */
@@ -176,8 +212,7 @@ export class FrameWriter implements ClientLink {
   /** The commands that the client may report on, by id: they were written to this link. Null before the first one. */
   commands: BoundedMap<string, 'written' | 'acknowledged'> | null = null;
 
-  constructor({ ws, socket, handler }: LinkSockets, parts: WriterParts) {
-    this.#ws = ws;
+  constructor(socket: MessageSocket, handler: SocketHandler, parts: WriterParts) {
     this.#socket = socket;
     this.#handler = handler;
     this.#parts = parts;
@@ -264,7 +299,7 @@ export class FrameWriter implements ClientLink {
     this.#handler.closing(reason);
     this.#push(joinFrame(byeFor(reason, reconnect, this.#parts.crypto)), null);
     this.flush();
-    this.#ws.close(CLOSE[reason], reason);
+    this.#socket.close(CLOSE[reason], reason);
   }
 
   /** Called when either side has started to close the WebSocket: nothing more can be sent. */
@@ -320,7 +355,7 @@ export class FrameWriter implements ClientLink {
    * count by characters.
    */
   get #backlog(): number {
-    return this.#ws.bufferedAmount + this.#chars;
+    return this.#socket.bufferedAmount + this.#chars;
   }
 
   #push(header: string, payload: string | null): void {
@@ -336,13 +371,7 @@ export class FrameWriter implements ClientLink {
     const texts = this.#waiting;
     this.#waiting = null;
     this.#chars = 0;
-    if (!texts || this.#ws.readyState !== WebSocket.OPEN || !this.#socket.writable) return;
-    // Bypasses `ws`, which would create two chunks and a callback for each frame. Compression is off, so `ws` itself
-    // queues nothing. Corked, because otherwise a large write that the kernel accepts at once emits no `drain`, for
-    // which the link waits.
-    this.#socket.cork();
-    this.#socket.write(encodeFrames(texts));
-    this.#socket.uncork();
+    if (texts) this.#socket.sendAll(texts);
   }
 }
 
@@ -431,169 +460,4 @@ function writeHead(bytes: Buffer, start: number, length: number): number {
     bytes.writeUInt32BE(length, start + 6);
   }
   return start + headLength(length);
-}
-
-// Maps disconnect causes, close reasons and error codes to each other, and builds `bye` frames.
-
-const REASON_OF_CAUSE: Readonly<Record<DisconnectCause, CloseReason>> = {
-  client_closed: 'internal',
-  lost: 'internal',
-  reset: 'internal',
-  error: 'internal',
-  replaced: 'replaced',
-  heartbeat_lost: 'heartbeat_lost',
-  token_expired: 'unauthenticated',
-  protocol_error: 'protocol_error',
-  back_pressure: 'back_pressure',
-  node_drained: 'draining',
-  node_lost: 'node_lost',
-  operator: 'operator',
-};
-
-export const CAUSE_OF_REASON: Readonly<Record<CloseReason, DisconnectCause>> = {
-  protocol_error: 'protocol_error',
-  unauthenticated: 'token_expired',
-  forbidden: 'protocol_error',
-  hello_timeout: 'protocol_error',
-  replaced: 'replaced',
-  node_lost: 'node_lost',
-  frame_too_large: 'protocol_error',
-  rate_limited: 'protocol_error',
-  back_pressure: 'back_pressure',
-  share_exceeded: 'protocol_error',
-  store_full: 'node_lost',
-  heartbeat_lost: 'heartbeat_lost',
-  draining: 'node_drained',
-  operator: 'operator',
-  internal: 'node_lost',
-};
-
-/** The close reason after a refused `hello`, by error code. A code that is absent means `protocol_error`. */
-const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
-  unauthenticated: 'unauthenticated',
-  invalid_user: 'unauthenticated',
-  forbidden: 'forbidden',
-  policy_denied: 'forbidden',
-  stale_instance: 'replaced',
-  instance_mismatch: 'replaced',
-  draining: 'draining',
-  capacity_exceeded: 'rate_limited',
-  rate_limited: 'rate_limited',
-  payload_too_large: 'frame_too_large',
-  share_exceeded: 'share_exceeded',
-  store_full: 'store_full',
-  store_unavailable: 'internal',
-  internal: 'internal',
-};
-
-type Random = Pick<Crypto, 'randomInt'>;
-
-/**
- * How long the peer should wait before it reconnects, in milliseconds, where reconnecting at once would do harm.
- * `draining` is random within one second, because all links of a stopping node would otherwise reconnect at the same
- * time.
- */
-const RECONNECT_DELAY_MS: Readonly<Partial<Record<CloseReason, (random: Random) => number>>> = {
-  protocol_error: () => 5_000,
-  rate_limited: () => 5_000,
-  share_exceeded: () => 5_000,
-  store_full: () => 5_000,
-  back_pressure: () => 1_000,
-  internal: () => 1_000,
-  frame_too_large: () => 1_000,
-  draining: (random) => random.randomInt(1_000),
-};
-
-/** The codes of errors with which a socket fails because its peer, or a machine between, has reset the connection. */
-const RESETS: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
-
-/** Returns why a socket that ended without a close frame is gone. `error`: its error; null: it ended without one. */
-export function causeOfSocket(error: Error | null): DisconnectCause {
-  if (error === null) return 'lost';
-  return 'code' in error && RESETS.has(error.code) ? 'reset' : 'error';
-}
-
-export function reasonOfRefusal(code: Code): CloseReason {
-  return REASON_OF_CODE[code] ?? 'protocol_error';
-}
-
-/** Builds the `bye` frame, which is the last frame before a close. */
-function byeFor(reason: CloseReason, reconnect: boolean, random: Random): DownHeader {
-  const delay = reconnect ? RECONNECT_DELAY_MS[reason] : undefined;
-  return { type: 'bye', code: CLOSE[reason], reason, reconnect, after_ms: delay?.(random) };
-}
-
-// Turns errors into `refused` frames, with the fields that identify the refused frame.
-
-/**
- * The delay after which a peer may retry if a share is used up, in milliseconds. In that time some connections and
- * commands will have ended and released their part of the share.
- */
-const SHARE_RETRY_MS = 5_000;
-
-/** Why a frame is refused. */
-export type Refusal = {
-  readonly code: Code;
-  readonly message: string;
-  readonly retryAfterMs?: number | null | undefined;
-  readonly by?: string | undefined;
-  /** The name of the share that is used up. */
-  readonly share?: string | undefined;
-};
-
-/** The frame that is refused, as far as it could be read. */
-export type OffendingFrame = {
-  readonly frame?: string | null | undefined;
-  readonly ref?: string | null | undefined;
-  readonly commandId?: string | null | undefined;
-};
-
-export function aboutFrame(frame: UpFrame): OffendingFrame {
-  return {
-    frame: frame.type,
-    ref: 'ref' in frame ? frame.ref : null,
-    commandId: 'command_id' in frame ? frame.command_id : null,
-  };
-}
-
-function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal, about: OffendingFrame): DownHeader {
-  return {
-    type: 'refused',
-    code,
-    message: clip(message, MAX_ERROR_MESSAGE),
-    frame: about.frame ?? undefined,
-    ref: idOrNothing(about.ref),
-    command_id: idOrNothing(about.commandId),
-    retry_after_ms: retryAfterMs ?? undefined,
-    by,
-    share,
-  };
-}
-
-type RefusalParts = { readonly log: Log; readonly metrics: Metrics; readonly crypto: Pick<Crypto, 'randomId'> };
-
-/**
- * Returns the refusal for an error. Hides every error that is not a CallboardError: the peer gets only an id, under
- * which the log has the error.
- */
-export function refusalOf(error: unknown, { log, metrics, crypto }: RefusalParts): Refusal {
-  if (error instanceof CallboardError) {
-    const { retryAfterMs, share } = error.details;
-    const later = retryAfterMs ?? (share === undefined ? undefined : SHARE_RETRY_MS);
-    return { code: error.code, message: error.message, retryAfterMs: later, share };
-  }
-  const id = crypto.randomId();
-  log.error({ err: error, id }, 'unexpected error while handling a frame');
-  metrics.count('errors_masked');
-  return { code: 'internal', message: internalMessage(id) };
-}
-
-/** Cuts a text to `max` UTF-16 units. A lone surrogate, such as half a character at the cut, becomes U+FFFD. */
-export function clip(text: string, max: number): string {
-  return text.slice(0, max).toWellFormed();
-}
-
-/** Returns the text if it is a valid id. Any other reference would make the refusal an invalid frame for the peer. */
-function idOrNothing(text: string | null | undefined): string | undefined {
-  return text !== null && text !== undefined && ID.test(text) ? text : undefined;
 }

@@ -126,7 +126,8 @@ const PREFIX_CLAIM = 'callboard_prefix';
 export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   const user = userOf(claims, rules);
   const names = scopesOf(claims, rules);
-  const expiresAt = Math.min(((claims.exp ?? 0) + TOLERANCE_SECONDS) * 1000, Number.MAX_SAFE_INTEGER);
+  // `exp` may have digits beyond milliseconds, and `welcome` holds whole ones.
+  const expiresAt = Math.min(Math.floor(((claims.exp ?? 0) + TOLERANCE_SECONDS) * 1000), Number.MAX_SAFE_INTEGER);
   if (names.includes('admin')) return { kind: 'admin', name: user, expiresAt };
   return {
     kind: 'user',

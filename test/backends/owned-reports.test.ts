@@ -107,3 +107,40 @@ it('reports twice to a new owner without making anything leave in between', asyn
   expect(await named('c2')).toMatchObject({ kind: 'admitted' });
   expect(await named('c1')).toMatchObject({ kind: 'refused', code: 'context_gone' });
 });
+
+it('makes nothing leave that the owner has taken while its answer was under way', async () => {
+  const clock = new FakeClock();
+  const { sha256 } = createCrypto('test');
+  const owner = createMemoryBackend({ markSecret: 'x', clock, sha256, log: silentLog });
+  let answered = Promise.resolve();
+  const reports = new Reports(
+    {
+      connections: owner.connections,
+      contexts: {
+        ...owner.contexts,
+        async report(...args) {
+          const outcome = owner.contexts.report(...args);
+          await answered;
+          return outcome;
+        },
+      },
+    },
+    { clock, log: silentLog },
+  );
+  const { connections, contexts } = reports.stores;
+  const { connection } = await connections.connect(hello('alice', 'tab', { places: true }));
+  const told = (...args: Parameters<typeof report>) => contexts.report(ALICE, connection.epoch, report(...args));
+  await told(snapshot(context('c1'), context('c2')));
+  const held = Promise.withResolvers<void>();
+  answered = held.promise;
+  const second = told(delta([context('c3')], 'c1'));
+  reports.again(() => true);
+  held.resolve();
+  await second;
+  const { rows } = await owner.contexts.list(ANY_CONTEXT, PAGE);
+  expect(rows.map(({ row }) => row.contextId)).toEqual(['c2', 'c3']);
+  const named = (contextId: string) =>
+    owner.commands.admit(admission(`m-${contextId}`, { contextId, connectWithinMs: 1_000 }));
+  expect(await named('c3')).toMatchObject({ kind: 'admitted' });
+  expect(await named('c1')).toMatchObject({ kind: 'refused', code: 'context_gone' });
+});

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { user } from '../kit/core.ts';
-import { client, startGateway, invoke } from './kit/test-gateway.ts';
+import { Peer, authenticator, client, startGateway, invoke } from './kit/test-gateway.ts';
 
 const WHO = user('alice');
 const KEY = { userId: 'alice', clientId: 'tab' };
@@ -43,6 +43,31 @@ describe('reconnecting', () => {
     const ends = await Promise.all(waiting);
     expect(ends.map((end) => end.kind === 'outcome' && end.result)).toEqual(ends.map((_, i) => String(i)));
     expect(again.seen('refused')).toEqual([]);
+  });
+
+  test('replaces nothing by a link that has ended before its hello was checked', async () => {
+    const checked = Promise.withResolvers<void>();
+    await using at = await startGateway({
+      authenticator: {
+        async authenticate(token, address) {
+          if (token?.endsWith('connect,host')) await checked.promise;
+          return authenticator.authenticate(token, address);
+        },
+      },
+    });
+    const present = await client(at, { instance_id: 'i2' });
+    const earlier = new Peer(at);
+    await earlier.opened;
+    const names = { client_id: 'tab', instance_id: 'i1', client_type: 'browser' } as const;
+    earlier.send({ type: 'hello', token: 'user:alice:connect,host', ...names }, {});
+    earlier.ws.close(1001);
+    await earlier.closed;
+    checked.resolve();
+    await expect.poll(() => at.gateway.size).toBe(1);
+    await present.sync();
+    expect(present.seen('replaced')).toEqual([]);
+    const shown = await at.core.connections.get(WHO, KEY);
+    expect(shown).toMatchObject({ instanceId: 'i2', disconnectedAt: null });
   });
 
   test('delivers commands that arrived in between after the welcome', async () => {

@@ -114,22 +114,26 @@ export class Reports {
   }
 }
 
-/** Returns the reports that make another instance equal to this one. The first one makes the contexts known that left. */
+/**
+ * Returns the reports that bring another instance to this state. The first one makes the contexts known that left. None
+ * of them is a snapshot of contexts: the other instance may have taken a later report already, and a context which that
+ * one added must not leave because this state is without it.
+ */
 function wholeOf(instance: ReportingInstance): readonly ContextReport[] {
   const { contexts, windows, left, reportsContexts } = instance;
   const reports: ContextReport[] = [];
-  // Not a snapshot: if this is sent twice, the others must not leave in between.
-  if (left) reports.push({ contexts: { ...snapshotOf([...left].map(closedContext)), snapshot: false }, windows: null });
+  if (left) reports.push({ contexts: changeOf([...left].map(closedContext), []), windows: null });
+  const gone = [...(left ?? [])].filter((contextId) => contexts.get(contextId) === undefined);
   if (reportsContexts || windows.size > 0)
     reports.push({
-      contexts: reportsContexts ? snapshotOf([...contexts.values()]) : null,
-      windows: windows.size > 0 ? snapshotOf([...windows.values()]) : null,
+      contexts: reportsContexts ? changeOf([...contexts.values()], gone) : null,
+      windows: windows.size > 0 ? { snapshot: true, set: [...windows.values()], removed: [] } : null,
     });
   return reports;
 }
 
-function snapshotOf<T>(set: readonly T[]): ReportPart<T> {
-  return { snapshot: true, set, removed: [] };
+function changeOf(set: readonly ReportedContext[], removed: readonly string[]): ReportPart<ReportedContext> {
+  return { snapshot: false, set, removed };
 }
 
 function closedContext(contextId: string): ReportedContext {

@@ -1,0 +1,331 @@
+/**
+ * Programs of users in a simulation: a client with handlers, and a caller. Each runs the client library in a process of
+ * its own, which drifts, is paused, sleeps, and is started again.
+ */
+import type { Authenticator } from '../../src/core/auth/principal.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { CallerError, createLinkCaller, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
+import type { Clock, LinkStatus } from '../../src/clients/link/platform.ts';
+import { ActionCancelled, ActionError } from '../../src/clients/runtime/ends.ts';
+import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
+import type { Call as HandlerCall } from '../../src/clients/runtime/types.ts';
+import { between } from '../lib/random.ts';
+import { frameWatch, progressWatch, type Call, type Run, type Told, type Work } from './ledger.ts';
+import type { LinkNetwork } from './link-network.ts';
+import { START, SimulatedProcess } from './process.ts';
+import type { Simulation } from './virtual.ts';
+
+export const CLIENT = 'desk';
+export const ACTION = 'work';
+/** How long a call waits for its client, and for the answer, in milliseconds. */
+export const TIMES = { connectWithinMs: 8_000, respondWithinMs: 15_000 } as const;
+/** How many contexts a client has. */
+const CONTEXTS = 3;
+/** The address of the load balancer. */
+const URL = 'ws://relays/connect';
+/** How long a token is valid, in milliseconds. */
+const TOKEN_MS = { least: 20_000, most: 90_000 } as const;
+/** How long a program takes to start, in milliseconds. */
+const START_MS = { least: 20, most: 1_000 } as const;
+
+export type ProgramParts = {
+  readonly simulation: Simulation;
+  readonly network: LinkNetwork;
+  /** Finds a call by its command id. */
+  readonly callOf: (commandId: string) => Call | undefined;
+  /** Receives what was wrong. */
+  readonly report: (fault: string) => void;
+  /** Counts something that happened. */
+  readonly count: (what: string) => void;
+};
+
+/** A program, run by run. */
+abstract class Program {
+  readonly name: string;
+  protected readonly parts: ProgramParts;
+  #process: SimulatedProcess | null = null;
+  #runs = 0;
+  #tokens = 0;
+  #isConnected = false;
+  /** How long its machine has slept in this run, in milliseconds: some monotonic clocks stand still then. */
+  #sleptMs = 0;
+
+  constructor(name: string, parts: ProgramParts) {
+    this.name = name;
+    this.parts = parts;
+  }
+
+  /** Whether the relay has accepted its link. */
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  protected get runs(): number {
+    return this.#runs;
+  }
+
+  /** Starts the program, unless it runs. */
+  start(): void {
+    if (this.#process) return;
+    const { simulation, network } = this.parts;
+    const { random } = simulation;
+    const drift = { aheadMs: between(random, -3_000, 3_000), rate: 1 + (random() - 0.5) / 50 };
+    const process = new SimulatedProcess(simulation, `${this.name}/${++this.#runs}`, drift);
+    process.onDeath = () => network.programDied(process);
+    this.#process = process;
+    this.#sleptMs = 0;
+    this.run(process);
+  }
+
+  /**
+   * Ends the program at once, as a page that is loaded again or a crash does, and starts it again after a while.
+   * `againMs`: after how long it does the same once more, while the first frames of its link have not arrived.
+   */
+  restart(againMs: number | null = null): void {
+    const { simulation, network } = this.parts;
+    if (!this.#process) return;
+    this.#process.die();
+    this.#process = null;
+    this.#isConnected = false;
+    simulation.after(between(simulation.random, START_MS.least, START_MS.most), 'a program starts', () => {
+      this.start();
+      if (againMs === null) return;
+      network.stallingProcess = this.#process;
+      simulation.after(againMs, 'a program starts again', () => this.restart());
+    });
+  }
+
+  /** Nothing runs for a while. `sleeps`: the machine sleeps, and its monotonic clock stands still. */
+  pause(ms: number, sleeps: boolean): void {
+    const process = this.#process;
+    process?.pause();
+    this.parts.simulation.after(ms, 'a program goes on', () => {
+      if (sleeps && process === this.#process) this.#sleptMs += ms;
+      process?.resume();
+    });
+  }
+
+  stepClock(ms: number): void {
+    this.#process?.stepClock(ms);
+  }
+
+  protected abstract run(process: SimulatedProcess): void;
+
+  /** The options of a link of this run. */
+  protected linkOf(process: SimulatedProcess, userId: string) {
+    const { simulation, network, report } = this.parts;
+    const clock: Clock = {
+      now: process.clock.now,
+      monotonic: () => process.clock.monotonic() - this.#sleptMs,
+      // Timers of browsers and of Node count whole milliseconds.
+      after: (ms, run) => process.clock.after(Math.max(1, Math.ceil(ms)), run),
+    };
+    return {
+      url: URL,
+      token: () => `${userId}:${this.#expiry()}:${this.#tokens++}`,
+      WebSocket: network.socketsOf(process, () => frameWatch((fault) => report(`${process.name}: ${fault}`))),
+      clock,
+      random: simulation.random,
+      onError: (error: unknown) => this.#failed(error),
+      onStatus: (status: LinkStatus) => this.#changed(process, status),
+    };
+  }
+
+  #expiry(): number {
+    const { simulation } = this.parts;
+    return START + Math.floor(simulation.now) + between(simulation.random, TOKEN_MS.least, TOKEN_MS.most);
+  }
+
+  /** The library passes on what the relay refused. Anything else is a mistake. */
+  #failed(error: unknown): void {
+    const text = String(error);
+    if (text.startsWith('Error: The relay refused')) this.parts.count(`refused: ${text.slice(18, 80)}`);
+    else this.parts.report(`${this.name}: ${error instanceof Error ? error.stack : text}`);
+  }
+
+  /**
+   * A link that a program keeps is not closed for good, but for one known case: the store binds the instance before this
+   * one later, if that one's `hello` waited for an owner while its program ended. Its user loads the page again.
+   */
+  #changed(process: SimulatedProcess, status: LinkStatus): void {
+    this.#isConnected = status.state === 'connected';
+    if (status.state === 'disconnected') this.parts.count(`link lost: ${status.reason}`);
+    if (status.state !== 'closed' || status.reason === 'client_closed') return;
+    if (status.reason === 'replaced' && this.#runs > 1) {
+      this.parts.count('replaced by the instance before');
+      this.parts.simulation.after(0, 'a page is loaded again', () => process.isDead || this.restart());
+    } else this.parts.report(`the link of ${process.name} is closed for good: ${status.reason}. ${status.message}`);
+  }
+}
+
+/** The client of a user. Each run is a new instance. */
+export class ClientProgram extends Program {
+  readonly userId: string;
+  #runtime: Runtime | null = null;
+  #made = 0;
+  /** The contexts that it reports now. No id is used again. */
+  contexts: readonly string[] = [];
+
+  constructor(userId: string, parts: ProgramParts) {
+    super(`client-${userId}`, parts);
+    this.userId = userId;
+  }
+
+  /** The ends that the relay has not acknowledged, and the handlers that run. */
+  get unfinished(): number {
+    return (this.#runtime?.unacknowledged ?? 0) + (this.#runtime?.running ?? 0);
+  }
+
+  /** A context is opened, and the oldest of several is closed. */
+  changeContexts(): void {
+    const kept = this.contexts.slice(1 - CONTEXTS);
+    this.contexts = [...kept, `${this.name}-context-${++this.#made}`];
+    this.#runtime?.reportContexts(
+      this.contexts.map((contextId) => ({ contextId, status: 'idle', ownership: 'worker' })),
+    );
+  }
+
+  /** Ends the program in order, and starts it again. */
+  leave(): void {
+    const runtime = this.#runtime;
+    void runtime?.close().then(() => runtime === this.#runtime && this.restart());
+  }
+
+  protected run(process: SimulatedProcess): void {
+    // The library sets an exit code if a link is closed for good. Here that is for the judges.
+    globalThis.process.exitCode ??= 0;
+    const { count } = this.parts;
+    const name = `${this.name}-${this.runs}`;
+    this.#runtime = createRuntime({
+      ...this.linkOf(process, this.userId),
+      ...{ clientId: CLIENT, clientType: 'browser', instanceId: name, places: true },
+      actions: [{ name: ACTION, run: (params, call) => this.#handle(process, params as Work, call) }],
+      onDrop: ({ reason }) => count(`end dropped: ${reason}`),
+    });
+    this.contexts = [];
+    for (let n = 0; n < CONTEXTS; n++) this.changeContexts();
+    this.#runtime.connect();
+  }
+
+  #handle(process: SimulatedProcess, work: Work, handled: HandlerCall): Promise<unknown> {
+    const { callOf, report } = this.parts;
+    const { commandId, contextId } = handled;
+    const call = callOf(commandId);
+    if (!call) throw new Error(`${commandId} was never called`);
+    if (contextId !== call.contextId) report(`${commandId} names ${call.contextId}, and ran in ${contextId}`);
+    if (contextId !== null && !this.contexts.includes(contextId))
+      report(`${commandId} ran in ${contextId}, which is gone`);
+    return runHandler(process, work, handled, call);
+  }
+}
+
+/** Does the work of a command, and notes what it did. */
+async function runHandler(process: SimulatedProcess, work: Work, handled: HandlerCall, call: Call): Promise<unknown> {
+  const run: Run = { by: process.name, reports: 0, end: null };
+  call.runs.push(run);
+  for (let step = 1; step <= work.steps; step++) {
+    await rest(process, work.ms / work.steps, work.isStubborn ? null : handled.signal);
+    if (handled.signal.aborted && !work.isStubborn) {
+      const value = { stopped: step };
+      run.end = { kind: 'cancelled', value };
+      throw new ActionCancelled(value);
+    }
+    run.reports++;
+    handled.progress({ step });
+  }
+  if (work.fails) {
+    run.end = { kind: 'failed', message: `${call.commandId} fails` };
+    throw new ActionError(run.end.message);
+  }
+  run.end = { kind: 'completed', value: { did: call.commandId, text: 'x'.repeat(work.chars) } };
+  return run.end.value;
+}
+
+/** Resolves after a while, or when the signal is aborted. */
+function rest(process: SimulatedProcess, ms: number, signal: AbortSignal | null): Promise<void> {
+  return new Promise((resolve) => {
+    process.clock.after(ms, resolve);
+    signal?.addEventListener('abort', () => resolve());
+  });
+}
+
+/** What became of a request: the relay's answer, or the code with which it failed. */
+export type Answer = { readonly told: Told } | { readonly failed: string };
+
+/** The caller of a user. */
+export class CallerProgram extends Program {
+  readonly userId: string;
+  #caller: Caller | null = null;
+  /** What is asked and not answered. A new run asks again. */
+  readonly #asked = new Map<Call, (answer: Answer) => void>();
+
+  constructor(userId: string, parts: ProgramParts) {
+    super(`caller-${userId}`, parts);
+    this.userId = userId;
+  }
+
+  protected run(process: SimulatedProcess): void {
+    this.#caller = createLinkCaller(this.linkOf(process, this.userId));
+    const open = [...this.#asked];
+    this.#asked.clear();
+    for (const [call, answer] of open) this.invoke(call, answer);
+  }
+
+  invoke(call: Call, answer: (answer: Answer) => void): void {
+    const { userId, commandId, work, contextId } = call;
+    const { report } = this.parts;
+    const caller = this.#caller;
+    const watch = progressWatch(call, report);
+    const settle = (one: Answer): void => {
+      // Nothing comes of what a program did before it ended.
+      if (caller !== this.#caller || !this.#asked.delete(call)) return;
+      answer(one);
+    };
+    this.#asked.set(call, answer);
+    const options = {
+      ...{ commandId, ...TIMES, ...(contextId !== null && { contextId }) },
+      ...(work.steps > 1 && {
+        onProgress: ({ value, number, missed }: Parameters<NonNullable<OnProgress>>[0]) => watch(value, number, missed),
+      }),
+    };
+    caller?.invoke({ userId, clientId: CLIENT, action: ACTION }, work, options).then(
+      (invocation) => settle(answerOf(invocation)),
+      (error: unknown) => settle({ failed: this.#codeOf(error) }),
+    );
+  }
+
+  cancel({ userId, commandId }: Call): void {
+    this.#caller?.cancel({ userId, clientId: CLIENT, commandId }).then(
+      ({ state }) => this.parts.count(`cancel: ${state}`),
+      (error: unknown) => this.parts.count(`cancel: ${this.#codeOf(error)}`),
+    );
+  }
+
+  #codeOf(error: unknown): string {
+    if (error instanceof CallerError) return error.code;
+    this.parts.report(`${this.name}: ${error instanceof Error ? error.stack : String(error)}`);
+    return 'a mistake';
+  }
+}
+
+type OnProgress = NonNullable<Parameters<Caller['invoke']>[2]>['onProgress'];
+
+function answerOf(invocation: Invocation): Answer {
+  const { outcome, execution } = invocation;
+  if (outcome === 'pending') return { failed: 'pending' };
+  const { code = null, message = null } = 'error' in invocation ? invocation.error : { code: invocation.code };
+  const value = 'result' in invocation ? invocation.result : 'partial' in invocation ? invocation.partial : null;
+  return { told: { outcome, execution, code, message, value } };
+}
+
+/** Reads the tokens of programs: the user, when the token expires, and a number. */
+export function authenticatorOf(now: () => number): Authenticator {
+  return {
+    authenticate(token) {
+      const [userId = '', expiry = ''] = token?.split(':') ?? [];
+      const expiresAt = Number(expiry);
+      if (now() >= expiresAt) throw new CallboardError('unauthenticated', 'The token has expired.');
+      return Promise.resolve({ kind: 'user', userId, scopes: new Set(['connect', 'invoke'] as const), expiresAt });
+    },
+  };
+}
