@@ -8,15 +8,15 @@ import { DEDUP_TTL_MS, FORGET_MS, RETENTION_MS, TERMINAL_MS } from '../../core/l
 import type { Clock, Crypto, EventLoop, Log } from '../../core/ports.ts';
 import { createShares } from '../../core/shares/shares.ts';
 import type { MemoryOptions } from '../memory/backend.ts';
-import type { Client } from '../redis/client.ts';
+import type { Client, FindNode } from '../redis/client.ts';
 import { ownedNamespace } from '../redis/keys.ts';
-import { Subscriber } from '../redis/subscriber.ts';
 import { createBudget } from './budget.ts';
 import { OwnedBus } from './bus.ts';
 import { processIdOf } from './fence.ts';
 import { Keys } from './keys.ts';
 import { Lease } from './lease.ts';
 import { Mail, type MailMessage } from './mail.ts';
+import { MailChannels } from './mail-channels.ts';
 import { Nodes } from './nodes.ts';
 import { Owners } from './owner.ts';
 import { createPlacement } from './placement.ts';
@@ -26,8 +26,8 @@ import { Reports } from './reports.ts';
 import { Turns } from './turns.ts';
 
 export type OwnedOptions = {
-  /** Creates a client that is not connected yet. */
-  readonly connect: (purpose: 'commands' | 'bus') => Client;
+  /** Creates a client that is not connected yet. `findNode`: where the bus goes in a cluster, see `connectTo`. */
+  readonly connect: (purpose: 'commands' | 'bus', findNode?: FindNode) => Client;
   readonly namespace: string;
   /** The number of partitions that users are divided into, and of slots that their keys are in. */
   readonly partitions: number;
@@ -78,7 +78,7 @@ export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
   await client.connect();
   const parts = composed(options, client);
   try {
-    await parts.subscriber.ready();
+    await parts.channels.ready();
     await parts.owners.start();
   } catch (error) {
     parts.owners.stop();
@@ -98,11 +98,9 @@ function composed(options: OwnedOptions, client: Client) {
   const placement = createPlacement(options.partitions, options.scopeOf);
   // One more has the chain of the audit.
   const partitions = options.partitions + 1;
-  const { mailOf, mailToAll } = keys.channels;
-  const publish = (channel: string, text: string): void => void client.publish(channel, text).catch(() => undefined);
   const turns = new Turns({ client, keys, clock: system, loop, log, takeMail: () => mail.take() });
   const mail = new Mail({
-    ...{ process, clock: system, log, publish, channelOf: mailOf },
+    ...{ process, clock: system, log, publish: (to, text) => channels.publish(to, text) },
     plan: () => turns.plan(),
     onRecord: (run) => turns.onRecord(run),
     receive: (from, message) => receive(from, message),
@@ -129,7 +127,7 @@ function composed(options: OwnedOptions, client: Client) {
       mailboxes: nodes.mailboxesOf(partition),
     }),
     send: (to, text) =>
-      to === null ? publish(mailToAll, `${process} ${text}`) : mail.send(to, { kind: 'note', text }, null),
+      to === null ? channels.publishToAll(`${process} ${text}`) : mail.send(to, { kind: 'note', text }, null),
     hasRoom,
     onJoined: (other) => bus.joined(other),
     onGone(other, report) {
@@ -169,24 +167,21 @@ function composed(options: OwnedOptions, client: Client) {
     else if (kind === 'event') bus.receive(from, text);
     else owners.receive(from, text);
   };
-  const subscriber = new Subscriber({
-    connect: () => options.connect('bus'),
-    fixed: [mailOf(process), mailToAll],
-    onMessage(text) {
+  const channels = new MailChannels({
+    ...{ process, client, keys, log, loop, clock: system },
+    connect: (findNode) => options.connect('bus', findNode),
+    onText(text) {
       const toAll = /^(\S+) (\{.*)$/.exec(text);
       if (!toAll) mail.receive(text);
       else if (toAll[1] !== process) owners.receive(toAll[1] ?? '', toAll[2] ?? '');
     },
-    onSubscribed() {},
     onRestored: () => lost(),
-    log,
-    loop,
   });
   const stop = (): void => {
     stopBeat();
     mail.close();
     turns.close();
-    subscriber.close();
+    channels.close();
     replicas.close();
     client.disconnect();
   };
@@ -240,7 +235,7 @@ function composed(options: OwnedOptions, client: Client) {
     retentionMs: memory.history?.retentionMs ?? RETENTION_MS,
   });
   const reports = new Reports(routed, { clock, log });
-  return { backend: { ...routed, ...reports.stores }, owners, subscriber, stop };
+  return { backend: { ...routed, ...reports.stores }, owners, channels, stop };
 }
 
 /** How often each process tells the others how much mail it has sent, in milliseconds. */
