@@ -19,20 +19,20 @@ function openBus() {
 describe('the bus of owners', () => {
   it('follows the newest note of a process, although an older one arrives after it', () => {
     const { bus, sent, listens } = openBus();
-    listens(2, 'site');
+    listens(2, 'command');
     listens(1);
     sent.length = 0;
-    bus.bus.publish('site:x', { kind: 'changed' });
+    bus.bus.publish('command:x', { key: { userId: 'alice', clientId: 'tab', commandId: 'c' }, progress: null });
     expect(sent).toHaveLength(1);
     listens(3);
-    expect(bus.bus.hasSubscribers('site')).toBe(false);
+    expect(bus.bus.hasSubscribers('command')).toBe(false);
   });
 
   it('takes a note again that was sent twice', () => {
     const { bus, listens } = openBus();
     listens(0);
-    listens(1, 'site');
-    listens(1, 'site');
-    expect(bus.bus.hasSubscribers('site')).toBe(true);
+    listens(1, 'command');
+    listens(1, 'command');
+    expect(bus.bus.hasSubscribers('command')).toBe(true);
   });
 });
