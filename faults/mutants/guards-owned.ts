@@ -14,6 +14,7 @@ const ROUTES = { test: 'test/backends/owned-routes.test.ts' };
 const REPORTS = { test: 'test/backends/owned-reports.test.ts' };
 const OWNER = { test: 'test/backends/owned-owner.test.ts' };
 const CHANNELS = { test: 'test/backends/owned-mail-cluster.test.ts' };
+const CLOCK = { test: 'test/backends/owned-clock.test.ts' };
 const BUS = { test: 'test/backends/owned-bus.test.ts' };
 const FAILOVER = { test: 'test/backends/owned-failover.test.ts' };
 
@@ -402,6 +403,14 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     find: 'if (this.#followed?.of === of) return this.#followed;',
     replace: 'if (this.#followed) return this.#followed;',
     judge: OWNER,
+  },
+  {
+    name: 'time-of-the-machine',
+    says: 'the log of a partition has the time of the machine of its owner, which may be wrong',
+    file: 'backends/owned/open.ts',
+    find: 'now: () => clock.now(),',
+    replace: 'now: () => system.now(),',
+    judge: CLOCK,
   },
   {
     name: 'mail-to-all-nodes',

@@ -98,7 +98,14 @@ function composed(options: OwnedOptions, client: Client) {
   const placement = createPlacement(options.partitions, options.scopeOf);
   // One more has the chain of the audit.
   const partitions = options.partitions + 1;
-  const turns = new Turns({ client, keys, clock: system, loop, log, takeMail: () => mail.take() });
+  // What is kept in a log, and what callers are shown, has the time of the deployment, whatever this machine's is.
+  const kept: Clock = {
+    now: () => clock.now(),
+    monotonic: () => system.monotonic(),
+    after: (ms, run) => system.after(ms, run),
+    every: (ms, run) => system.every(ms, run),
+  };
+  const turns = new Turns({ client, keys, clock: kept, loop, log, takeMail: () => mail.take() });
   const mail = new Mail({
     ...{ process, clock: system, log, publish: (to, text) => channels.publish(to, text) },
     plan: () => turns.plan(),
@@ -120,7 +127,7 @@ function composed(options: OwnedOptions, client: Client) {
   });
   const owners = new Owners({
     ...{ process, client, keys, turns, log, loop, version, replicas },
-    ...{ partitions, lease, leaseMs, claims, clock: system },
+    ...{ partitions, lease, leaseMs, claims, clock: kept },
     memory: (partition) => ({
       ...{ ...memory, shares, clock, log, evidence, keepsAttempts: true },
       markSecret: memory.markSecret ?? digest,
@@ -194,7 +201,7 @@ function composed(options: OwnedOptions, client: Client) {
   });
   const routed = createRoutedBackend({
     ...{ placement, owners, log },
-    clock: system,
+    clock: kept,
     transport: {
       send: (to, text, after) => mail.send(to, { kind: 'request', text }, after),
       onText: (run) => (onRequest = run),
