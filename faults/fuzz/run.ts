@@ -13,7 +13,7 @@ import { TURN_MS } from './engine.ts';
 import { fuzz } from './fuzz.ts';
 import { KIND_NAMES, type KindName } from './kinds.ts';
 
-/** The test that plays sequences of acts on both backends. */
+/** The test that plays sequences of acts on memory, over Redis, and on relays that own partitions. */
 const SAME = 'test/contract/commands-same.test.ts';
 /** The test that plays sequences of 600 acts on memory alone, and on memory with a data directory. */
 const SAME_AFTER_RESTARTS = 'test/backends/durable-same.test.ts';
@@ -34,7 +34,11 @@ const OPTIONS = {
   match: { type: 'string', default: '', takes: 't', says: 'only kinds whose name contains this text' },
   write: { type: 'boolean', default: false, says: 'replaces the table of these modes in docs/limits.md' },
   rows: { type: 'string', default: '30', takes: 'n', says: 'rows of the table of each mode' },
-  same: { type: 'boolean', default: false, says: 'plays sequences of acts on memory and Redis instead, and compares' },
+  same: {
+    type: 'boolean',
+    default: false,
+    says: 'plays sequences of acts on memory, Redis and owners instead, and compares',
+  },
   sequences: { type: 'string', default: '5000', takes: 'n', says: 'with --same: how many sequences' },
   durable: {
     type: 'boolean',
@@ -126,7 +130,7 @@ if (heap) write(heap.text);
 write(green ? 'green' : 'RED');
 process.exitCode = green ? 0 : 1;
 
-/** Plays sequences of acts on both backends, each part from a seed of its own. Returns whether all went alike. */
+/** Plays sequences of acts on several stores, each part from a seed of its own. Returns whether all went alike. */
 async function playSame(file: string, sequences: number): Promise<boolean> {
   for (let played = 0; played < sequences; played += SEQUENCES_OF_A_PART) {
     const count = Math.min(SEQUENCES_OF_A_PART, sequences - played);

@@ -13,6 +13,9 @@ const REQUESTS = { test: 'test/backends/owned-requests.test.ts' };
 const ROUTES = { test: 'test/backends/owned-routes.test.ts' };
 const REPORTS = { test: 'test/backends/owned-reports.test.ts' };
 const OWNER = { test: 'test/backends/owned-owner.test.ts' };
+const CHANNELS = { test: 'test/backends/owned-mail-cluster.test.ts' };
+const CLOCK = { test: 'test/backends/owned-clock.test.ts' };
+const BUS = { test: 'test/backends/owned-bus.test.ts' };
 const FAILOVER = { test: 'test/backends/owned-failover.test.ts' };
 
 /** The guard mutants of owners: each leaves out one check of fences, numbers, the gate, mail, or who owns what. */
@@ -408,5 +411,45 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     find: 'if (this.#followed?.of === of) return this.#followed;',
     replace: 'if (this.#followed) return this.#followed;',
     judge: OWNER,
+  },
+  {
+    name: 'time-of-the-machine',
+    says: 'the log of a partition has the time of the machine of its owner, which may be wrong',
+    file: 'backends/owned/open.ts',
+    find: 'now: () => clock.now(),',
+    replace: 'now: () => system.now(),',
+    judge: CLOCK,
+  },
+  {
+    name: 'mail-to-all-nodes',
+    says: 'a cluster sends the mail of turns to each of its nodes',
+    file: 'backends/owned/scripts.ts',
+    find: "turnScript('SPUBLISH')]",
+    replace: "turnScript('PUBLISH')]",
+    judge: CHANNELS,
+  },
+  {
+    name: 'moved-slot-not-followed',
+    says: 'a process does not subscribe again where a slot has moved to',
+    file: 'backends/redis/client.ts',
+    find: "if (client.status === 'ready') client.disconnect(true);",
+    replace: '',
+    judge: CHANNELS,
+  },
+  {
+    name: 'deaf-connection-kept',
+    says: 'a connection through which no mail arrives is kept',
+    file: 'backends/owned/mail-channels.ts',
+    find: '        subscriber.renew();\n',
+    replace: '',
+    judge: CHANNELS,
+  },
+  {
+    name: 'older-topics-taken',
+    says: 'an older note about topics, which arrives late, replaces a newer one',
+    file: 'backends/owned/bus.ts',
+    find: '    if (note.number >= (this.#others.get(from)?.number ?? 0))\n',
+    replace: '',
+    judge: BUS,
   },
 ];

@@ -57,6 +57,8 @@ export type WorldOptions = {
 
 /** The minimum size of the file system of large payloads, in bytes. */
 const SPILL_BYTES = 256 * 1024 * 1024;
+/** The number of slot groups of relays that own partitions in a cluster: two for each of its masters. */
+const SLOT_GROUPS = '6';
 /** The namespace of the relays in Redis. */
 export const NAMESPACE = 'faults';
 const NAMES = ['north', 'east', 'west'];
@@ -80,7 +82,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const redisUrl = proxy ? `redis://127.0.0.1:${proxy.port}` : (proxied?.url ?? addressOf(sentinel));
     const env: Record<string, string> = {
       ...(redisUrl !== null && { CALLBOARD_DURABILITY: plan.durability }),
-      ...(owned && { CALLBOARD_STORE: 'owned' }),
+      ...(owned && { CALLBOARD_STORE: 'owned', ...(plan.form === 'cluster' && { CALLBOARD_PARTITIONS: SLOT_GROUPS }) }),
       ...data?.env,
       ...(proxied && { NODE_EXTRA_CA_CERTS: proxied.authority }),
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),

@@ -40,6 +40,8 @@ const DELAY_MS = 5;
 const ASK_AGAIN_MS = TIMES.connectWithinMs + TIMES.respondWithinMs + 4_000;
 /** How long what a client reports may take once it has a link, in milliseconds. */
 const REPORT_MS = 500;
+/** Within what time programs have noticed what is over, in milliseconds. */
+const NOTICED_MS = 40_000;
 /** How long a call may take once nothing is wrong, in milliseconds. */
 const SOON_MS = 6_000;
 /** How long a relay that leaves waits for commands in flight, in milliseconds. */
@@ -199,6 +201,8 @@ export class Calls implements Workload {
   async #callAll(): Promise<readonly string[]> {
     const { simulation } = this.#relays;
     const clients = this.#clients;
+    // Programs that sleep go on, and notice which of their links are gone.
+    await simulation.run(NOTICED_MS);
     await simulation.run(HEAL_MS, () => clients.every(({ isConnected }) => isConnected));
     const broken = clients.flatMap(({ name, isConnected }) => (isConnected ? [] : [`${name} has no link`]));
     // What clients report after a welcome arrives.

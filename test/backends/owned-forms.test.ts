@@ -36,7 +36,7 @@ function placeAt(target: ConnectTarget): Place {
     keys: new Keys(ownedNamespace(namespace), DIVISION),
     open: (nodeId, claims) =>
       openOwned({
-        connect: (purpose) => connectTo(target, purpose, silentLog),
+        connect: (purpose, findNode) => connectTo(target, purpose, silentLog, { findNode }),
         ...{ namespace, ...DIVISION, nodeId, claims, version: 'test', scopeOf: (userId) => userId },
         ...{
           leaseMs: LEASE_MS,
@@ -144,12 +144,9 @@ describe('processes that own partitions', () => {
     onTestFinished(() => hands.forEach((hand) => hand.disconnect()));
     await works(readTarget(cluster.address), async ({ keys }) => {
       const { fence, log } = keys.of(0);
-      const slot = calculateSlot(fence);
-      const owners = await Promise.all(hands.map((hand) => hand.cluster('COUNTKEYSINSLOT', slot)));
-      const from = owners.findIndex((count) => count > 0);
-      const to = (from + 1) % hands.length;
-      await moveSlot(slot, hands, { from, to });
-      const hand = hands[to] ?? fail();
+      const { to } = await cluster.moveSlotOf(fence);
+      const hand = hands[to];
+      if (!hand) throw new Error('there is no such server');
       const number = async (): Promise<number> => readFence(await hand.get(fence))?.number ?? 0;
       expect(await hand.exists(log)).toBe(1);
       const moved = await number();
@@ -183,27 +180,4 @@ describe('processes that own partitions', () => {
 function patient(hand: Redis): Redis {
   hand.on('error', () => {});
   return hand;
-}
-
-/** Moves a slot with its keys from one master to another, as operators do it. */
-async function moveSlot(
-  slot: number,
-  hands: readonly Redis[],
-  { from, to }: { readonly from: number; readonly to: number },
-): Promise<void> {
-  const [source, target] = [hands[from] ?? fail(), hands[to] ?? fail()];
-  const [sourceId, targetId] = [await source.cluster('MYID'), await target.cluster('MYID')];
-  await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(sourceId));
-  await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(targetId));
-  for (;;) {
-    const [key] = await source.cluster('GETKEYSINSLOT', slot, 1);
-    if (key === undefined) break;
-    // One at a time, so that calls find some of their keys here and some there.
-    await source.call('MIGRATE', '127.0.0.1', target.options.port ?? 0, key, 0, 5_000);
-  }
-  for (const hand of [target, source]) await hand.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(targetId));
-}
-
-function fail(): never {
-  throw new Error('there is no such server');
 }

@@ -56,8 +56,8 @@ describe('mail', () => {
     const delayed: (() => void)[] = [];
     const ways: Record<string, Mail> = {};
     let recorded = Promise.resolve();
-    const publish = (channel: string, text: string): void => {
-      const deliver = (): void => ways[channel]?.receive(text);
+    const publish = (to: string, text: string): void => {
+      const deliver = (): void => ways[to]?.receive(text);
       const fate = fates();
       if (fate === 'lose') return;
       if (fate === 'delay') return void delayed.push(deliver);
@@ -66,7 +66,7 @@ describe('mail', () => {
     };
     const join = (process: 'a.1' | 'b.1'): Mail =>
       new Mail({
-        ...{ process, publish, clock, log: silentLog, plan: () => {}, channelOf: (to) => to },
+        ...{ process, publish, clock, log: silentLog, plan: () => {} },
         isAlive: (other) => !dead.has(other),
         onRecord: (run) => void recorded.then(run),
         receive: (_from, { text }) => void received[process].push(text),
@@ -79,7 +79,7 @@ describe('mail', () => {
       /** Sends what the processes have, and returns it. */
       turn(): readonly OutgoingMail[] {
         const mail = [...a.take(), ...b.take()];
-        for (const { channel, text } of mail) publish(channel, text);
+        for (const { process, text } of mail) publish(process, text);
         return mail;
       },
       /** Delivers what was delayed, the latest first. */

@@ -331,7 +331,7 @@ describe('the turns of a process', () => {
       const turns = await openTurns(proxy.url, () => outbox.splice(0));
       const owned = await own(turns);
       const post = (text: string, after: OutgoingMail['after']): void => {
-        outbox.push({ channel: listener.channel, text, after });
+        outbox.push({ process: listener.process, text, after });
         turns.plan();
       };
       await turns.recorded();
@@ -363,7 +363,7 @@ describe('the turns of a process', () => {
       const both = [await own(turns, 0), await own(turns, 1)];
       await turns.recorded();
       for (const { state } of both) void state.ports.commands.admit(admission('c1'));
-      outbox.push({ channel: listener.channel, text: 'both', after: 'all' });
+      outbox.push({ process: listener.process, text: 'both', after: 'all' });
       await listener.until('both');
       for (const partition of [0, 1]) expect((await putBack(partition, ['c1']))[0]).toMatchObject({ commandId: 'c1' });
     });
@@ -395,11 +395,11 @@ describe('the turns of a process', () => {
   async function listen() {
     const subscriber = connectCommands(inject('redisUrl'));
     onTestFinished(() => subscriber.disconnect());
-    const channel = `mail:${randomUUID()}`;
+    const process = `c.${randomUUID()}`;
     const texts: string[] = [];
     await subscriber.connect();
-    await subscriber.subscribe(channel);
+    await subscriber.subscribe(...[0, 1].map((group) => keys.mailOf(process, group)));
     subscriber.on('message', (_channel: string, text: string) => texts.push(text));
-    return { channel, texts, until: (text: string) => eventually(() => expect(texts).toContain(text)) };
+    return { process, texts, until: (text: string) => eventually(() => expect(texts).toContain(text)) };
   }
 });

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS, OWNED_COMMANDS } from '../../src/backends/redis/rights.ts';
-import { COMMAND_RULES, OWNED_RULES } from '../kit/redis-user.ts';
+import { COMMANDS, OWNED_CLUSTER_COMMANDS, OWNED_COMMANDS } from '../../src/backends/redis/rights.ts';
+import { COMMAND_RULES, OWNED_CLUSTER_RULES, OWNED_RULES } from '../kit/redis-user.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const BACKEND = join(ROOT, 'src', 'backends', 'redis');
@@ -61,16 +61,21 @@ function usedByOwners(): readonly string[] {
     [...text.matchAll(/\.pipeline\(\)(.*)\.exec\(\)/g)].flatMap(([, calls = '']) => found(calls, /\.([a-z]+)\(/g)),
   );
   const others = texts.flatMap((text) => found(text, /\.call\('([A-Z]+)'/g));
+  // The subscriber is that of the Redis backend, which has no sharded channels of its own.
+  const sharded = found(readFileSync(join(BACKEND, 'subscriber.ts'), 'utf8'), /\bclient\.(ssubscribe)\(/g);
   const ofClient = ['CALL', 'CONNECT', 'DISCONNECT', 'PIPELINE'];
-  return [...new Set([...sent, ...piped, ...others])].filter((name) => !ofClient.includes(name)).sort();
+  return [...new Set([...sent, ...piped, ...others, ...sharded])].filter((name) => !ofClient.includes(name)).sort();
 }
 
 describe('the list of Redis commands', () => {
   it('has besides just what owners use', () => {
     const common: readonly string[] = Object.keys(COMMANDS);
-    expect(usedByOwners().filter((name) => !common.includes(name))).toEqual(Object.keys(OWNED_COMMANDS).sort());
+    expect(usedByOwners().filter((name) => !common.includes(name))).toEqual(
+      [...Object.keys(OWNED_COMMANDS), ...Object.keys(OWNED_CLUSTER_COMMANDS)].sort(),
+    );
     const text = readFileSync(join(ROOT, 'docs/redis-rights.md'), 'utf8');
     expect(/`STORE=owned` *\| `([^`]*)`/.exec(text)?.[1]?.split(' ')).toEqual(OWNED_RULES);
+    expect(/`STORE=owned` over [^|]*\| `([^`]*)`/.exec(text)?.[1]?.split(' ')).toEqual(OWNED_CLUSTER_RULES);
   });
 
   it('is the set that the sources use', () => {

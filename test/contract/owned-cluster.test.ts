@@ -20,8 +20,10 @@ for (const role of ['owner', 'foreign'] as const) {
 }
 
 it('all three masters took part in the tests above', async () => {
-  for (const command of ['evalsha', 'xadd']) {
+  for (const command of ['evalsha', 'xadd', 'spublish']) {
     const shares = await cluster.calls(command);
     expect([command, shares.every((calls) => calls > 0)]).toEqual([command, true]);
   }
+  // Each of these would go to all nodes.
+  expect(await cluster.calls('publish')).toEqual([0, 0, 0]);
 });

@@ -30,7 +30,7 @@ export function ownedPlace(clock: Clock, partitions = 3): OwnedPlace {
     async open({ nodeId, scopeOf, memory = {}, redisUrl = inject('redisUrl') }) {
       const target = readTarget(redisUrl);
       const opened = await openOwned({
-        connect: (purpose) => connectTo(target, purpose, silentLog),
+        connect: (purpose, findNode) => connectTo(target, purpose, silentLog, { findNode }),
         ...{ namespace, partitions, groups: 2, digest: 'd', nodeId, claims: true, clock, version: 'test', scopeOf },
         ...{ leaseMs: LEASE_MS, system: systemClock, loop: systemLoop, random: createCrypto('test'), log: silentLog },
         memory: { sha256, markSecret: 'x', shares: createShares(), ...memory },

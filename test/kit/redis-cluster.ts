@@ -1,4 +1,5 @@
 /** Starts a Redis Cluster of three masters. */
+import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { startedAgain, startRedis, type RedisServer } from './redis.ts';
@@ -17,6 +18,13 @@ export type RedisCluster = {
   readonly masters: readonly RedisServer[];
   /** Returns how many times each master has run a command since its start, in the order of the masters' ranges. */
   calls(command: string): Promise<readonly number[]>;
+  /**
+   * Moves the slot of a key with all its keys to the next master, as operators do it. Resolves with the places of both
+   * masters. All masters must live.
+   */
+  moveSlotOf(key: string): Promise<{ readonly from: number; readonly to: number }>;
+  /** Returns how many messages of this type each master has sent to other nodes since its start. */
+  sentToNodes(type: 'publish' | 'publishshard'): Promise<readonly number[]>;
   /** Kills a master, which has a replica since then, and makes the replica the master of its slots. */
   failOver(master: number): Promise<void>;
   stop(): Promise<void>;
@@ -66,9 +74,48 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
         follower.disconnect();
       }
     },
+    async moveSlotOf(key) {
+      const slot = calculateSlot(key);
+      const from = await masterOf(slot, hands);
+      const to = (from + 1) % hands.length;
+      await moveSlot(slot, hands[from] ?? fail(), hands[to] ?? fail());
+      return { from, to };
+    },
+    sentToNodes: (type) =>
+      Promise.all(
+        hands.map(async (hand) => {
+          // A type that was never sent is not listed.
+          const found = new RegExp(`^cluster_stats_messages_${type}_sent:(\\d+)`, 'm');
+          return Number(found.exec(String(await hand.call('CLUSTER', 'INFO')))?.[1] ?? 0);
+        }),
+      ),
     calls: (command) => Promise.all(hands.map((hand) => callsOf(hand, command))),
     stop,
   };
+}
+
+/** Returns the place of the master that serves a slot, as all masters see it. */
+async function masterOf(slot: number, hands: readonly Redis[]): Promise<number> {
+  const ids = await Promise.all(hands.map((hand) => hand.cluster('MYID')));
+  const shards = (await hands[0]?.call('CLUSTER', 'SLOTS')) as readonly (readonly [number, number, SlotNode])[];
+  const range = shards.find(([first, last]) => first <= slot && slot <= last);
+  return ids.indexOf(range?.[2][2] ?? '');
+}
+
+/** A node in CLUSTER SLOTS. */
+type SlotNode = readonly [host: string, port: number, id: string];
+
+async function moveSlot(slot: number, source: Redis, target: Redis): Promise<void> {
+  const [sourceId, targetId] = [await source.cluster('MYID'), await target.cluster('MYID')];
+  await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(sourceId));
+  await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(targetId));
+  for (;;) {
+    const [key] = await source.cluster('GETKEYSINSLOT', slot, 1);
+    if (key === undefined) break;
+    // One at a time, so that calls find some of their keys here and some there.
+    await source.call('MIGRATE', '127.0.0.1', target.options.port ?? 0, key, 0, 5_000);
+  }
+  for (const hand of [target, source]) await hand.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(targetId));
 }
 
 type Launched = { readonly server: RedisServer; readonly bus: number };

@@ -1,13 +1,15 @@
 /** Starts a Redis whose user has only the rights that a test grants. */
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { COMMANDS, OWNED_COMMANDS, ruleOf } from '../../src/backends/redis/rights.ts';
+import { COMMANDS, OWNED_CLUSTER_COMMANDS, OWNED_COMMANDS, ruleOf } from '../../src/backends/redis/rights.ts';
 import { startRedis, type RedisServer } from './redis.ts';
 
 /** The rules that permit the Redis commands of a relay, as docs/redis-rights.md lists them. */
 export const COMMAND_RULES: readonly string[] = rulesOf(COMMANDS);
 /** The rules that a relay needs besides if relays own partitions. */
 export const OWNED_RULES: readonly string[] = rulesOf(OWNED_COMMANDS);
+/** The rules that it needs besides in a cluster. */
+export const OWNED_CLUSTER_RULES: readonly string[] = rulesOf(OWNED_CLUSTER_COMMANDS);
 
 function rulesOf(commands: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(commands).map(([name, words]) => ruleOf([name, ...words.split(' ')]));

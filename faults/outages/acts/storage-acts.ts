@@ -26,6 +26,8 @@ const REPLICA_FOLLOWS_MS = 60_000;
 
 /** The purposes of a relay's connections to Redis. */
 const PURPOSES = ['commands', 'mailbox', 'bus'] as const;
+/** The commands by which connections subscribe. The second one is that of relays that own partitions, in a cluster. */
+const SUBSCRIBE = ['SUBSCRIBE', 'SSUBSCRIBE'] as const;
 /** How often the next connection of a purpose breaks. */
 const BREAKS = 2;
 /** The time within which a connection must be made again and reach the command at which it breaks, in milliseconds. */
@@ -37,11 +39,11 @@ const KILLS_MS = 1_000;
 export const ACTS_OF_REDIS = {
   async 'redis-break'(world, { id }) {
     const redis = given(world.proxied);
-    for (const purpose of id === 1 ? (['bus'] as const) : PURPOSES) {
+    for (const place of id === 1 ? SUBSCRIBE : PURPOSES) {
       let left = BREAKS;
       redis.breakAt(({ connection, name, number }) => {
-        if (left === 0 || !connection.endsWith(`callboard-${purpose}`)) return false;
-        const reached = id === 1 ? name === 'SUBSCRIBE' : number === id - 1;
+        if (left === 0) return false;
+        const reached = id === 1 ? name === place : number === id - 1 && connection.endsWith(`callboard-${place}`);
         if (reached) left--;
         return reached;
       });

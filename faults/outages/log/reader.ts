@@ -278,11 +278,16 @@ export async function leftovers(url: string): Promise<readonly string[]> {
     do {
       const [next, keys] = await redis.scan(cursor, 'COUNT', SCAN);
       const ttls = await Promise.all(keys.map((key) => redis.pttl(key)));
-      found.push(...keys.filter((key, index) => ttls[index] === -1 && !ALLOWED.has(key.split(':')[3] ?? '')));
+      found.push(...keys.filter((key, index) => ttls[index] === -1 && !ALLOWED.has(kindOf(key))));
       cursor = next;
     } while (cursor !== '0');
   } finally {
     redis.disconnect();
   }
   return found;
+}
+
+/** Returns the kind of a key: the word after its tag. A namespace may contain colons. */
+function kindOf(key: string): string {
+  return /\}:([^:]*)/.exec(key)?.[1] ?? '';
 }

@@ -30,8 +30,8 @@ export class OwnedBus {
   readonly #listeners: Listeners;
   /** How many topics of each kind have listeners here. */
   readonly #own = new Map<string, number>();
-  /** The kinds of topics that other processes listen to. */
-  readonly #others = new Map<string, ReadonlySet<string>>();
+  /** The kinds of topics that other processes listen to, by their newest notes. */
+  readonly #others = new Map<string, { readonly kinds: ReadonlySet<string>; readonly number: number }>();
   /** The processes that know what this one listens to. */
   readonly #knowing = new Map<string, number>();
   #number = 0;
@@ -45,7 +45,7 @@ export class OwnedBus {
 
   get bus(): Bus {
     return {
-      hasSubscribers: (kind) => this.#own.has(kind) || this.#others.values().some((kinds) => kinds.has(kind)),
+      hasSubscribers: (kind) => this.#own.has(kind) || this.#others.values().some(({ kinds }) => kinds.has(kind)),
       publish: (topic, event) => this.#publish(topic, event),
       subscribe: (topic, listener, interrupted) => this.#listeners.add(topic, listener, interrupted),
       confirmed: () => this.#confirmed(),
@@ -80,7 +80,7 @@ export class OwnedBus {
     this.#listeners.deliver(topic, event);
     const kind = kindOf(topic);
     let text: string | null = null;
-    for (const [process, kinds] of this.#others)
+    for (const [process, { kinds }] of this.#others)
       if (kinds.has(kind)) this.#parts.send(process, (text ??= `${topic}\n${encode(event)}`), 'all');
   }
 
@@ -108,7 +108,9 @@ export class OwnedBus {
       this.#knowing.set(from, Math.max(note.number, this.#knowing.get(from) ?? 0));
       return this.#settle();
     }
-    this.#others.set(from, new Set(note.kinds));
+    // Notes may arrive in another order.
+    if (note.number >= (this.#others.get(from)?.number ?? 0))
+      this.#others.set(from, { kinds: new Set(note.kinds), number: note.number });
     this.#parts.send(from, JSON.stringify({ ...note, kind: 'heard' } satisfies BusNote), null);
   }
 

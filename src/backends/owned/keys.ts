@@ -55,10 +55,24 @@ export class Keys {
     return `${partitions} ${groups} ${digest}`;
   }
 
-  /** The channels of mail: to one process, and to all. */
-  get channels(): { readonly mailOf: (processId: string) => string; readonly mailToAll: string } {
-    const tag = this.#tags[0] ?? '';
-    return { mailOf: (processId) => `${tag}:mail:${processId}`, mailToAll: `${tag}:mail` };
+  /** The number of slot groups that have partitions, with that of the audit. They are the first ones. */
+  get usedGroups(): number {
+    return Math.min(this.division.groups, this.division.partitions + 1);
+  }
+
+  /** The channel of mail to one process that is published in a slot group: a script publishes in its own slot. */
+  mailOf(processId: string, group: number): string {
+    return `${this.#tags[group]}:mail:${processId}`;
+  }
+
+  /** The slot group in which mail to a process is published if any will do: the same one each time, to keep its order. */
+  mailGroupOf(processId: string): number {
+    return calculateSlot(processId) % this.usedGroups;
+  }
+
+  /** The channel of mail to all processes, in the first slot group. */
+  get mailToAll(): string {
+    return `${this.#tags[0]}:mail`;
   }
 
   groupOf(partition: number): number {

@@ -19,12 +19,11 @@ export type Dependency = number | 'all' | null;
 type MailParts = {
   /** The id of this process. */
   readonly process: string;
-  readonly channelOf: (process: string) => string;
   /** Has the mail of this turn taken at its end. */
   readonly plan: () => void;
   /** Calls `run` once everything that was decided so far is recorded. */
   readonly onRecord: (run: () => void) => void;
-  readonly publish: (channel: string, text: string) => void;
+  readonly publish: (process: string, text: string) => void;
   readonly receive: (from: string, message: MailMessage) => void;
   /** Whether a process is known and alive. Mail of others is dropped: what a living one sent is asked for later. */
   readonly isAlive: (process: string) => boolean;
@@ -137,14 +136,13 @@ export class Mail {
     const { free, ordered, after, isAfterAll } = destination.unsent;
     if (free.length === 0 && ordered.length === 0) return [];
     destination.unsent = newUnsent();
-    const channel = this.#parts.channelOf(process);
     const mail: OutgoingMail[] = [];
-    if (free.length > 0) mail.push({ channel, text: this.#write('free', 0, free, 0), after: new Set() });
+    if (free.length > 0) mail.push({ process, text: this.#write('free', 0, free, 0), after: new Set() });
     if (ordered.length > 0) {
       const number = ++destination.last;
       const text = this.#write('mail', number, ordered, destination.series);
       keep(destination, { number, text });
-      mail.push({ channel, text, after: isAfterAll ? 'all' : after });
+      mail.push({ process, text, after: isAfterAll ? 'all' : after });
     }
     return mail;
   }
@@ -154,7 +152,7 @@ export class Mail {
   }
 
   #tell(process: string, kind: EnvelopeKind, series: number, number: number): void {
-    this.#parts.publish(this.#parts.channelOf(process), this.#write(kind, number, [], series));
+    this.#parts.publish(process, this.#write(kind, number, [], series));
   }
 
   /** Sends envelopes again from this number on. */
@@ -164,9 +162,8 @@ export class Mail {
     const first = destination.kept[0]?.number ?? destination.last + 1;
     if (from < first) this.#tell(process, 'begin', series, first);
     const again = destination.kept.filter(({ number }) => number >= from);
-    const channel = this.#parts.channelOf(process);
     // Some of it may wait for what it depends on.
-    this.#parts.onRecord(() => again.forEach(({ text }) => this.#parts.publish(channel, text)));
+    this.#parts.onRecord(() => again.forEach(({ text }) => this.#parts.publish(process, text)));
   }
 
   #destinationOf(process: string): Destination {

@@ -8,15 +8,15 @@ import { DEDUP_TTL_MS, FORGET_MS, RETENTION_MS, TERMINAL_MS } from '../../core/l
 import type { Clock, Crypto, EventLoop, Log } from '../../core/ports.ts';
 import { createShares } from '../../core/shares/shares.ts';
 import type { MemoryOptions } from '../memory/backend.ts';
-import type { Client } from '../redis/client.ts';
+import type { Client, FindNode } from '../redis/client.ts';
 import { ownedNamespace } from '../redis/keys.ts';
-import { Subscriber } from '../redis/subscriber.ts';
 import { createBudget } from './budget.ts';
 import { OwnedBus } from './bus.ts';
 import { processIdOf } from './fence.ts';
 import { Keys } from './keys.ts';
 import { Lease } from './lease.ts';
 import { Mail, type MailMessage } from './mail.ts';
+import { MailChannels } from './mail-channels.ts';
 import { Nodes } from './nodes.ts';
 import { Owners } from './owner.ts';
 import type { PartitionParts } from './partition.ts';
@@ -27,8 +27,8 @@ import { Reports } from './reports.ts';
 import { Turns } from './turns.ts';
 
 export type OwnedOptions = {
-  /** Creates a client that is not connected yet. */
-  readonly connect: (purpose: 'commands' | 'bus') => Client;
+  /** Creates a client that is not connected yet. `findNode`: where the bus goes in a cluster, see `connectTo`. */
+  readonly connect: (purpose: 'commands' | 'bus', findNode?: FindNode) => Client;
   readonly namespace: string;
   /** The number of partitions that users are divided into, and of slots that their keys are in. */
   readonly partitions: number;
@@ -80,7 +80,7 @@ export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
   await client.connect();
   const parts = composed(options, client);
   try {
-    await parts.subscriber.ready();
+    await parts.channels.ready();
     await parts.owners.start();
   } catch (error) {
     parts.owners.stop();
@@ -100,11 +100,16 @@ function composed(options: OwnedOptions, client: Client) {
   const placement = createPlacement(options.partitions, options.scopeOf);
   // One more has the chain of the audit.
   const partitions = options.partitions + 1;
-  const { mailOf, mailToAll } = keys.channels;
-  const publish = (channel: string, text: string): void => void client.publish(channel, text).catch(() => undefined);
-  const turns = new Turns({ client, keys, clock: system, loop, log, takeMail: () => mail.take() });
+  // What is kept in a log, and what callers are shown, has the time of the deployment, whatever this machine's is.
+  const kept: Clock = {
+    now: () => clock.now(),
+    monotonic: () => system.monotonic(),
+    after: (ms, run) => system.after(ms, run),
+    every: (ms, run) => system.every(ms, run),
+  };
+  const turns = new Turns({ client, keys, clock: kept, loop, log, takeMail: () => mail.take() });
   const mail = new Mail({
-    ...{ process, clock: system, log, publish, channelOf: mailOf },
+    ...{ process, clock: system, log, publish: (to, text) => channels.publish(to, text) },
     plan: () => turns.plan(),
     onRecord: (run) => turns.onRecord(run),
     receive: (from, message) => receive(from, message),
@@ -124,14 +129,14 @@ function composed(options: OwnedOptions, client: Client) {
   });
   const owners = new Owners({
     ...{ process, client, keys, turns, log, loop, version, replicas },
-    ...{ partitions, lease, leaseMs, claims, clock: system, snapshotCost },
+    ...{ partitions, lease, leaseMs, claims, clock: kept, snapshotCost },
     memory: (partition) => ({
       ...{ ...memory, shares, clock, log, evidence, keepsAttempts: true },
       markSecret: memory.markSecret ?? digest,
       mailboxes: nodes.mailboxesOf(partition),
     }),
     send: (to, text) =>
-      to === null ? publish(mailToAll, `${process} ${text}`) : mail.send(to, { kind: 'note', text }, null),
+      to === null ? channels.publishToAll(`${process} ${text}`) : mail.send(to, { kind: 'note', text }, null),
     hasRoom,
     onJoined: (other) => bus.joined(other),
     onGone(other, report) {
@@ -171,24 +176,21 @@ function composed(options: OwnedOptions, client: Client) {
     else if (kind === 'event') bus.receive(from, text);
     else owners.receive(from, text);
   };
-  const subscriber = new Subscriber({
-    connect: () => options.connect('bus'),
-    fixed: [mailOf(process), mailToAll],
-    onMessage(text) {
+  const channels = new MailChannels({
+    ...{ process, client, keys, log, loop, clock: system },
+    connect: (findNode) => options.connect('bus', findNode),
+    onText(text) {
       const toAll = /^(\S+) (\{.*)$/.exec(text);
       if (!toAll) mail.receive(text);
       else if (toAll[1] !== process) owners.receive(toAll[1] ?? '', toAll[2] ?? '');
     },
-    onSubscribed() {},
     onRestored: () => lost(),
-    log,
-    loop,
   });
   const stop = (): void => {
     stopBeat();
     mail.close();
     turns.close();
-    subscriber.close();
+    channels.close();
     replicas.close();
     client.disconnect();
   };
@@ -201,7 +203,7 @@ function composed(options: OwnedOptions, client: Client) {
   });
   const routed = createRoutedBackend({
     ...{ placement, owners, log },
-    clock: system,
+    clock: kept,
     transport: {
       send: (to, text, after) => mail.send(to, { kind: 'request', text }, after),
       onText: (run) => (onRequest = run),
@@ -242,7 +244,7 @@ function composed(options: OwnedOptions, client: Client) {
     retentionMs: memory.history?.retentionMs ?? RETENTION_MS,
   });
   const reports = new Reports(routed, { clock, log });
-  return { backend: { ...routed, ...reports.stores }, owners, subscriber, stop };
+  return { backend: { ...routed, ...reports.stores }, owners, channels, stop };
 }
 
 /** How often each process tells the others how much mail it has sent, in milliseconds. */

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { CallboardError } from '../../core/errors.ts';
-import { unavailable, type Client } from '../redis/client.ts';
+import { isCluster, unavailable, type Client } from '../redis/client.ts';
 import { fenceText, type Fence } from './fence.ts';
 import type { PartitionKeys } from './keys.ts';
 
@@ -16,7 +16,7 @@ const HEAD = '#!lua flags=allow-oom\n';
  * the fence that must be there, the one to set, the number and the batch; for each check the fence that must be there;
  * then channels and messages. Returns 0, or which key differs (0: the map) and its value.
  */
-const TURN = `${HEAD}
+const turnScript = (publish: 'PUBLISH' | 'SPUBLISH'): string => `${HEAD}
 local appends, checks = tonumber(ARGV[2]), tonumber(ARGV[3])
 local map = redis.call('GET', KEYS[1])
 if map ~= ARGV[1] then return {0, map} end
@@ -32,8 +32,11 @@ for i = 1, appends do
   redis.call('XADD', KEYS[2 * i + 1], ARGV[4 * i + 2] .. '-0', 'b', ARGV[4 * i + 3])
   redis.call('SET', KEYS[2 * i], ARGV[4 * i + 1])
 end
-for i = 4 + 4 * appends + checks, #ARGV, 2 do redis.call('PUBLISH', ARGV[i], ARGV[i + 1]) end
+for i = 4 + 4 * appends + checks, #ARGV, 2 do redis.call('${publish}', ARGV[i], ARGV[i + 1]) end
 return 0`;
+
+/** A cluster sends what PUBLISH publishes to each of its nodes; what SPUBLISH publishes stays where the slot is. */
+const [TURN, SHARDED_TURN] = [turnScript('PUBLISH'), turnScript('SPUBLISH')];
 
 /**
  * Sets a fence. KEYS: fence, map, then keys of processes. ARGV: the fence that must be there ('': none), the one to set,
@@ -129,7 +132,8 @@ export const OWNER_SCRIPTS = {
   mayGrow: MAY_GROW,
 } as const;
 
-const TURN_SHA = createHash('sha1').update(TURN).digest('hex');
+const digestOf = (text: string): string => createHash('sha1').update(text).digest('hex');
+const [TURN_SHA, SHARDED_TURN_SHA] = [digestOf(TURN), digestOf(SHARDED_TURN)];
 
 /** A batch, the fence that must be there before it, and the one that is there after it. */
 export type Append = {
@@ -157,9 +161,16 @@ export type TurnCall = {
  */
 export async function runTurn(client: Client, call: TurnCall, by: 'sha' | 'text'): Promise<boolean> {
   const [count, ...words] = wordsOf(call);
-  const reply: unknown =
-    by === 'sha' ? await client.evalsha(TURN_SHA, count, ...words) : await client.eval(TURN, count, ...words);
+  const [text, sha] = isCluster(client) ? [SHARDED_TURN, SHARDED_TURN_SHA] : [TURN, TURN_SHA];
+  const reply: unknown = await (by === 'sha'
+    ? client.evalsha(sha, count, ...words)
+    : client.eval(text, count, ...words));
   return reply === 0;
+}
+
+/** Publishes a message as the script of a turn does. Rejects if it is not known whether Redis did. */
+export async function publish(client: Client, channel: string, text: string): Promise<void> {
+  await (isCluster(client) ? client.spublish(channel, text) : client.publish(channel, text));
 }
 
 function wordsOf({ mapKey, map, appends, checks, mail }: TurnCall): readonly [number, ...(string | number)[]] {

@@ -8,6 +8,7 @@ import { Gate, type Holder } from '../journal/gate.ts';
 import type { Client } from '../redis/client.ts';
 import type { Keys } from './keys.ts';
 import { PartitionLog, type PartitionLogParts, type TurnsOfLog } from './partition-log.ts';
+import { publish } from './scripts.ts';
 import { SlotGroup, type GroupTurn } from './slot-group.ts';
 
 /**
@@ -15,7 +16,7 @@ import { SlotGroup, type GroupTurn } from './slot-group.ts';
  * `all`: those of all partitions of this process.
  */
 export type OutgoingMail = {
-  readonly channel: string;
+  readonly process: string;
   readonly text: string;
   readonly after: ReadonlySet<number> | 'all';
 };
@@ -202,19 +203,21 @@ export class Turns {
   }
 
   /** Puts a message into the call that records what it depends on; if that is more than one, it leaves after them. */
-  #address(collected: Map<SlotGroup, Collected>, { channel, text, after }: OutgoingMail, turn: number): void {
+  #address(collected: Map<SlotGroup, Collected>, { process, text, after }: OutgoingMail, turn: number): void {
     const logs = this.#dependencies(after);
     // It depends on a partition that was lost.
     if (!logs) return;
+    const { keys } = this.#options;
+    const plain = (): void => this.#publish([keys.mailOf(process, keys.mailGroupOf(process)), text]);
     const [first, ...others] = logs;
-    if (!first) return this.#publish([channel, text]);
+    if (!first) return plain();
     const group = this.#groupOf(first.partition);
     if (!group.isRunning || others.some(({ partition }) => this.#groupOf(partition) !== group))
-      return this.#gate.pass(turn, () => this.#publish([channel, text]));
+      return this.#gate.pass(turn, plain);
     const call = this.#collect(collected, first);
     for (const log of logs)
       if (!call.checks.includes(log) && !call.batches.some(([appended]) => appended === log)) call.checks.push(log);
-    call.mail.push(channel, text);
+    call.mail.push(keys.mailOf(process, keys.groupOf(first.partition)), text);
   }
 
   #dependencies(after: OutgoingMail['after']): readonly PartitionLog[] | null {
@@ -227,7 +230,7 @@ export class Turns {
   #publish(mail: readonly string[]): void {
     const { client } = this.#options;
     for (let at = 0; at + 1 < mail.length; at += 2)
-      client.publish(mail[at] ?? '', mail[at + 1] ?? '').catch(() => undefined);
+      publish(client, mail[at] ?? '', mail[at + 1] ?? '').catch(() => undefined);
   }
 
   #lose(log: PartitionLog): void {

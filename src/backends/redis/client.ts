@@ -5,6 +5,7 @@
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import calculateSlot from 'cluster-key-slot';
 import { AbstractConnector, Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
 import type { Cancel, Clock, Log } from '../../core/ports.ts';
@@ -54,15 +55,38 @@ const retry = (attempt: number): number => Math.min(RETRY_MS, 50 * attempt);
 /**
  * Creates a connection, which `connect` opens. While Redis is unavailable, commands fail at once, and the connection
  * reconnects by itself. No command is sent twice, SUBSCRIBE included: the owner subscribes again at each `ready`. Each
- * outage is logged once. In a cluster, a connection for the bus goes to one node, and after each break to the next one.
+ * outage is logged once. In a cluster, a connection for the bus goes to one node, and after each break to the next one;
+ * or to the node that `findNode` names.
  */
 export function connectTo(
   target: ConnectTarget,
   purpose: Purpose,
   log: Log,
-  own: Pick<ClientOptions, 'enableReadyCheck'> = {},
+  own: Pick<ClientOptions, 'enableReadyCheck'> & { readonly findNode?: FindNode | undefined } = {},
 ): Client {
-  return watched(followingLogin(clientOf(target, purpose, own), target.login), purpose, log);
+  const { findNode, ...options } = own;
+  return watched(followingLogin(clientOf(target, purpose, options, findNode), target.login), purpose, log);
+}
+
+/**
+ * Finds the node of a cluster that a connection goes to. It is asked before each attempt, and whenever Redis says that
+ * the node does not serve the slot of a subscription any more. Null: not known, so any node will do.
+ */
+export type FindNode = () => Promise<Address | null>;
+
+/** Whether the client is that of a cluster. */
+export function isCluster(client: Client): client is Cluster {
+  return 'nodes' in client;
+}
+
+/** Finds the master that serves the slot of a key, by the map of slots that the cluster has now. Never rejects. */
+export function masterOf(cluster: Cluster, key: string): Promise<Address | null> {
+  return new Promise((resolve) => {
+    cluster.refreshSlotsCache(() => {
+      const [, host, port] = /^(.*):(\d+)$/.exec(cluster.slots[calculateSlot(key)]?.[0] ?? '') ?? [];
+      resolve(host ? { host, port: Number(port) } : null);
+    });
+  });
 }
 
 /** Uses the login of the target, which may have been replaced, for each attempt after the first. */
@@ -92,10 +116,11 @@ function tlsOf({ tls, certificates = {} }: ConnectTarget): RedisCertificates | n
   return tls ? { ...certificates } : null;
 }
 
-function clientOf(target: ConnectTarget, purpose: Purpose, own: ClientOptions): Client {
+function clientOf(target: ConnectTarget, purpose: Purpose, own: ClientOptions, findNode?: FindNode): Client {
   if (target.form !== 'cluster') return redisOf(target, purpose, own);
   if (purpose !== 'bus') return clusterOf(target, purpose);
-  return anyNodeOf(target.nodes, { tls: tlsOf(target), options: reconnecting(common(target.login, target, purpose)) });
+  const options = reconnecting(common(target.login, target, purpose));
+  return nodeOf(target.nodes, { tls: tlsOf(target), options, findNode });
 }
 
 function common(login: Login, target: ConnectTarget, purpose: Purpose): ClientOptions {
@@ -271,32 +296,43 @@ function catchAsking(node: Redis): void {
   };
 }
 
+type NodeOptions = {
+  readonly tls: RedisCertificates | null;
+  readonly options: ClientOptions;
+  readonly findNode: FindNode | undefined;
+};
+
 /**
  * Creates a connection to one node of a cluster, which `connect` opens. Each connection and reconnection goes to the
- * next node of a list: first all of `nodes`, and then the nodes that the cluster named last.
+ * node that `findNode` names, or else to the next node of a list: first all of `nodes`, and then the nodes that the
+ * cluster named last.
  */
-function anyNodeOf(
-  nodes: readonly Address[],
-  { tls, options }: { tls: RedisCertificates | null; options: ClientOptions },
-): Redis {
+function nodeOf(nodes: readonly Address[], { tls, options, findNode }: NodeOptions): Redis {
   let known = nodes;
   let turn = Math.floor(Math.random() * nodes.length);
   const next = (): Address | undefined => known[turn++ % known.length];
-  class AnyNodeConnector extends AbstractConnector {
+  class NodeConnector extends AbstractConnector {
     constructor() {
       super(DISCONNECT_MS);
     }
 
-    connect(): Promise<Socket> {
+    async connect(): Promise<Socket> {
       this.connecting = true;
-      const { host = '', port = 0 } = next() ?? {};
+      const found = (await findNode?.()) ?? next();
+      // `disconnect` was called meanwhile: ioredis opens no connection then.
+      if (!this.connecting) throw new Error('Connection is closed.');
+      const { host = '', port = 0 } = found ?? {};
       const stream = tls ? connectTls({ ...tls, host, port }) : connect({ host, port });
       stream.once('error', (error) => (this.firstError = error));
       this.stream = stream;
-      return Promise.resolve(stream);
+      return stream;
     }
   }
-  const client = new Redis({ ...options, Connector: AnyNodeConnector });
+  const client = new Redis({ ...options, Connector: NodeConnector });
+  // Emitted when the node refuses or ends a sharded subscription, because another node serves its slot.
+  client.on('moved', () => {
+    if (client.status === 'ready') client.disconnect(true);
+  });
   client.on('ready', () => {
     client.cluster('SLOTS').then(
       (slots) => (known = [...nodes, ...nodesIn(slots)]),

@@ -20,6 +20,7 @@ import {
   unavailable,
   type Client,
   type ConnectTarget,
+  type FindNode,
   type Purpose,
   type RedisCertificates,
 } from './client.ts';
@@ -102,8 +103,8 @@ export type RedisBackend = {
   readonly cursorKey: string;
   /** Keeps large payloads in Redis itself, for deployments without a shared directory. */
   readonly spill: SpillStore;
-  /** Creates one more client of this Redis, which is not connected yet. */
-  connect(purpose: Purpose): Client;
+  /** Creates one more client of this Redis, which is not connected yet. `findNode`: see `connectTo`. */
+  connect(purpose: Purpose, findNode?: FindNode): Client;
   /**
    * Uses the login of this address for each connection that is made from now on. Returns false, and changes nothing, if
    * the address differs in anything else.
@@ -134,7 +135,7 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
     const opened = await openOver(options, rights);
     log.info({ redis: describeTarget(target), ...survey, clockAheadMs: opened.aheadMs }, 'opened the shared store');
     start.over = true;
-    const connect = (purpose: Purpose): Client => connectTo(target, purpose, log);
+    const connect: RedisBackend['connect'] = (purpose, findNode) => connectTo(target, purpose, log, { findNode });
     return { ...opened.redis, connect, replaceLogin: (url) => replaceLogin(address, readTarget(url)) };
   } catch (error) {
     client.disconnect();

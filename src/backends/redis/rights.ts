@@ -288,6 +288,12 @@ export const OWNED_COMMANDS = {
   WAIT: '0 1',
 } as const satisfies Readonly<Record<string, string>>;
 
+/** The commands that owners send to a cluster, or run there in a script, besides these. */
+export const OWNED_CLUSTER_COMMANDS = {
+  SPUBLISH: 'CHANNEL v',
+  SSUBSCRIBE: 'CHANNEL',
+} as const satisfies Readonly<Record<string, string>>;
+
 /** The commands that ioredis, or a connection for the bus, sends to a cluster. */
 const OF_CLUSTER = ['CLUSTER SLOTS', 'CLUSTER INFO'];
 const OF_DATABASE = 'SELECT 0';
@@ -305,8 +311,9 @@ type Words = readonly string[];
 
 /** Lists every command that the relay sends to this target, with names of keys and channels filled in. */
 function commandsFor({ target, legacy, store }: Omit<RightsOptions, 'client'>, names: Names): readonly Words[] {
-  const used = store === 'owned' ? { ...COMMANDS, ...OWNED_COMMANDS } : COMMANDS;
-  const own = Object.entries(used).map(([name, words]) => `${name} ${words}`);
+  const isOwned = store === 'owned';
+  const ofOwners = isOwned ? { ...OWNED_COMMANDS, ...(target.form === 'cluster' && OWNED_CLUSTER_COMMANDS) } : {};
+  const own = Object.entries({ ...COMMANDS, ...ofOwners }).map(([name, words]) => `${name} ${words}`);
   const database = target.form !== 'cluster' && target.db !== 0 ? [OF_DATABASE] : [];
   const cluster = target.form === 'cluster' ? OF_CLUSTER : [];
   return [

@@ -12,6 +12,8 @@ type SubscriberOptions = {
   readonly connect: () => Client;
   /** Channels that are always subscribed to. */
   readonly fixed: readonly string[];
+  /** Whether the channels are sharded ones of a cluster, all of one slot. Then there are only the fixed ones. */
+  readonly isSharded?: boolean;
   readonly onMessage: (text: string) => void;
   /**
    * Called with channels whose subscription Redis has confirmed, also after each interruption. Messages that were
@@ -109,7 +111,8 @@ export class Subscriber {
       'close',
       asCurrent(() => this.#interrupted()),
     );
-    client.on('message', (_channel: string, text: string) => asCurrent(() => this.#take(text))());
+    const take = (_channel: string, text: string): void => asCurrent(() => this.#take(text))();
+    client.on(this.#options.isSharded ? 'smessage' : 'message', take);
     // ioredis tries again by itself.
     client.connect().catch(() => undefined);
     return client;
@@ -171,7 +174,7 @@ export class Subscriber {
     const client = this.#client;
     for (const channel of channels) this.#held.add(channel);
     try {
-      await client.subscribe(...channels);
+      await (this.#options.isSharded ? client.ssubscribe(...channels) : client.subscribe(...channels));
     } catch (error) {
       this.#options.log.debug({ err: error, channels: channels.length }, 'channels are not subscribed to yet');
       if (client === this.#client) this.#revert(channels);

@@ -14,6 +14,8 @@ import type {
 } from '../../../src/core/commands/stores.ts';
 import type { ClientKey, CommandKey } from '../../../src/core/ids.ts';
 import { toJson } from '../../../src/core/json.ts';
+import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
+import type { PageRequest, Position, Scan } from '../../../src/core/page.ts';
 
 /** A backend under test that has its namespace for itself, and control over its clock. */
 export type Bench = {
@@ -127,6 +129,22 @@ export async function countWaits(
 ): Promise<{ readonly count: number; readonly complete: boolean }> {
   const { counts, complete } = await waiters.countByNode(filter);
   return { count: [...counts.values()].reduce((sum, count) => sum + count, 0), complete };
+}
+
+/** Reads all pages of a listing. Throws if a page has more rows than were asked for. */
+export async function inPages<T>(
+  first: number,
+  read: (page: PageRequest) => MaybePromise<Scan<T> | null>,
+): Promise<T[]> {
+  const rows: T[] = [];
+  let after: Position | null = null;
+  do {
+    const page: Scan<T> | null = await read({ first, after });
+    if ((page?.rows.length ?? 0) > first) throw new Error(`a page has more than ${first} rows`);
+    rows.push(...(page?.rows.map(({ row }) => row) ?? []));
+    after = page?.next ?? null;
+  } while (after !== null);
+  return rows;
 }
 
 // Offers the acts with which most contract tests of CommandStore begin.

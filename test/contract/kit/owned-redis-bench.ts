@@ -33,7 +33,7 @@ export async function ownedRedisBench(
   const target = readTarget(url);
   const open = (nodeId: string, claims: boolean): Promise<OwnedBackend> =>
     openOwned({
-      connect: (purpose) => connectTo(target, purpose, silentLog),
+      connect: (purpose, findNode) => connectTo(target, purpose, silentLog, { findNode }),
       ...{ namespace, partitions, groups: 2, digest: 'd', nodeId, claims, clock, version: 'test' },
       ...{ scopeOf: (userId) => userId, leaseMs: LEASE_MS },
       ...{ system: systemClock, loop: systemLoop, random: createCrypto('test'), log: silentLog },
