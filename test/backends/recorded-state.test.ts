@@ -8,6 +8,7 @@ import type { AdmitResult, DispatchResult } from '../../src/core/commands/stores
 import { silentLog } from '../../src/core/ports.ts';
 import { createCrypto, systemLoop } from '../../src/platform/system.ts';
 import { ALICE, BOUND, admission, keyFor } from '../contract/kit/bench.ts';
+import { hello } from '../contract/kit/connections-model.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 /** A log in memory: the batches of facts, and the pieces of the latest snapshot. */
@@ -94,6 +95,21 @@ describe.each(['the log', 'a snapshot', 'a snapshot and the log after it'])(
     });
   },
 );
+
+it('puts a link back with the end that it had first, however often it was told to have ended', async () => {
+  const { state } = open();
+  state.begin();
+  const log = new MemoryLog(state);
+  const { connection } = await state.ports.connections.connect(hello('alice', 'tab'));
+  await state.ports.connections.disconnect(ALICE, connection.epoch, 'node_lost');
+  await state.ports.connections.disconnect(ALICE, connection.epoch, 'reset');
+  log.flush();
+  const again = putBack(log);
+  again.replay.finish(clock.now());
+  const [found] = await again.ports.connections.get([ALICE]);
+  expect(found?.disconnectCause).toBe('node_lost');
+  expect(found).toEqual((await state.ports.connections.get([ALICE]))[0]);
+});
 
 function dispatchIn(answer: AdmitResult): DispatchResult | undefined {
   return answer.kind === 'admitted' ? answer.dispatch : undefined;

@@ -342,8 +342,10 @@ function recordedConnections({ tables, records, clock, space }: Recording): Reco
     ),
     disconnect(key, epoch, cause, closeCode) {
       records.begin(clock.now(), key);
+      // A link ends once: what is told of it later changes nothing.
+      const isUp = connections.peek(key)?.disconnectedAt === null;
       const connection = connections.disconnect(key, epoch, cause, closeCode);
-      if (connection)
+      if (connection && isUp)
         records.add('lost', key.userId, key.clientId, epoch, connection.disconnectedAt, cause, closeCode ?? null);
       return connection;
     },
