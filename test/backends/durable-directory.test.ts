@@ -2,9 +2,10 @@
 import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openBatchFile } from '../../src/backends/journal/batches.ts';
+import { batchFilesOn } from '../../src/backends/journal/batches.ts';
+import { systemDisk } from '../../src/backends/journal/disk.ts';
 import { Reserve } from '../../src/backends/journal/disk-space.ts';
-import { DataDirectory, sizeOf } from '../../src/backends/journal/files.ts';
+import { DataDirectory } from '../../src/backends/journal/files.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 import { KEPT, RecordingTransaction, VERBS } from '../../src/backends/journal/recording.ts';
 import { MemoryTransaction } from '../../src/backends/memory/commands.ts';
@@ -252,12 +253,12 @@ describe('a full disk', () => {
     await expect(making).rejects.toMatchObject({ code: 'ENOSPC' });
     expect(readdirSync(directory.root)).toEqual([]);
     const again = reserve.make();
-    await until(() => sizeOf(`${directory.reserve}.new`) === 8 * 1024 * 1024);
+    await until(() => systemDisk.sizeOf(`${directory.reserve}.new`) === 8 * 1024 * 1024);
     expect(reserve.giveUp()).toBe(true);
     await expect(again).rejects.toMatchObject({ code: 'ENOSPC' });
     expect(readdirSync(directory.root)).toEqual([]);
     await reserve.make();
-    expect(sizeOf(directory.reserve)).toBe(8 * 1024 * 1024);
+    expect(systemDisk.sizeOf(directory.reserve)).toBe(8 * 1024 * 1024);
     expect([reserve.giveUp(), reserve.giveUp(), existsSync(directory.reserve)]).toEqual([true, false, false]);
   });
 
@@ -304,7 +305,7 @@ describe('a start', () => {
   it('is refused if the files have another form, and changes nothing', async () => {
     const root = makeFolder();
     const path = new DataDirectory(root).journal(1);
-    const file = openBatchFile(path);
+    const file = batchFilesOn(systemDisk)(path);
     file.append('[0,"begin",{"format":99,"version":"9.9.9","boot":null,"sync":"off"}]\x1e');
     file.close();
     const bytes = readFileSync(path);
