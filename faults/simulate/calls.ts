@@ -30,6 +30,9 @@ const ASK_AGAIN_MS = CONNECT_MS + RESPOND_MS + 20_000;
 /** The end of a call that the store does not know: it may have run, or not. */
 const LOST = 'store_lost';
 
+/** One question of a caller. `recordedAt`: when what the relay decided was recorded, in milliseconds; null: it is not. */
+type Ask = { isRefused: boolean; recordedAt: number | null };
+
 /** A call as its caller knows it. `ran`: how often the handler of the client has begun. */
 type Call = {
   readonly userId: string;
@@ -38,6 +41,9 @@ type Call = {
   /** The outcomes that callers were told. */
   readonly told: Set<string>;
   isOpen: boolean;
+  readonly asks: Ask[];
+  /** When callers were told outcomes. */
+  readonly toldAt: number[];
 };
 
 export class Calls implements Workload {
@@ -69,7 +75,7 @@ export class Calls implements Workload {
     for (const client of this.#clients) client.connect();
     const userId = pick(this.#random, USERS);
     const commandId = `call-${this.#calls.size}`;
-    const call: Call = { userId, commandId, ran: 0, told: new Set(), isOpen: true };
+    const call: Call = { userId, commandId, ran: 0, told: new Set(), isOpen: true, asks: [], toldAt: [] };
     this.#calls.set(commandId, call);
     this.#ask(call);
     // Some links break for no reason of the relays.
@@ -89,6 +95,10 @@ export class Calls implements Workload {
     for (const call of this.#calls.values()) {
       const { commandId, ran, told } = call;
       const [outcome] = told;
+      if (this.#mayBeForgotten(call)) {
+        this.#relays.count('call: may be forgotten');
+        continue;
+      }
       if (ran > 1) broken.push(`${commandId} ran ${ran} times`);
       if (told.size > 1) broken.push(`${commandId} was told as ${[...told].join(' and ')}`);
       if (outcome === 'completed' && ran !== 1) broken.push(`${commandId} completed, and ran ${ran} times`);
@@ -106,7 +116,7 @@ export class Calls implements Workload {
     for (const relay of living)
       for (const call of this.#calls.values()) {
         // What an owner had not recorded when it lost the partition is not known any more: a repeat is a new call.
-        if (!relay.core || call.told.size === 0 || call.told.has(LOST)) continue;
+        if (!relay.core || call.told.size === 0 || call.told.has(LOST) || this.#mayBeForgotten(call)) continue;
         open++;
         invoke(relay.core, call).then(
           (outcome) =>
@@ -122,6 +132,13 @@ export class Calls implements Workload {
       }
     if (!(await simulation.run(HEAL_MS, () => open === 0))) broken.push(`${open} repeated calls were not answered`);
     return broken;
+  }
+
+  /** Whether its admission, or an end that was told, may be lost, so that it may run again, or end otherwise. */
+  #mayBeForgotten({ asks, toldAt }: Call): boolean {
+    const admitted = asks.find(({ isRefused, recordedAt }) => !isRefused && recordedAt !== null);
+    const times = [...toldAt, ...(admitted?.recordedAt ? [admitted.recordedAt] : [])];
+    return times.some((at) => this.#relays.mayBeLost(at));
   }
 
   get #random(): () => number {
@@ -150,8 +167,11 @@ export class Calls implements Workload {
     };
     simulation.after(ASK_AGAIN_MS, 'asks another', () => answer(again));
     process.after(between(this.#random, 0, DELAY_MS), 'a call arrives', () => {
+      const ask: Ask = { isRefused: false, recordedAt: null };
+      call.asks.push(ask);
       invoke(core as Core, call).then(
-        (outcome) =>
+        (outcome) => {
+          ask.isRefused = outcome.startsWith('refused');
           onRecord(relay, () => {
             simulation.after(between(this.#random, 0, DELAY_MS), 'an answer arrives', () =>
               answer(() => {
@@ -160,12 +180,15 @@ export class Calls implements Workload {
                 this.#told(call, outcome, again);
               }),
             );
-          }),
+          });
+        },
         (error: unknown) => {
+          ask.isRefused = true;
           this.#relays.count(`call: ${codeOf(error)}`);
           answer(again);
         },
       );
+      onRecord(relay, () => (ask.recordedAt = simulation.now));
     });
   }
 
@@ -176,7 +199,10 @@ export class Calls implements Workload {
       this.#relays.count(`call: ${outcome}`);
       // A refusal that may pass; any other one ends the call.
       if (/unavailable|draining|node_lost|rate/.test(outcome)) return again();
-    } else call.told.add(outcome);
+    } else {
+      call.told.add(outcome);
+      call.toldAt.push(this.#relays.simulation.now);
+    }
     call.isOpen = false;
   }
 }

@@ -12,8 +12,9 @@ import { between, pick } from '../lib/random.ts';
 import { LogNetwork } from './log-network.ts';
 import { LogService } from './log-service.ts';
 import { SimulatedProcess } from './process.ts';
-import { codeOf, type OpenRelay, type Relay, type Relays } from './relays.ts';
+import { codeOf, type OpenRelay, type Relay } from './relays.ts';
 import { Simulation } from './virtual.ts';
+import type { SimulatedDeployment } from './world.ts';
 
 /** The number of partitions, without that of the audit, and of slot groups. */
 const PARTITIONS = 4;
@@ -46,7 +47,7 @@ export type DeploymentOptions = {
   readonly onGone: (relay: Relay) => void;
 };
 
-export class Deployment implements Relays {
+export class Deployment implements SimulatedDeployment {
   readonly simulation: Simulation;
   readonly #network: LogNetwork;
   readonly #options: DeploymentOptions;
@@ -68,6 +69,19 @@ export class Deployment implements Relays {
 
   get living(): readonly LivingNode[] {
     return this.#nodes.filter((node): node is LivingNode => node.opened !== null && !node.process.isDead);
+  }
+
+  mayBeLost(): boolean {
+    return false;
+  }
+
+  mayBeGivenUp(): boolean {
+    return false;
+  }
+
+  /** Judges the deployment itself, once everything is in order. */
+  async judge(): Promise<readonly string[]> {
+    return [];
   }
 
   /** Whether each partition has one owner, and every process knows it. */

@@ -28,6 +28,10 @@ export interface Relays {
   readonly living: readonly OpenRelay[];
   /** From when on nothing should be wrong, in milliseconds of the simulation, until the next fault moves it. */
   readonly calmFrom: number;
+  /** Whether what was acknowledged at this time of the simulation may be lost: the fault was more than is survived. */
+  mayBeLost(at: number): boolean;
+  /** Whether a command that was admitted at this time, and had not ended, may have been given up because of a loss. */
+  mayBeGivenUp(since: number): boolean;
   /** Prints a line about what happens, if the run is traced. */
   trace(line: string): void;
   /** Counts something that happened. */

@@ -1,9 +1,10 @@
 /** `npm run simulate`: runs a deployment in virtual time, with the faults of a seed. The same seed gives the same run. */
 import { namesOf, positiveNumber, readOptions } from '../lib/options.ts';
 import { Calls } from './calls.ts';
+import { DirectoryDeployment } from './directory.ts';
 import type { Relays } from './relays.ts';
 import { StoreActs } from './store-acts.ts';
-import { simulate, type Workload } from './world.ts';
+import { simulate, type Deploy, type Workload } from './world.ts';
 
 const OPTIONS = {
   seed: { type: 'string', default: '1', takes: 'n', says: 'the seed of the run, or of the first one' },
@@ -16,9 +17,20 @@ const OPTIONS = {
     takes: 'w',
     says: 'the workload: calls, or acts on the stores alone: store',
   },
+  store: {
+    type: 'string',
+    default: 'owned',
+    takes: 's',
+    says: 'where the relays keep what they know: owned, or directory, of one relay',
+  },
   trace: { type: 'boolean', default: false, says: 'prints each act and each fault' },
   json: { type: 'boolean', default: false, says: 'the last line is JSON, with the digest of the last run' },
 } as const;
+
+const STORES: Readonly<Record<string, { readonly deploy?: Deploy }>> = {
+  owned: {},
+  directory: { deploy: (options) => new DirectoryDeployment(options) },
+};
 
 const calls = (relays: Relays): Workload => new Calls(relays);
 const WORKLOADS: Readonly<Record<string, (relays: Relays) => Workload>> = {
@@ -28,7 +40,7 @@ const WORKLOADS: Readonly<Record<string, (relays: Relays) => Workload>> = {
 
 const workloadOf = ([name = '']: readonly string[]): typeof calls => WORKLOADS[name] ?? calls;
 
-const { seed, seeds, steps, nodes, make, trace, json } = readOptions(
+const { seed, seeds, steps, nodes, make, store, trace, json } = readOptions(
   {
     program: 'npm run simulate',
     about: 'Prints what a run broke, and how often each fault occurred.',
@@ -40,6 +52,7 @@ const { seed, seeds, steps, nodes, make, trace, json } = readOptions(
     steps: positiveNumber('steps', values.steps),
     nodes: positiveNumber('nodes', values.nodes),
     make: workloadOf(namesOf('acts', values.acts, Object.keys(WORKLOADS))),
+    store: STORES[namesOf('store', values.store, Object.keys(STORES))[0] ?? ''],
     trace: values.trace,
     json: values.json,
   }),
@@ -50,7 +63,7 @@ const seen: Record<string, number> = {};
 let [events, acknowledged, failed, digest] = [0, 0, 0, ''];
 const began = performance.now();
 for (let at = seed; at < seed + seeds; at++) {
-  const verdict = await simulate({ seed: at, nodes, steps, ...(trace && { trace: write }) }, make);
+  const verdict = await simulate({ seed: at, nodes, steps, ...store, ...(trace && { trace: write }) }, make);
   events += verdict.events;
   acknowledged += verdict.acknowledged;
   ({ digest } = verdict);

@@ -19,6 +19,10 @@ type Known = {
   readonly key: CommandKey;
   admitted: 'asked' | 'acknowledged';
   cancelled: 'no' | 'asked' | 'acknowledged';
+  /** When the act that was asked for last was sent, and when it was acknowledged, in milliseconds of the simulation. */
+  readonly askedAt: number;
+  admittedAt: number | null;
+  cancelledAt: number | null;
 };
 
 export class StoreActs implements Workload {
@@ -67,14 +71,17 @@ export class StoreActs implements Workload {
 
   #admit(relay: OpenRelay): void {
     const key = { userId: pick(this.#random, USERS), clientId: 'tab', commandId: `c${this.#commands.size}` };
-    const known: Known = { key, admitted: 'asked', cancelled: 'no' };
+    const { now: askedAt } = this.#relays.simulation;
+    const known: Known = { key, admitted: 'asked', cancelled: 'no', askedAt, admittedAt: null, cancelledAt: null };
     this.#commands.set(commandKeyText(key), known);
     this.#send(relay, `admit ${key.commandId}`, async ({ commands }) => {
       const { kind } = await commands.admit(admission(key, relay.process.name));
       return kind;
     }).then(
       (kind) => {
-        if (kind === 'admitted' || kind === 'attached') known.admitted = 'acknowledged';
+        if (kind !== 'admitted' && kind !== 'attached') return;
+        known.admitted = 'acknowledged';
+        known.admittedAt = this.#relays.simulation.now;
       },
       () => undefined,
     );
@@ -87,8 +94,10 @@ export class StoreActs implements Workload {
       return kind;
     }).then(
       (kind) => {
-        if (kind === 'settled' || kind === 'unchanged') known.cancelled = 'acknowledged';
-        else if (kind !== null)
+        if (kind === 'settled' || kind === 'unchanged') {
+          known.cancelled = 'acknowledged';
+          known.cancelledAt = this.#relays.simulation.now;
+        } else if (kind !== null && !this.#mayBeLost(known.admittedAt))
           this.broken.push(`${commandKeyText(known.key)} was acknowledged, and its cancellation found: ${kind}`);
       },
       () => undefined,
@@ -149,14 +158,25 @@ export class StoreActs implements Workload {
     return found;
   }
 
+  #mayBeLost(at: number | null): boolean {
+    return at !== null && this.#relays.mayBeLost(at);
+  }
+
   /** Compares what was acknowledged with what a process reads. */
-  #faultsOf(reader: string, { key, admitted, cancelled }: Known, found: Command | null): readonly string[] {
+  #faultsOf(
+    reader: string,
+    { key, admitted, cancelled, askedAt, admittedAt, cancelledAt }: Known,
+    found: Command | null,
+  ): readonly string[] {
     const name = `${key.userId} ${key.commandId} at ${reader}`;
-    if (!found) return admitted === 'acknowledged' ? [`${name}: acknowledged, and lost`] : [];
+    if (!found)
+      return admitted === 'acknowledged' && !this.#mayBeLost(admittedAt) ? [`${name}: acknowledged, and lost`] : [];
     const isEnded = found.stage === 'terminal';
-    if (cancelled === 'acknowledged' && !isEnded) return [`${name}: its end was acknowledged, and lost`];
+    if (cancelled === 'acknowledged' && !isEnded && !this.#mayBeLost(cancelledAt))
+      return [`${name}: its end was acknowledged, and lost`];
     const isAsked = this.#commands.get(commandKeyText(key))?.cancelled !== 'no';
-    return isEnded && !isAsked ? [`${name}: ended as ${found.outcome}, and nobody asked for it`] : [];
+    const isGivenUp = found.reason === 'store_lost' && this.#relays.mayBeGivenUp(askedAt);
+    return isEnded && !isAsked && !isGivenUp ? [`${name}: ended as ${found.outcome}, and nobody asked for it`] : [];
   }
 }
 

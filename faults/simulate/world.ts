@@ -25,9 +25,32 @@ export interface Workload {
   readonly acknowledged: number;
 }
 
+/** Relays, and what they run on, with faults that the seed decides. */
+export interface SimulatedDeployment extends Relays {
+  /** How often each fault, and each answer of an act, occurred. */
+  readonly seen: Readonly<Record<string, number>>;
+  /** Faults begin from now on. */
+  beginFaults(): void;
+  /** Ends all faults. Relays that are gone are started again. */
+  heal(): void;
+  /** Whether the relays can do what they are for. */
+  isInOrder(): boolean;
+  /** Says how the relays are, for people. */
+  state(): string;
+  /** Judges the deployment itself, once everything is in order. */
+  judge(): Promise<readonly string[]>;
+  stop(): void;
+}
+
+/** Makes the deployment of a run; that of relays that own partitions, unless another one is given. */
+export type Deploy = (options: DeploymentOptions) => SimulatedDeployment;
+
+const deployOwners: Deploy = (options) => new Deployment(options);
+
 export type WorldOptions = Pick<DeploymentOptions, 'seed' | 'nodes' | 'trace'> & {
   /** How many acts the run has, about. */
   readonly steps: number;
+  readonly deploy?: Deploy;
 };
 
 /** How a run ended. `broken`: what was not as it must be. */
@@ -41,7 +64,8 @@ export type Verdict = {
 
 /** Runs a seed. `make`: makes the workload of a deployment. */
 export async function simulate(options: WorldOptions, make: (relays: Relays) => Workload): Promise<Verdict> {
-  const deployment: Deployment = new Deployment({
+  const { deploy = deployOwners } = options;
+  const deployment: SimulatedDeployment = deploy({
     ...options,
     onOpened: (relay) => workload.onOpened(relay),
     onGone: (relay) => workload.onGone(relay),
@@ -50,7 +74,7 @@ export async function simulate(options: WorldOptions, make: (relays: Relays) => 
   const { simulation } = deployment;
   const broken: string[] = [];
   if (!(await simulation.run(HEAL_MS, () => deployment.isInOrder())))
-    broken.push(`the processes did not divide the partitions: ${deployment.state()}`);
+    broken.push(`the relays did not come into order: ${deployment.state()}`);
   let isOver = false;
   const actLater = (): void => {
     simulation.after(between(simulation.random, 1, ACT_MS), 'act', () => {
@@ -67,7 +91,7 @@ export async function simulate(options: WorldOptions, make: (relays: Relays) => 
   workload.finish();
   if (!(await simulation.run(HEAL_MS, () => deployment.isInOrder() && workload.isDone())))
     broken.push(`not in order after ${HEAL_MS} ms: ${deployment.state()}, done: ${workload.isDone()}`);
-  broken.push(...(await workload.judge()));
+  broken.push(...(await workload.judge()), ...(await deployment.judge()));
   deployment.stop();
   const { acknowledged } = workload;
   const { digest, handled: events } = simulation;

@@ -182,7 +182,7 @@ type Recovered = {
 };
 
 /** Puts back the newest snapshot and the journals that follow it. Removes what an interrupted snapshot left. */
-function recover(
+export function recover(
   directory: DataDirectory,
   replay: Replay,
   { clock, log, boot }: Pick<MemoryOptions, 'clock' | 'log'> & { readonly boot: string | null },
