@@ -90,7 +90,7 @@ function checkFile({ directory, path }: ToCheck, chain: BatchChain, journals: re
     bytes += body.length;
   });
   const { boot, after } = head;
-  const lostPower = boot === null || boot !== disk.boot();
+  const lostPower = directory.mayMissUnsynced(boot, disk.boot());
   const refused = end.kind !== 'whole' && !(journals && mayBeCut(end, { disk, files: journals, lostPower }));
   return { path, batches, bytes, end, refused, after };
 }

@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { batchFilesOn } from '../../src/backends/journal/batches.ts';
+import { batchFilesOn, type BatchFile, type OpenFile } from '../../src/backends/journal/batches.ts';
 import { systemDisk } from '../../src/backends/journal/disk.ts';
 import { Reserve } from '../../src/backends/journal/disk-space.ts';
 import { DataDirectory } from '../../src/backends/journal/files.ts';
@@ -213,8 +213,66 @@ describe('after a loss of power, a journal', () => {
     const first = join(root, 'journal-00000001');
     truncateSync(first, readFileSync(first).length - 5);
     await expect(openDurable({ root, boot: 'one' })).rejects.toMatchObject({ code: 'store_unavailable' });
-    expect(await known(await openDurable({ root, boot: 'two' }), 'c1', 'c2', 'c3')).toEqual([true, false, false]);
+    const second = await openDurable({ root, boot: 'two' });
+    expect(await known(second, 'c1', 'c2', 'c3')).toEqual([true, false, false]);
+    await admitted(second, 'c4');
+    const third = await openDurable({ root: copyOf(second), boot: 'two' });
+    expect(await known(third, 'c1', 'c2', 'c4')).toEqual([true, false, true]);
   });
+});
+
+describe('after a failed sync, a start', () => {
+  it.each([100, 'always'] as const)(
+    'cuts what the system has dropped, and tells of it (DATA_SYNC %s)',
+    async (sync) => {
+      const disk = new Disk();
+      const clock = new FakeClock();
+      const failures: string[] = [];
+      const onFailure = ({ message }: Error): void => void failures.push(message);
+      const data = await openDurable({ boot: 'one', sync, clock, openFile: disk.open, onFailure });
+      await admitted(data, 'c1');
+      await clock.advance(200);
+      const before = readFileSync(lastJournal(data.directory.root)).length;
+      disk.held = true;
+      await admitted(data, 'c2');
+      await admitted(data, 'c3');
+      await clock.advance(200);
+      disk.syncFault = new Error('sync failed');
+      disk.finishSyncs();
+      expect(failures).toEqual(['sync failed']);
+      const root = copyOf(data);
+      const bytes = readFileSync(lastJournal(root));
+      bytes.fill(0, before, before + 40);
+      writeFileSync(lastJournal(root), bytes);
+      const again = await openDurable({ root, boot: 'one', sync });
+      expect(await known(again, 'c1', 'c2', 'c3')).toEqual([true, false, false]);
+      expect(again.backend.durability().away?.lost).toBe(sync !== 'always');
+      const third = await openDurable({ root: copyOf(again), boot: 'one', sync });
+      expect(third.backend.durability().away?.lost).toBe(false);
+    },
+  );
+});
+
+it('a loss is told again if the start that found it ended before it had recorded what follows', async () => {
+  const data = await openDurable({ boot: 'one' });
+  await admitted(data, 'c1');
+  const root = copyOf(data);
+  let appends = 0;
+  const openFile: OpenFile = (path, after) => {
+    const file: BatchFile = batchFilesOn(systemDisk)(path, after);
+    const append = (text: string): void => {
+      if (appends++ > 0) throw new Error('killed');
+      file.append(text);
+    };
+    return Object.assign(Object.create(file), { append });
+  };
+  const killed = await openDurable({ root, boot: 'two', openFile, onFailure() {} });
+  const again = await openDurable({ root: copyOf(killed), boot: 'two' });
+  expect(again.backend.durability().away?.lost).toBe(true);
+  const [command] = await again.backend.commands.get([keyFor('c1')]);
+  expect(command?.reason).toBe('store_lost');
+  const third = await openDurable({ root: copyOf(again), boot: 'two' });
+  expect(third.backend.durability().away?.lost).toBe(false);
 });
 
 describe('a full disk', () => {

@@ -17,8 +17,6 @@ export type ToRead = {
   readonly missing: string | null;
   /** The number of the snapshot, or of the first journal. */
   readonly from: number;
-  /** The number of the next journal. */
-  readonly next: number;
 };
 
 /** The paths of a data directory. */
@@ -76,6 +74,39 @@ export class DataDirectory {
     return join(this.root, 'loss');
   }
 
+  /**
+   * A file that is there if what was not synced may be missing although the system was not started again, because a sync
+   * failed: the system may have dropped what it was for.
+   */
+  get unsynced(): string {
+    return join(this.root, 'unsynced');
+  }
+
+  /** Runs syncs. If one fails, the next start learns of it. Throws the error of the system. */
+  syncing(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.noteFailedSync();
+      throw error;
+    }
+  }
+
+  /** Lets the next start know that a sync failed, if the disk can still do that. */
+  noteFailedSync(): void {
+    try {
+      this.disk.open(this.unsynced, 'append').close();
+      this.sync();
+    } catch {
+      // What failed is told, and ends the process.
+    }
+  }
+
+  /** Whether what was not synced may be missing. `before`, `now`: the boots of the system that wrote last, and reads. */
+  mayMissUnsynced(before: string | null | undefined, now: string | null): boolean {
+    return now === null || before !== now || this.disk.exists(this.unsynced);
+  }
+
   toRead(): ToRead {
     const { journals, snapshots } = this.numbered();
     const newest = snapshots.at(-1);
@@ -88,7 +119,6 @@ export class DataDirectory {
       journals: following.map((number) => this.journal(number)),
       missing: isMissing ? this.journal(from + Math.max(present, 0)) : null,
       from,
-      next: (following.at(-1) ?? from - 1) + 1,
     };
   }
 

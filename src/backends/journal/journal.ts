@@ -69,7 +69,10 @@ export class Journal implements FactLog {
       ...options,
       current: () => ({ file: this.#file, number: this.#written }),
       onSynced: (upTo) => this.#reachDisk(upTo),
-      onFailure: (error) => this.#fail(error),
+      onFailure: (error) => {
+        options.directory.noteFailedSync();
+        this.#fail(error);
+      },
     });
     this.#number = number;
     this.#file = this.#openFile(options.directory.journal(number), after);
@@ -116,7 +119,7 @@ export class Journal implements FactLog {
   /** Writes what was decided since the last call, and returns when it is on the disk. Stops the event loop. */
   syncNow(): void {
     this.flush();
-    this.#file.syncNow();
+    this.#options.directory.syncing(() => this.#file.syncNow());
     this.#reachDisk(this.#written);
   }
 
@@ -184,8 +187,10 @@ export class Journal implements FactLog {
     await this.#space.stop();
     await this.#syncs.end();
     if (this.#isFailed()) return;
-    this.#syncs.closeAll();
-    this.#file.syncNow();
+    this.#options.directory.syncing(() => {
+      this.#syncs.closeAll();
+      this.#file.syncNow();
+    });
     this.#file.close();
     this.#phase = 'closed';
     this.#disk.close();

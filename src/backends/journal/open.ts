@@ -123,16 +123,21 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   const bytes = journals.reduce((sum, path) => sum + disk.sizeOf(path), 0);
   room.start(disk.sizeOf(directory.snapshot(from)), { bytes, records: replay.journalActs });
   const header: Header = { format: FORMAT, version, boot, sync };
-  syncFiles(journals, openFile);
+  syncFiles(directory, journals, openFile);
+  const gaveUp = disk.exists(directory.loss);
+  const away = awayOf(replay, { tornBytes, gaveUp, unsynced: directory.mayMissUnsynced(replay.header?.boot, boot) });
+  // If this start ends before it has recorded what follows of the loss, the next one must still know of it.
+  if (away?.lost && !gaveUp) disk.open(directory.loss, 'append').close();
   const journal = new Journal(next, after, {
     ...{ directory, header, sync, log, onFailure, records, room, openFile },
     ...{ clock: memory.clock, loop: options.loop },
   });
   state.onFirst = () => journal.wake();
-  const away = awayOf(replay, { boot, tornBytes, gaveUp: disk.exists(directory.loss) });
   const reportsMissingUntil = resume({ replay, tables, ports, plain, away, now: memory.clock.now() });
   journal.syncNow();
-  disk.remove(directory.loss);
+  journal.onRecord(() => {
+    for (const dealtWith of [directory.loss, directory.unsynced]) disk.remove(dealtWith);
+  });
   // Files before the newest snapshot are there if the relay was killed while it removed them.
   void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));
   if (away?.lost) log.warn({ since: away.since }, 'records are missing: commands that had not ended end as unknown');
@@ -189,7 +194,7 @@ export function recover(
 ): Recovered {
   const { disk } = directory;
   const onBytes = progressOf({ clock, log });
-  const { snapshot, journals, missing, from, next } = directory.toRead();
+  const { snapshot, journals, missing, from } = directory.toRead();
   if (missing !== null) refuseDamage(missing, 'it is not there');
   if (snapshot !== null) {
     const end = readInto({ disk, path: snapshot }, new BatchChain(NO_BATCH), { replay, onBytes });
@@ -206,27 +211,28 @@ export function recover(
     read.push(path);
     if (end.kind === 'whole') continue;
     const [, ...later] = journals.slice(index);
-    const lostPower = boot === null || replay.header?.boot !== boot;
+    const lostPower = directory.mayMissUnsynced(replay.header?.boot, boot);
     if (!mayBeCut(end, { disk, files: [path, ...later], lostPower })) refuseDamage(path, badPart(end));
     for (const unsynced of later) disk.remove(unsynced);
-    cutFile({ disk, path }, end.offset);
+    directory.syncing(() => cutFile({ disk, path }, end.offset));
     const { kind, bytes, sha256 } = end;
     log.warn({ path, kind, bytes, sha256, later }, 'what was written last is not whole: it was cut off');
     tornBytes = bytes;
     break;
   }
   directory.removeUnfinished();
-  return { journals: read, next, from, after: chain.last, tornBytes };
+  // What was cut off with its file leaves no gap in the numbers, which a start would take for a file that is gone.
+  return { journals: read, next: from + read.length, from, after: chain.last, tornBytes };
 }
 
 /**
  * Syncs files that another process has written, because what is recorded from now on depends on them. A killed process
  * leaves writes that the disk does not have yet.
  */
-function syncFiles(paths: readonly string[], openFile: OpenFile): void {
+function syncFiles(directory: DataDirectory, paths: readonly string[], openFile: OpenFile): void {
   for (const path of paths) {
     const file = openFile(path);
-    file.syncNow();
+    directory.syncing(() => file.syncNow());
     file.close();
   }
 }
@@ -277,19 +283,18 @@ function refuseDamage(path: string, what: string): never {
 }
 
 type Ended = {
-  /** The id of this boot of the system. */
-  readonly boot: string | null;
   readonly tornBytes: number;
+  /** Whether what was not synced may be missing. */
+  readonly unsynced: boolean;
   /** Whether records were given up; see `DataDirectory.loss`. */
   readonly gaveUp: boolean;
 };
 
 /** Returns how the relay was away; null if nothing was recorded before. */
-function awayOf({ lastAt, clean, header }: Replay, { boot, tornBytes, gaveUp }: Ended): Away | null {
+function awayOf({ lastAt, clean, header }: Replay, { tornBytes, gaveUp, unsynced }: Ended): Away | null {
   if (header === null) return null;
-  const sameBoot = boot !== null && header.boot === boot;
-  const unsynced = !clean && !sameBoot && header.sync !== 'always';
-  return { since: lastAt, clean, tornBytes, lost: unsynced || gaveUp };
+  const isMissing = unsynced && !clean && header.sync !== 'always';
+  return { since: lastAt, clean, tornBytes, lost: isMissing || gaveUp };
 }
 
 type Resumed = {
