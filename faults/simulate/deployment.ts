@@ -12,9 +12,8 @@ import { between, pick } from '../lib/random.ts';
 import { LogNetwork } from './log-network.ts';
 import { LogService } from './log-service.ts';
 import { SimulatedProcess } from './process.ts';
-import { codeOf, type OpenRelay, type Relay } from './relays.ts';
+import { codeOf, type OpenRelay, type Relay, type SimulatedDeployment } from './relays.ts';
 import { Simulation } from './virtual.ts';
-import type { SimulatedDeployment } from './world.ts';
 
 /** The number of partitions, without that of the audit, and of slot groups. */
 const PARTITIONS = 4;

@@ -2,7 +2,8 @@
  * A simulated relay of direct mode, with a data directory on a simulated disk, and faults that the seed decides. A
  * workload gives it something to do.
  */
-import type { Away } from '../../src/core/backend.ts';
+import { isTerminal } from '../../src/core/commands/command.ts';
+import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
 import type { Core } from '../../src/core/core.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
@@ -13,10 +14,9 @@ import { between, pick } from '../lib/random.ts';
 import type { DeploymentOptions } from './deployment.ts';
 import { SimulatedDisk } from './disk.ts';
 import { SimulatedProcess } from './process.ts';
-import { codeOf, type OpenRelay } from './relays.ts';
+import { codeOf, type OpenRelay, type SimulatedDeployment } from './relays.ts';
 import { differencesOf } from './replayed.ts';
 import { Simulation } from './virtual.ts';
-import type { SimulatedDeployment } from './world.ts';
 
 const ROOT = '/data';
 const DISK_BYTES = 256 * 1024 * 1024;
@@ -61,6 +61,10 @@ const FAULTS = [
   'clock',
   'leave',
 ] as const;
+/** The faults that hold the relay or its disk up. */
+const HOLDING_UP: ReadonlySet<string> = new Set(['pause', 'slow', 'full']);
+/** How long two syncs with those of older files take at most, on a disk that is not slow, in milliseconds. */
+const SYNCS_MS = 50;
 type Fault = { readonly kind: (typeof FAULTS)[number]; readonly forMs: number; readonly part: number };
 
 type Node = {
@@ -100,6 +104,9 @@ export class DirectoryDeployment implements SimulatedDeployment {
   #started = 0;
   #isOver = false;
   #faultUntil = 0;
+  /** From when on nothing held the relay or its disk up. */
+  #smoothFrom = 0;
+  #openedAt = 0;
   #hasOpened = false;
   #since: Since = { ...NOTHING };
   readonly #losses: (readonly [from: number, to: number])[] = [];
@@ -203,6 +210,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
       if (process.isDead) return;
       if (error instanceof Error && /damaged|is in use/.test(error.message))
         this.#broken.push(`${name} refused to start: ${error.message}${cause}`);
+      this.#since.hasFailed = true;
       this.#end(node);
       this.#startLater(START_AGAIN_MS);
     });
@@ -236,25 +244,30 @@ export class DirectoryDeployment implements SimulatedDeployment {
     if (process.isDead) return;
     const { away } = backend.durability();
     this.trace(`${process.name} is open: ${JSON.stringify(away)}`);
-    this.#judgeStart(process.name, away);
+    await this.#judgeStart(process.name, backend);
     node.backend = backend;
     await this.#options.onOpened(node as OpenRelay);
   }
 
   /** Judges what a start says of the time before. */
-  #judgeStart(name: string, away: Away | null): void {
+  async #judgeStart(name: string, { durability, inspector }: DurableBackend): Promise<void> {
+    const { away } = durability();
     const { hasLostPower, hasFailed, hasLostWrites, wasStarting, isClosed } = this.#since;
-    const mustTell = hasLostWrites || (hasLostPower && !wasStarting);
+    const mayHaveLost = (hasLostWrites || hasLostPower) && !isClosed && this.#sync !== 'always';
+    // A start that was not completed may have ended all commands, which is in their histories.
+    const { rows } = await inspector.list(ANY_COMMAND, { first: 1000, after: null });
+    const running = rows.filter(({ row }) => !isTerminal(row)).length;
     const wrong = (what: string): void => void this.#broken.push(`${name} ${what}: ${JSON.stringify(away)}`);
     if (this.#hasOpened && !away) wrong('knows nothing of before');
     if (away && isClosed && (!away.clean || away.lost)) wrong('does not know that the one before was closed');
-    if (away && mustTell && !isClosed && !away.lost && !away.clean && this.#sync !== 'always')
+    if (away && mayHaveLost && !away.lost && !away.clean && (!wasStarting || running > 0))
       wrong('does not tell of the loss');
     if (away?.lost && ((!hasLostPower && !hasFailed) || this.#sync === 'always'))
       wrong('tells of a loss that was none');
     if (away) this.count(`away: ${away.clean ? 'clean' : away.lost ? 'lost' : 'ended'}`);
     if (away?.lost) this.#toldLosses.push(this.simulation.now);
     this.#hasOpened = true;
+    this.#openedAt = this.simulation.now;
     this.#since = { ...NOTHING };
   }
 
@@ -287,6 +300,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
     this.simulation.note(`${kind} ${node?.process.name ?? 'nobody'} ${forMs}`);
     this.trace(`${kind} ${node?.process.name ?? 'nobody'} for ${forMs} ms`);
     const later = (run: () => void): void => void this.simulation.after(forMs, 'fault ends', run);
+    if (HOLDING_UP.has(kind)) this.#smoothFrom = Math.max(this.#smoothFrom, this.simulation.now + forMs + SLOW_MS);
     switch (kind) {
       case 'kill':
       case 'power':
@@ -344,7 +358,15 @@ export class DirectoryDeployment implements SimulatedDeployment {
   }
 
   #losePower(): void {
+    const { now } = this.simulation;
     const since = this.#disk.unsyncedSince(isJournal);
+    // On a disk that is not slow, for a process that is not held up.
+    const isSmooth = since !== null && this.#node?.backend && since > Math.max(this.#smoothFrom, this.#openedAt);
+    if (typeof this.#sync === 'number' && isSmooth) {
+      if (now - since > this.#sync + SYNCS_MS)
+        this.#broken.push(`what was written at ${since} was not synced at ${now}`);
+      this.count('loss of power: DATA_SYNC was kept');
+    }
     this.#noteLoss(since);
     this.trace(`power is lost: unsynced since ${since}`);
     this.#disk.losePower();

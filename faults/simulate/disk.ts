@@ -117,8 +117,8 @@ class Inode {
 }
 
 type Names = Map<string, Inode>;
-/** A change of names, which happens whole or not at all. */
-type Change = { readonly at: number; readonly path: string; readonly apply: (names: Names) => void };
+/** A change of names, which happens whole or not at all. `path`: the name that there is since; null: one is gone. */
+type Change = { readonly at: number; readonly path: string | null; readonly apply: (names: Names) => void };
 
 /** What fails. `sync`: each sync; afterwards what it was for may be there or not. `write`: each write. */
 export type DiskFault = 'sync' | 'write';
@@ -139,6 +139,8 @@ export class SimulatedDisk {
   #changes: Change[] = [];
   /** The bytes that others take. */
   #others = 0;
+  /** The files of which syncs have failed, so that a part of what was not synced is dropped with the process. */
+  readonly #failed = new Map<Inode, string>();
   #locks = new Map<string, SimulatedProcess | null>();
   /** What happens after so many operations. */
   #planned: { left: number; readonly run: () => void } | null = null;
@@ -175,6 +177,7 @@ export class SimulatedDisk {
     const kept = between(this.#random, 0, this.#changes.length);
     for (const { apply } of this.#changes.slice(0, kept)) apply(this.#durableNames);
     this.#changes = [];
+    this.#failed.clear();
     this.#names = new Map(this.#durableNames);
     for (const inode of this.#names.values()) inode.lose(this.#random);
   }
@@ -182,7 +185,7 @@ export class SimulatedDisk {
   /** Since when something was done with files of these names that a loss of power may take; null: nothing was. */
   unsyncedSince(isMeant: (path: string) => boolean): number | null {
     const since = [...this.#names].map(([path, inode]) => (isMeant(path) ? inode.unsyncedSince : null));
-    const change = this.#changes.find(({ path }) => isMeant(path));
+    const change = this.#changes.find(({ path }) => path !== null && isMeant(path));
     const times = [...since, change?.at ?? null].filter((time) => time !== null);
     return times.length === 0 ? null : Math.min(...times);
   }
@@ -198,6 +201,7 @@ export class SimulatedDisk {
   /** The disk as a process has it. Null: a process that waits for nothing. */
   of(process: SimulatedProcess | null): Disk {
     const { boot } = this;
+    if (process) this.#dropFailed();
     return {
       boot: () => `boot-${boot}`,
       makeFolder() {},
@@ -268,7 +272,7 @@ export class SimulatedDisk {
       ...this.#synced(
         process,
         () => inode.beginSync(),
-        () => this.#lose(path, inode),
+        () => this.#failed.set(inode, path),
       ),
     };
   }
@@ -350,7 +354,7 @@ export class SimulatedDisk {
     const { sync } = this.#synced(
       process,
       () => inode.beginSync(),
-      () => this.#lose(path, inode),
+      () => {},
     );
     await new Promise<void>((resolve, reject) => sync((error) => (error ? reject(error) : resolve())));
     return true;
@@ -383,11 +387,17 @@ export class SimulatedDisk {
     if (inode.lose(this.#random) && since !== null) this.onLost(path, since);
   }
 
-  #remove(path: string): void {
-    if (this.#names.has(path)) this.#change(path, (names) => names.delete(path));
+  /** Drops what syncs that failed were for. The process for which they failed still saw it. */
+  #dropFailed(): void {
+    for (const [inode, path] of this.#failed) this.#lose(path, inode);
+    this.#failed.clear();
   }
 
-  #change(path: string, apply: (names: Names) => void): void {
+  #remove(path: string): void {
+    if (this.#names.has(path)) this.#change(null, (names) => names.delete(path));
+  }
+
+  #change(path: string | null, apply: (names: Names) => void): void {
     apply(this.#names);
     this.#changes.push({ at: this.#simulation.now, path, apply });
   }

@@ -38,6 +38,23 @@ export interface Relays {
   count(what: string): void;
 }
 
+/** Relays, and what they run on, with faults that the seed decides. */
+export interface SimulatedDeployment extends Relays {
+  /** How often each fault, and each answer of an act, occurred. */
+  readonly seen: Readonly<Record<string, number>>;
+  /** Faults begin from now on. */
+  beginFaults(): void;
+  /** Ends all faults. Relays that are gone are started again. */
+  heal(): void;
+  /** Whether the relays can do what they are for. */
+  isInOrder(): boolean;
+  /** Says how the relays are, for people. */
+  state(): string;
+  /** Judges the deployment itself, once everything is in order. */
+  judge(): Promise<readonly string[]>;
+  stop(): void;
+}
+
 /** Makes the core of a relay. The caller starts it. */
 export function coreOf({ process, backend, shares }: OpenRelay): Core {
   const { clock, crypto, loop } = process;

@@ -1,7 +1,7 @@
 /** Runs a workload on a simulated deployment: with faults, then without, and judges what came of it. */
 import { between } from '../lib/random.ts';
 import { Deployment, type DeploymentOptions } from './deployment.ts';
-import type { OpenRelay, Relay, Relays } from './relays.ts';
+import type { OpenRelay, Relay, Relays, SimulatedDeployment } from './relays.ts';
 
 /** The longest pause between two acts of the workload, in milliseconds. */
 const ACT_MS = 120;
@@ -23,23 +23,6 @@ export interface Workload {
   readonly broken: readonly string[];
   /** How many acts were acknowledged. */
   readonly acknowledged: number;
-}
-
-/** Relays, and what they run on, with faults that the seed decides. */
-export interface SimulatedDeployment extends Relays {
-  /** How often each fault, and each answer of an act, occurred. */
-  readonly seen: Readonly<Record<string, number>>;
-  /** Faults begin from now on. */
-  beginFaults(): void;
-  /** Ends all faults. Relays that are gone are started again. */
-  heal(): void;
-  /** Whether the relays can do what they are for. */
-  isInOrder(): boolean;
-  /** Says how the relays are, for people. */
-  state(): string;
-  /** Judges the deployment itself, once everything is in order. */
-  judge(): Promise<readonly string[]>;
-  stop(): void;
 }
 
 /** Makes the deployment of a run; that of relays that own partitions, unless another one is given. */
