@@ -31,7 +31,7 @@ const QUIET_MS = 4_000;
 const HEALED_MS = 4_000;
 const START_AGAIN_MS = 1_000;
 /** After how many operations of the disk a process ends in the middle of something, at most. */
-const OPERATIONS = 40;
+const OPERATIONS = { start: 30, rotation: 6, any: 40 };
 /** How much longer a write or a sync takes on a slow disk, at most, in milliseconds. */
 const SLOW_MS = 400;
 /** How often others take what is free on a full disk, in milliseconds. */
@@ -112,8 +112,8 @@ export class DirectoryDeployment implements SimulatedDeployment {
   readonly #losses: (readonly [from: number, to: number])[] = [];
   /** Whether the last comparison found each result in the directory. */
   #areResultsKept = true;
-  /** When relays that told of a loss were open. */
-  readonly #toldLosses: number[] = [];
+  /** When power was lost, or a sync failed: a start gives up then what has not ended, even if it is not completed. */
+  readonly #givenUpAt: number[] = [];
   readonly #broken: string[] = [];
 
   constructor(options: Omit<DeploymentOptions, 'nodes'>) {
@@ -142,7 +142,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
   }
 
   mayBeGivenUp(since: number): boolean {
-    return this.#toldLosses.some((at) => at >= since);
+    return this.#givenUpAt.some((at) => at >= since);
   }
 
   isInOrder(): boolean {
@@ -210,7 +210,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
       if (process.isDead) return;
       if (error instanceof Error && /damaged|is in use/.test(error.message))
         this.#broken.push(`${name} refused to start: ${error.message}${cause}`);
-      this.#since.hasFailed = true;
+      this.#noteFailure();
       this.#end(node);
       this.#startLater(START_AGAIN_MS);
     });
@@ -234,7 +234,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
         this.trace(`${process.name} ends: ${error.message}`);
         process.die();
         this.simulation.after(0, 'failed', () => {
-          this.#since.hasFailed = true;
+          this.#noteFailure();
           this.#end(node);
           this.#startLater(START_AGAIN_MS);
         });
@@ -265,7 +265,6 @@ export class DirectoryDeployment implements SimulatedDeployment {
     if (away?.lost && ((!hasLostPower && !hasFailed) || this.#sync === 'always'))
       wrong('tells of a loss that was none');
     if (away) this.count(`away: ${away.clean ? 'clean' : away.lost ? 'lost' : 'ended'}`);
-    if (away?.lost) this.#toldLosses.push(this.simulation.now);
     this.#hasOpened = true;
     this.#openedAt = this.simulation.now;
     this.#since = { ...NOTHING };
@@ -274,6 +273,11 @@ export class DirectoryDeployment implements SimulatedDeployment {
   /** Notes that what was recorded since a time may be lost. With `always`, nothing of it was acknowledged. */
   #noteLoss(since: number | null): void {
     if (since !== null && this.#sync !== 'always') this.#losses.push([since, this.simulation.now]);
+  }
+
+  #noteFailure(): void {
+    this.#since.hasFailed = true;
+    this.#givenUpAt.push(this.simulation.now);
   }
 
   // Faults.
@@ -337,24 +341,23 @@ export class DirectoryDeployment implements SimulatedDeployment {
     this.#startLater(forMs);
   }
 
-  /** The process, or the machine, ends within an operation of the disk: the first ones are those of a start. */
+  /** The process, or the machine, ends within an operation of the disk: one of a start, of a rotation, or any. */
   #crashInside(
     node: Node | null,
     { kind, forMs, part }: { readonly kind: 'kill' | 'power'; readonly forMs: number; readonly part: number },
   ): void {
-    const operations = Math.floor(OPERATIONS * part);
-    // Half of them within a start.
-    if (operations % 2 === 0 && node) {
-      this.#end(node);
-      this.#startLater(0);
-    }
-    this.#disk.afterOperations(operations, () => {
+    const where = pick(this.#random, ['start', 'rotation', 'any'] as const);
+    const operations = Math.floor(OPERATIONS[where] * part);
+    const crash = (): void => {
       const inside = this.#node;
       this.trace(`${kind} within an operation of ${inside?.process.name}`);
       this.count(`${kind} within ${inside?.backend ? 'an operation' : 'a start'}`);
       inside?.process.die();
       this.simulation.after(0, 'crashed', () => this.#crash(inside, { kind, forMs }));
-    });
+    };
+    // What the start finds decides what it does.
+    if (node && where === 'start') this.#crash(node, { kind: this.#random() < 0.5 ? 'kill' : 'power', forMs: 1 });
+    this.#disk.afterOperations(operations, crash, where === 'rotation' ? 'creation' : 'now');
   }
 
   #losePower(): void {
@@ -371,6 +374,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
     this.trace(`power is lost: unsynced since ${since}`);
     this.#disk.losePower();
     this.#since.hasLostPower = true;
+    this.#givenUpAt.push(now);
   }
 
   /** Others fill the disk. Sometimes they take at once what is given up. */

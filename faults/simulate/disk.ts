@@ -143,7 +143,7 @@ export class SimulatedDisk {
   readonly #failed = new Map<Inode, string>();
   #locks = new Map<string, SimulatedProcess | null>();
   /** What happens after so many operations. */
-  #planned: { left: number; readonly run: () => void } | null = null;
+  #planned: { left: number; waits: boolean; readonly run: () => void } | null = null;
 
   constructor(simulation: Simulation, { bytes }: DiskOptions) {
     this.#simulation = simulation;
@@ -165,9 +165,12 @@ export class SimulatedDisk {
     this.#others = Math.max(0, this.free - bytes);
   }
 
-  /** Calls `run` instead of an operation, after so many of them. A write is done in part before. */
-  afterOperations(left: number, run: () => void): void {
-    this.#planned = { left, run };
+  /**
+   * Calls `run` instead of an operation, after so many of them, from now on or from the next creation of a file on. A
+   * write is done in part before.
+   */
+  afterOperations(left: number, run: () => void, from: 'now' | 'creation' = 'now'): void {
+    this.#planned = { left, waits: from === 'creation', run };
   }
 
   /** Everything that the disk does not have yet is lost, as far as the seed decides. No process may use it before. */
@@ -239,7 +242,7 @@ export class SimulatedDisk {
   /** Begins an operation of a process, unless the process is gone, or ends here. */
   #operate(process: SimulatedProcess | null, before: () => void = () => {}): void {
     if (!process) return;
-    if (this.#planned && this.#planned.left-- <= 0) {
+    if (this.#planned && !this.#planned.waits && this.#planned.left-- <= 0) {
       const { run } = this.#planned;
       this.#planned = null;
       before();
@@ -253,6 +256,7 @@ export class SimulatedDisk {
     if (mode === 'replace' || (mode === 'append' && !this.#names.has(path))) {
       const made = new Inode();
       this.#change(path, (names) => names.set(path, made));
+      if (this.#planned) this.#planned.waits = false;
     }
     const inode = this.#find(path);
     return {
