@@ -15,7 +15,7 @@ import type { DeploymentOptions } from './deployment.ts';
 import { SimulatedDisk } from './disk.ts';
 import { SimulatedProcess } from './process.ts';
 import { codeOf, type OpenRelay, type SimulatedDeployment } from './relays.ts';
-import { differencesOf } from './replayed.ts';
+import { differencesOf, type Differences } from './replayed.ts';
 import { Simulation } from './virtual.ts';
 
 const ROOT = '/data';
@@ -462,7 +462,9 @@ export class DirectoryDeployment implements SimulatedDeployment {
     this.count('compared with the directory');
     const { process, shares, backend } = node;
     const disk = this.#disk.copy().of(null);
-    const found = await differencesOf({ backend, shares, clock: process.clock }, { root: ROOT, disk });
+    const found = await differencesOf({ backend, shares, clock: process.clock }, { root: ROOT, disk }).catch(
+      (error: Error): Differences => ({ results: [], others: [`${error.message} (${String(error.cause)})`] }),
+    );
     if (found.results.length > 0) this.count('results that are not recorded yet');
     this.#areResultsKept = found.results.length === 0;
     const lines = found.others.map((what) => `${this.simulation.now} ${process.name} is not what it recorded: ${what}`);
