@@ -94,7 +94,7 @@ export class Calls implements Workload {
     const parts: ProgramParts = {
       ...{ simulation, network: this.#network },
       callOf: (commandId) => this.#calls.get(commandId)?.call,
-      report: (fault) => this.#report(fault),
+      report: (fault) => this.#reportUnlessLost(fault),
       count: (what) => relays.count(what),
     };
     this.#clients = USERS.map((userId) => new ClientProgram(userId, parts));
@@ -228,6 +228,12 @@ export class Calls implements Workload {
     for (const program of [...this.#clients, ...this.#callers]) program.start();
   }
 
+  /** What is forgotten comes again: its command, and its reports. */
+  #reportUnlessLost(fault: string): void {
+    const { simulation } = this.#relays;
+    if (!this.#relays.mayBeLost(0, simulation.now)) this.#report(fault);
+  }
+
   #report(fault: string): void {
     this.#relays.trace(fault);
     this.broken.push(fault);
@@ -321,7 +327,7 @@ export class Calls implements Workload {
     const arrives = (what: string, run: () => void): void =>
       void simulation.after(between(this.#random, 0, DELAY_MS), what, run);
     process.after(between(this.#random, 0, DELAY_MS), 'a call arrives', () => {
-      const watch = progressWatch(call, (fault) => this.#report(fault));
+      const watch = progressWatch(call, (fault) => this.#reportUnlessLost(fault));
       invoke(core as Core, call, watch).then(
         (one) => onRecord(relay, () => arrives('an answer arrives', () => settle(one)), { destroy: lost }),
         (error: unknown) => settle({ failed: codeOf(error) }),

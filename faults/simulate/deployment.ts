@@ -12,7 +12,7 @@ import { LogNetwork } from './log-network.ts';
 import { LogService } from './log-service.ts';
 import type { Fault, FaultKind, Plan } from './plan.ts';
 import { SimulatedProcess, START } from './process.ts';
-import { codeOf, countingLog, type OpenRelay, type Relay, type Relays } from './relays.ts';
+import { codeOf, countingLog, type OpenRelay, type Relay, type SimulatedDeployment } from './relays.ts';
 import { SnapshotJudge } from './snapshots.ts';
 import { Simulation } from './virtual.ts';
 
@@ -33,6 +33,8 @@ const GROUPS = 2;
 const SNAPSHOT_COST = 200_000;
 /** How old the state of a replica is at a failover, in milliseconds. */
 const BEHIND_MS = 400;
+/** Within what time the partitions of a dead relay have another owner, in milliseconds. */
+const TAKEN_OVER_MS = 10_000;
 /** How long after a fault acts may still take long, in milliseconds. */
 const HEALED_MS = 6_000;
 
@@ -56,7 +58,7 @@ export type DeploymentOptions = {
   readonly onGone: (relay: Relay) => void;
 };
 
-export class Deployment implements Relays {
+export class Deployment implements SimulatedDeployment {
   readonly simulation: Simulation;
   readonly #network: LogNetwork;
   readonly #options: DeploymentOptions;
@@ -85,6 +87,10 @@ export class Deployment implements Relays {
 
   mayBeLost(from: number, to: number): boolean {
     return this.#losses.some(([began, ended]) => from <= ended && to >= began);
+  }
+
+  mayBeGivenUp(since: number): boolean {
+    return this.#losses.some(([, ended]) => ended + TAKEN_OVER_MS >= since);
   }
 
   /** Judges the deployment itself, once everything is in order. */

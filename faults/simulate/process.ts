@@ -24,8 +24,11 @@ export class SimulatedProcess {
   #isDead = false;
   /** Called when the process dies. */
   onDeath = (): void => {};
-  /** What has happened while the process is paused, in order; null while it runs. */
+  /** What has happened while the process is paused or blocked, in order; null while it runs. */
   #held: (() => void)[] | null = null;
+  #isPaused = false;
+  /** Until when a call of the system holds the event loop up. */
+  #blockedUntil = 0;
 
   constructor(simulation: Simulation, name: string, { aheadMs, rate }: Drift = { aheadMs: 0, rate: 1 }) {
     this.#simulation = simulation;
@@ -54,7 +57,7 @@ export class SimulatedProcess {
     const guarded = (): void => {
       if (this.#isDead || isCancelled) return;
       if (this.#held) this.#held.push(guarded);
-      else run();
+      else this.#run(run);
     };
     const cancel = this.#simulation.after(ms, `${this.name}: ${what}`, guarded);
     return () => {
@@ -63,12 +66,36 @@ export class SimulatedProcess {
     };
   }
 
+  /** Runs something. What it throws after the process has died within it is of no importance. */
+  #run(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      if (!this.#isDead) throw error;
+    }
+  }
+
   /** Nothing runs from now on until `resume`: a machine that sleeps, or a long pause for garbage collection. */
   pause(): void {
+    this.#isPaused = true;
     this.#held ??= [];
   }
 
   resume(): void {
+    this.#isPaused = false;
+    this.#goOn();
+  }
+
+  /** Nothing runs for this long after what runs now, and after earlier blocks: a call of the system takes its time. */
+  block(ms: number): void {
+    if (ms <= 0 || this.#isDead) return;
+    this.#held ??= [];
+    this.#blockedUntil = Math.max(this.#blockedUntil, this.#simulation.now) + ms;
+    this.#simulation.after(this.#blockedUntil - this.#simulation.now, `${this.name}: unblocked`, () => this.#goOn());
+  }
+
+  #goOn(): void {
+    if (this.#isPaused || this.#blockedUntil > this.#simulation.now) return;
     const held = this.#held ?? [];
     this.#held = null;
     for (const run of held) this.after(0, 'resumed', run);

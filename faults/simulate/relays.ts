@@ -32,10 +32,29 @@ export interface Relays {
   readonly calmFrom: number;
   /** Whether what was recorded between these times of the simulation may be lost: the fault was more than is survived. */
   mayBeLost(from: number, to: number): boolean;
+  /** Whether a command that was admitted at this time, and had not ended, may have been given up because of a loss. */
+  mayBeGivenUp(since: number): boolean;
   /** Prints a line about what happens, if the run is traced. */
   trace(line: string): void;
   /** Counts something that happened. */
   count(what: string): void;
+}
+
+/** Relays, and what they run on, with faults that a plan decides. */
+export interface SimulatedDeployment extends Relays {
+  /** How often each fault, and each answer of an act, occurred. */
+  readonly seen: Readonly<Record<string, number>>;
+  /** The faults of the plan begin at their times from now on. */
+  beginFaults(): void;
+  /** Ends all faults. Relays that are gone are started again. */
+  heal(): void;
+  /** Whether the relays can do what they are for. */
+  isInOrder(): boolean;
+  /** Says how the relays are, for people. */
+  state(): string;
+  /** Judges the deployment itself, once everything is in order. */
+  judge(): Promise<readonly string[]>;
+  stop(): void;
 }
 
 /** Makes the core of a relay. The caller starts it. */

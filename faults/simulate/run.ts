@@ -1,10 +1,10 @@
 /** `npm run simulate`: runs a deployment in virtual time, with the faults of a seed. The same seed gives the same run. */
 import { readFileSync } from 'node:fs';
 import { namesOf, positiveNumber, readOptions } from '../lib/options.ts';
-import { CLAIMS, unmet } from './claims.ts';
+import { claimsOf, unmet } from './claims.ts';
 import { planOf, planText, readPlan, type Plan } from './plan.ts';
 import { shrink } from './shrink.ts';
-import { FAULTS_OF, isWorkload, runPlan, WORKLOADS } from './workloads.ts';
+import { isStore, isWorkload, runPlan, STORES, WORKLOADS, type Setting } from './workloads.ts';
 
 const OPTIONS = {
   seed: { type: 'string', default: '1', takes: 'n', says: 'the seed of the run, or of the first one' },
@@ -17,6 +17,12 @@ const OPTIONS = {
     takes: 'w',
     says: 'the workload: calls, or acts on the stores alone: store',
   },
+  store: {
+    type: 'string',
+    default: 'owned',
+    takes: 's',
+    says: 'where the relays keep what they know: owned, or directory, of one relay',
+  },
   plan: { type: 'string', takes: 'f', says: 'runs the plan in this file, instead of seeds' },
   first: { type: 'boolean', default: false, says: 'ends with the first broken run' },
   shrink: { type: 'boolean', default: false, says: 'ends with the first broken run, and cuts its plan down' },
@@ -25,7 +31,7 @@ const OPTIONS = {
   json: { type: 'boolean', default: false, says: 'the last line is JSON, with the digest of the last run' },
 } as const;
 
-const { plans, acts, first, cuts, claims, trace, json } = readOptions(
+const { plans, setting, first, cuts, claims, trace, json } = readOptions(
   {
     program: 'npm run simulate',
     about: 'Prints what a run broke, and how often each fault occurred.',
@@ -33,17 +39,21 @@ const { plans, acts, first, cuts, claims, trace, json } = readOptions(
   },
   (values) => {
     const [named = ''] = namesOf('acts', values.acts, Object.keys(WORKLOADS));
-    const acts = isWorkload(named) ? named : 'calls';
+    const [store = ''] = namesOf('store', values.store, Object.keys(STORES));
+    const setting: Setting = {
+      acts: isWorkload(named) ? named : 'calls',
+      store: isStore(store) ? store : 'owned',
+    };
     const seed = positiveNumber('seed', values.seed);
     const size = { nodes: positiveNumber('nodes', values.nodes), steps: positiveNumber('steps', values.steps) };
     const seeds = Array.from({ length: positiveNumber('seeds', values.seeds) }, (_, i) => seed + i);
     const plans = function* (): Generator<Plan> {
       if (values.plan !== undefined) yield readPlan(readFileSync(values.plan, 'utf8'));
-      else for (const one of seeds) yield planOf({ seed: one, ...size }, FAULTS_OF[acts]);
+      else for (const one of seeds) yield planOf({ seed: one, ...size }, STORES[setting.store].faults);
     };
     return {
       plans,
-      acts,
+      setting,
       first: values.first,
       cuts: values.shrink,
       claims: values.claims,
@@ -58,7 +68,7 @@ const seen: Record<string, number> = {};
 let [runs, events, acknowledged, failed, digest] = [0, 0, 0, 0, ''];
 const began = performance.now();
 for (const plan of plans()) {
-  const verdict = await runPlan(plan, acts, trace ? write : undefined);
+  const verdict = await runPlan(plan, setting, trace ? write : undefined);
   runs++;
   events += verdict.events;
   acknowledged += verdict.acknowledged;
@@ -70,14 +80,14 @@ for (const plan of plans()) {
   for (const line of verdict.broken.slice(0, 5)) write(`  ${line}`);
   if (first && !cuts) break;
   if (!cuts) continue;
-  const short = await shrink(plan, async (one) => (await runPlan(one, acts)).broken.length > 0);
+  const short = await shrink(plan, async (one) => (await runPlan(one, setting)).broken.length > 0);
   write(`after ${short.tries} runs, the shortest plan that breaks something:`);
   write(planText(short.plan));
   break;
 }
 const seconds = ((performance.now() - began) / 1000).toFixed(1);
 for (const [what, count] of Object.entries(seen).toSorted()) write(`${String(count).padStart(8)}  ${what}`);
-const missing = claims ? unmet(CLAIMS[acts], seen) : [];
+const missing = claims ? unmet(claimsOf(setting.store), seen) : [];
 for (const what of missing) write(`never reached: ${what}`);
 write(`${runs} runs, ${events} events, ${acknowledged} acknowledged commands, ${failed} runs broken, ${seconds} s`);
 if (json) write(JSON.stringify({ digest, events, acknowledged, failed }));

@@ -21,6 +21,8 @@ type Known = {
   readonly key: CommandKey;
   admitted: 'asked' | 'acknowledged';
   cancelled: 'no' | 'asked' | 'acknowledged';
+  /** When its admission was asked for, in milliseconds of the simulation. */
+  readonly askedAt: number;
   /** When it was admitted and cancelled, in milliseconds of the simulation: from the request to the acknowledgement. */
   readonly times: [from: number, to: number][];
 };
@@ -71,7 +73,8 @@ export class StoreActs implements Workload {
 
   #admit(relay: OpenRelay): void {
     const key = { userId: pick(this.#random, USERS), clientId: 'tab', commandId: `c${this.#commands.size}` };
-    const known: Known = { key, admitted: 'asked', cancelled: 'no', times: [] };
+    const { now: askedAt } = this.#relays.simulation;
+    const known: Known = { key, admitted: 'asked', cancelled: 'no', askedAt, times: [] };
     this.#commands.set(commandKeyText(key), known);
     this.#send(relay, known, `admit ${key.commandId}`, async ({ commands }) => {
       const { kind } = await commands.admit(admission(key, relay.process.name));
@@ -176,9 +179,8 @@ export class StoreActs implements Workload {
     const isEnded = found.stage === 'terminal';
     if (cancelled === 'acknowledged' && !isEnded) return [`${name}: its end was acknowledged, and lost`];
     const isAsked = this.#commands.get(commandKeyText(key))?.cancelled !== 'no';
-    // What the store has lost together with an owner is given up.
-    if (isEnded && found.error?.code === 'store_lost' && this.#relays.mayBeLost(0, this.#relays.simulation.now))
-      return [];
+    const isLost = found.reason === 'store_lost' || found.error?.code === 'store_lost';
+    if (isLost && this.#relays.mayBeGivenUp(known.askedAt)) return [];
     return isEnded && !isAsked ? [`${name}: ended as ${found.outcome}, and nobody asked for it`] : [];
   }
 }

@@ -1,8 +1,9 @@
-/** The workloads of simulations by name, and how one runs a plan. */
+/** The workloads and stores of simulations by name, and how a plan is run with them. */
 import { Calls } from './calls.ts';
-import { OWNED_FAULTS } from './deployment.ts';
+import { Deployment, OWNED_FAULTS, type DeploymentOptions } from './deployment.ts';
+import { DIRECTORY_FAULTS, DirectoryDeployment } from './directory.ts';
 import type { FaultKind, Plan } from './plan.ts';
-import type { Relays } from './relays.ts';
+import type { Relays, SimulatedDeployment } from './relays.ts';
 import { StoreActs } from './store-acts.ts';
 import { simulate, type Verdict, type Workload } from './world.ts';
 
@@ -17,13 +18,27 @@ export function isWorkload(name: string): name is WorkloadName {
   return Object.hasOwn(WORKLOADS, name);
 }
 
-/** The faults that a workload knows. Calls are judged by each frame, which a loss of records would repeat. */
-export const FAULTS_OF: Readonly<Record<WorkloadName, readonly FaultKind[]>> = {
-  calls: OWNED_FAULTS.filter(({ name }) => name !== 'loss'),
-  store: OWNED_FAULTS,
+/** Where relays keep what they know, and the faults that it can have. */
+type Store = {
+  readonly deploy: (options: DeploymentOptions) => SimulatedDeployment;
+  readonly faults: readonly FaultKind[];
 };
 
+export const STORES = {
+  owned: { deploy: (options) => new Deployment(options), faults: OWNED_FAULTS },
+  directory: { deploy: (options) => new DirectoryDeployment(options), faults: DIRECTORY_FAULTS },
+} as const satisfies Readonly<Record<string, Store>>;
+
+export type StoreName = keyof typeof STORES;
+
+export function isStore(name: string): name is StoreName {
+  return Object.hasOwn(STORES, name);
+}
+
+/** What a run simulates. */
+export type Setting = { readonly acts: WorkloadName; readonly store: StoreName };
+
 /** Runs a plan. Rejects with whatever a relay throws beyond its callers. */
-export function runPlan(plan: Plan, acts: WorkloadName, trace?: (line: string) => void): Promise<Verdict> {
-  return simulate({ plan, trace }, WORKLOADS[acts]);
+export function runPlan(plan: Plan, { acts, store }: Setting, trace?: (line: string) => void): Promise<Verdict> {
+  return simulate({ plan, trace, deploy: STORES[store].deploy, make: WORKLOADS[acts] });
 }

@@ -1,8 +1,8 @@
 /** Runs a workload on a simulated deployment: with faults, then without, and judges what came of it. */
 import { between } from '../lib/random.ts';
-import { Deployment, type DeploymentOptions } from './deployment.ts';
+import type { DeploymentOptions } from './deployment.ts';
 import { ACT_MS } from './plan.ts';
-import type { OpenRelay, Relay, Relays } from './relays.ts';
+import type { OpenRelay, Relay, Relays, SimulatedDeployment } from './relays.ts';
 
 /** Within what time everything must be in order again after the last fault, in milliseconds. */
 export const HEAL_MS = 60_000;
@@ -24,7 +24,12 @@ export interface Workload {
   readonly acknowledged: number;
 }
 
-export type WorldOptions = Pick<DeploymentOptions, 'plan' | 'trace'>;
+export type WorldOptions = Pick<DeploymentOptions, 'plan' | 'trace'> & {
+  /** Makes the deployment. */
+  readonly deploy: (options: DeploymentOptions) => SimulatedDeployment;
+  /** Makes the workload of a deployment. */
+  readonly make: (relays: Relays) => Workload;
+};
 
 /** How a run ended. `broken`: what was not as it must be. */
 export type Verdict = {
@@ -35,10 +40,10 @@ export type Verdict = {
   readonly seen: Readonly<Record<string, number>>;
 };
 
-/** Runs a plan. `make`: makes the workload of a deployment. */
-export async function simulate(options: WorldOptions, make: (relays: Relays) => Workload): Promise<Verdict> {
-  const deployment: Deployment = new Deployment({
-    ...options,
+/** Runs a plan. */
+export async function simulate({ plan, trace, deploy, make }: WorldOptions): Promise<Verdict> {
+  const deployment: SimulatedDeployment = deploy({
+    ...{ plan, trace },
     onOpened: (relay) => workload.onOpened(relay),
     onGone: (relay) => workload.onGone(relay),
   });
@@ -46,7 +51,7 @@ export async function simulate(options: WorldOptions, make: (relays: Relays) => 
   const { simulation } = deployment;
   const broken: string[] = [];
   if (!(await simulation.run(HEAL_MS, () => deployment.isInOrder())))
-    broken.push(`the processes did not divide the partitions: ${deployment.state()}`);
+    broken.push(`the relays did not come into order: ${deployment.state()}`);
   let isOver = false;
   const actLater = (): void => {
     simulation.after(between(simulation.random, 1, ACT_MS), 'act', () => {
@@ -57,7 +62,7 @@ export async function simulate(options: WorldOptions, make: (relays: Relays) => 
   };
   actLater();
   deployment.beginFaults();
-  await simulation.run(options.plan.steps * ACT_MS, () => workload.broken.length > 0);
+  await simulation.run(plan.steps * ACT_MS, () => workload.broken.length > 0);
   isOver = true;
   deployment.heal();
   workload.finish();

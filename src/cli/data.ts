@@ -14,7 +14,7 @@ import {
   type BatchName,
   type FileEnd,
 } from '../backends/journal/batches.ts';
-import { DataDirectory, bootId, lockDirectory } from '../backends/journal/files.ts';
+import { DataDirectory } from '../backends/journal/files.ts';
 import { readActs } from '../backends/journal/records.ts';
 import { readConfig } from '../config.ts';
 import { isRecord } from '../protocol/json.ts';
@@ -37,7 +37,7 @@ export async function data(argv: readonly string[], io: Io): Promise<void> {
   const directory = new DataDirectory(dataDir);
   if (verb === 'backup') return backup(directory, own.get('--to'), io);
   if (verb !== 'check' && verb !== 'accept-loss') throw new UsageError('data: expected check, backup or accept-loss');
-  const lock = await lockDirectory(dataDir);
+  const lock = await directory.lock();
   if (!lock) throw new CommandError(`${dataDir} is in use: stop its relay first.`);
   try {
     if (verb === 'check') check(directory, io);
@@ -64,31 +64,34 @@ function checked(directory: DataDirectory): readonly Checked[] {
   const files: Checked[] = [];
   let after: BatchName | null = snapshot === null && existsSync(directory.loss) ? null : NO_BATCH;
   if (snapshot !== null) {
-    const file = checkFile(snapshot, new BatchChain(NO_BATCH), null);
+    const file = checkFile({ directory, path: snapshot }, new BatchChain(NO_BATCH), null);
     after = file.after;
     files.push(file);
   }
   const chain = new BatchChain(after);
   for (const [index, path] of journals.entries()) {
-    const file = checkFile(path, chain, journals.slice(index));
+    const file = checkFile({ directory, path }, chain, journals.slice(index));
     files.push(file);
     if (file.end.kind !== 'whole' && !file.refused) break;
   }
   return files;
 }
 
+type ToCheck = { readonly directory: DataDirectory; readonly path: string };
+
 /** `journals`: this journal and those after it; null for a snapshot, which is never cut. */
-function checkFile(path: string, chain: BatchChain, journals: readonly string[] | null): Checked {
+function checkFile({ directory, path }: ToCheck, chain: BatchChain, journals: readonly string[] | null): Checked {
+  const { disk } = directory;
   let [batches, bytes] = [0, 0];
   let head: Head = { boot: null, after: null };
-  const end = readBatches(path, chain, (body) => {
+  const end = readBatches({ disk, path }, chain, (body) => {
     if (batches === 0) head = headIn(body);
     batches++;
     bytes += body.length;
   });
   const { boot, after } = head;
-  const lostPower = boot === null || boot !== bootId();
-  const refused = end.kind !== 'whole' && !(journals && mayBeCut(end, journals, lostPower));
+  const lostPower = directory.mayMissUnsynced(boot, disk.boot());
+  const refused = end.kind !== 'whole' && !(journals && mayBeCut(end, { disk, files: journals, lostPower }));
   return { path, batches, bytes, end, refused, after };
 }
 
@@ -135,7 +138,7 @@ function acceptLoss(directory: DataDirectory, io: Io): void {
     if (cutAt === null) renameSync(path, copy);
     else {
       copyFileSync(path, copy);
-      cutFile(path, cutAt);
+      cutFile({ disk: directory.disk, path }, cutAt);
     }
     io.print(cutAt === null ? `${basename(path)} was put aside.\n` : `${basename(path)} was cut at byte ${cutAt}.\n`);
   }

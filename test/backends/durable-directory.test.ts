@@ -2,9 +2,10 @@
 import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openBatchFile } from '../../src/backends/journal/batches.ts';
+import { batchFilesOn, type BatchFile, type OpenFile } from '../../src/backends/journal/batches.ts';
+import { systemDisk } from '../../src/backends/journal/disk.ts';
 import { Reserve } from '../../src/backends/journal/disk-space.ts';
-import { DataDirectory, sizeOf } from '../../src/backends/journal/files.ts';
+import { DataDirectory } from '../../src/backends/journal/files.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 import { KEPT, RecordingTransaction, VERBS } from '../../src/backends/journal/recording.ts';
 import { MemoryTransaction } from '../../src/backends/memory/commands.ts';
@@ -212,8 +213,66 @@ describe('after a loss of power, a journal', () => {
     const first = join(root, 'journal-00000001');
     truncateSync(first, readFileSync(first).length - 5);
     await expect(openDurable({ root, boot: 'one' })).rejects.toMatchObject({ code: 'store_unavailable' });
-    expect(await known(await openDurable({ root, boot: 'two' }), 'c1', 'c2', 'c3')).toEqual([true, false, false]);
+    const second = await openDurable({ root, boot: 'two' });
+    expect(await known(second, 'c1', 'c2', 'c3')).toEqual([true, false, false]);
+    await admitted(second, 'c4');
+    const third = await openDurable({ root: copyOf(second), boot: 'two' });
+    expect(await known(third, 'c1', 'c2', 'c4')).toEqual([true, false, true]);
   });
+});
+
+describe('after a failed sync, a start', () => {
+  it.each([100, 'always'] as const)(
+    'cuts what the system has dropped, and tells of it (DATA_SYNC %s)',
+    async (sync) => {
+      const disk = new Disk();
+      const clock = new FakeClock();
+      const failures: string[] = [];
+      const onFailure = ({ message }: Error): void => void failures.push(message);
+      const data = await openDurable({ boot: 'one', sync, clock, openFile: disk.open, onFailure });
+      await admitted(data, 'c1');
+      await clock.advance(200);
+      const before = readFileSync(lastJournal(data.directory.root)).length;
+      disk.held = true;
+      await admitted(data, 'c2');
+      await admitted(data, 'c3');
+      await clock.advance(200);
+      disk.syncFault = new Error('sync failed');
+      disk.finishSyncs();
+      expect(failures).toEqual(['sync failed']);
+      const root = copyOf(data);
+      const bytes = readFileSync(lastJournal(root));
+      bytes.fill(0, before, before + 40);
+      writeFileSync(lastJournal(root), bytes);
+      const again = await openDurable({ root, boot: 'one', sync });
+      expect(await known(again, 'c1', 'c2', 'c3')).toEqual([true, false, false]);
+      expect(again.backend.durability().away?.lost).toBe(sync !== 'always');
+      const third = await openDurable({ root: copyOf(again), boot: 'one', sync });
+      expect(third.backend.durability().away?.lost).toBe(false);
+    },
+  );
+});
+
+it('a loss is told again if the start that found it ended before it had recorded what follows', async () => {
+  const data = await openDurable({ boot: 'one' });
+  await admitted(data, 'c1');
+  const root = copyOf(data);
+  let appends = 0;
+  const openFile: OpenFile = (path, after) => {
+    const file: BatchFile = batchFilesOn(systemDisk)(path, after);
+    const append = (text: string): void => {
+      if (appends++ > 0) throw new Error('killed');
+      file.append(text);
+    };
+    return Object.assign(Object.create(file), { append });
+  };
+  const killed = await openDurable({ root, boot: 'two', openFile, onFailure() {} });
+  const again = await openDurable({ root: copyOf(killed), boot: 'two' });
+  expect(again.backend.durability().away?.lost).toBe(true);
+  const [command] = await again.backend.commands.get([keyFor('c1')]);
+  expect(command?.reason).toBe('store_lost');
+  const third = await openDurable({ root: copyOf(again), boot: 'two' });
+  expect(third.backend.durability().away?.lost).toBe(false);
 });
 
 describe('a full disk', () => {
@@ -252,12 +311,12 @@ describe('a full disk', () => {
     await expect(making).rejects.toMatchObject({ code: 'ENOSPC' });
     expect(readdirSync(directory.root)).toEqual([]);
     const again = reserve.make();
-    await until(() => sizeOf(`${directory.reserve}.new`) === 8 * 1024 * 1024);
+    await until(() => systemDisk.sizeOf(`${directory.reserve}.new`) === 8 * 1024 * 1024);
     expect(reserve.giveUp()).toBe(true);
     await expect(again).rejects.toMatchObject({ code: 'ENOSPC' });
     expect(readdirSync(directory.root)).toEqual([]);
     await reserve.make();
-    expect(sizeOf(directory.reserve)).toBe(8 * 1024 * 1024);
+    expect(systemDisk.sizeOf(directory.reserve)).toBe(8 * 1024 * 1024);
     expect([reserve.giveUp(), reserve.giveUp(), existsSync(directory.reserve)]).toEqual([true, false, false]);
   });
 
@@ -304,7 +363,7 @@ describe('a start', () => {
   it('is refused if the files have another form, and changes nothing', async () => {
     const root = makeFolder();
     const path = new DataDirectory(root).journal(1);
-    const file = openBatchFile(path);
+    const file = batchFilesOn(systemDisk)(path);
     file.append('[0,"begin",{"format":99,"version":"9.9.9","boot":null,"sync":"off"}]\x1e');
     file.close();
     const bytes = readFileSync(path);

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { sizeOf } from '../../src/backends/journal/files.ts';
+import { systemDisk } from '../../src/backends/journal/disk.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 import { KEPT } from '../../src/backends/journal/recording.ts';
 import type { ActionAdvertisement, ConnectRequest } from '../../src/core/connections/connection.ts';
@@ -68,7 +68,7 @@ async function openOnDisk(over: Parameters<typeof openDurable>[0] = {}) {
 
 function bytesIn({ directory }: OpenData): number {
   const names = readdirSync(directory.root).filter((name) => /^(journal|snapshot)/.test(name));
-  return names.reduce((sum, name) => sum + sizeOf(join(directory.root, name)), 0);
+  return names.reduce((sum, name) => sum + systemDisk.sizeOf(join(directory.root, name)), 0);
 }
 
 /** Returns what an act answers or throws. */
@@ -372,7 +372,7 @@ describe('a snapshot', () => {
       for (let number = 0; number < 20; number++)
         void history.retain({ ...newMessage({ ...ALICE, suffix: 'events' }), id: `m${rows++}`, payload: toJson(text) });
       await turns();
-      bytes = sizeOf(join(data.directory.root, current));
+      bytes = systemDisk.sizeOf(join(data.directory.root, current));
     }
     await data.backend.snapshot();
     return bytes;

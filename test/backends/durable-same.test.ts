@@ -3,15 +3,16 @@
  * a memory backend that was never restarted.
  */
 import { afterAll, describe, expect, it } from 'vitest';
+import { comparable, shownHoldings, shownState } from '../../faults/lib/shown-state.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { Backend } from '../../src/core/backend.ts';
-import { ANY_COMMAND, type Binding, type RebindResult } from '../../src/core/commands/stores.ts';
+import type { Binding } from '../../src/core/commands/stores.ts';
 import type { ConnectRequest } from '../../src/core/connections/connection.ts';
-import { commandKeyText, type ClientKey, type CommandKey } from '../../src/core/ids.ts';
+import type { ClientKey, CommandKey } from '../../src/core/ids.ts';
 import { toJson } from '../../src/core/json.ts';
 import { FORGET_MS } from '../../src/core/limits.ts';
 import { silentLog, type EventLoop } from '../../src/core/ports.ts';
-import { SHARE_NAMES, createShares, type Shares } from '../../src/core/shares/shares.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { admission, CALLER, ending, keyFor } from '../contract/kit/bench.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
@@ -27,8 +28,7 @@ const CLIENTS: readonly [ClientKey, ...ClientKey[]] = [
   { userId: 'alice', clientId: 'phone' },
   { userId: 'bob', clientId: 'tab' },
 ];
-const PAGE = { first: 1000, after: null } as const;
-const ANY_MESSAGE = { afterTime: null, beforeTime: null, kinds: null };
+const USERS = ['alice', 'bob'];
 
 /** Bounds so small that results, records and rows are dropped all the time. */
 const TIGHT = {
@@ -147,57 +147,6 @@ class World {
     }
     this.links = new Map();
   }
-}
-
-/** An answer without what differs by design: memory of before a restart is another object, a sign of life is newer. */
-function comparable(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  // No caller depends on the order of the commands of a link.
-  if ('unfinished' in value) {
-    const { unfinished, orphaned } = value as RebindResult;
-    return { ...value, unfinished: unfinished.toSorted(byKey), orphaned: orphaned.toSorted(byKey) };
-  }
-  if ('lastSeenAt' in value) return { ...value, lastSeenAt: null };
-  if ('connection' in value && 'previous' in value)
-    return { ...value, connection: comparable(value.connection), previous: comparable(value.previous) };
-  return value;
-}
-
-function byKey(a: CommandKey, b: CommandKey): number {
-  return commandKeyText(a) < commandKeyText(b) ? -1 : 1;
-}
-
-async function shown(backend: Backend, keys: readonly CommandKey[]): Promise<unknown> {
-  const { commands, inspector, history, sites, sessions, nodes, connections } = backend;
-  const listed = (await inspector.list(ANY_COMMAND, PAGE)).rows.map(({ row }) => row);
-  const newest = (await inspector.list(ANY_COMMAND, { ...PAGE, order: 'newest' })).rows.map(({ row }) => row.commandId);
-  const streams = [];
-  for (const userId of ['alice', 'bob']) {
-    const { rows, gaps } = await history.streams(userId, null, PAGE);
-    streams.push(gaps);
-    for (const suffix of [...rows.map(({ row }) => row.suffix), 'links']) {
-      const found = await history.messages(userId, suffix, ANY_MESSAGE, PAGE);
-      streams.push([suffix, found?.rows.map(({ row }) => row) ?? null, found?.gaps]);
-    }
-  }
-  return {
-    listed,
-    newest,
-    results: await Promise.all(listed.map((command) => commands.result(command))),
-    marks: await Promise.all(keys.map((key) => commands.mark(key))),
-    live: await Promise.all(CLIENTS.map(async (key) => (await commands.live(key)).map(commandKeyText).sort())),
-    loads: await commands.loads(CLIENTS),
-    scopes: (await inspector.scopes(PAGE)).rows.map(({ row }) => [row.scopeId, row.reservedCommands]),
-    due: (await nodes.due(1000)).map(commandKeyText).sort(),
-    streams,
-    sites: (await sites.list(null, PAGE)).rows.map(({ row }) => row),
-    sessions: (await sessions.list({ userId: 'alice', siteId: 's1' }, PAGE)).rows.map(({ row }) => row),
-    connections: (await connections.get(CLIENTS)).map(comparable),
-  };
-}
-
-function holdings(shares: Shares): unknown {
-  return ['alice', 'bob'].map((userId) => SHARE_NAMES.map((share) => [userId, share, shares.of(userId).held(share)]));
 }
 
 type Acting = (world: World, random: (below: number) => number) => Promise<unknown>;
@@ -388,10 +337,11 @@ async function run(seed: number, tight: boolean): Promise<void> {
     if (random(60) === 0 && world.durable) world.snapshot ??= world.durable.backend.snapshot();
     if (random(80) > 0) continue;
     await world.restart();
-    expect(await shown(world.backend, world.keys)).toEqual(await shown(world.plain, world.keys));
+    const what = { users: USERS, clients: CLIENTS, keys: world.keys };
+    expect(await shownState(world.backend, what)).toEqual(await shownState(world.plain, what));
     // Marks of messages are dropped at the next look at them after their time, which is not the same for both.
     for (const { dedup } of [world.backend, world.plain]) await dedup.stats(60);
-    expect(holdings(world.durableShares)).toEqual(holdings(world.plainShares));
+    expect(shownHoldings(world.durableShares, USERS)).toEqual(shownHoldings(world.plainShares, USERS));
   }
 }
 

@@ -9,11 +9,12 @@ import { LinkNetwork, type Connection, type Door } from '../../faults/simulate/l
 import { planOf } from '../../faults/simulate/plan.ts';
 import { SimulatedProcess } from '../../faults/simulate/process.ts';
 import { Simulation } from '../../faults/simulate/virtual.ts';
-import { FAULTS_OF, runPlan } from '../../faults/simulate/workloads.ts';
+import { STORES, runPlan } from '../../faults/simulate/workloads.ts';
 import type { SocketLike } from '../../src/clients/link/platform.ts';
 import type { MessageSocket, SocketHandler } from '../../src/gateway/socket.ts';
 
-const runOf = (seed: number, steps: number) => runPlan(planOf({ seed, nodes: 3, steps }, FAULTS_OF.calls), 'calls');
+const runOf = (seed: number, steps: number) =>
+  runPlan(planOf({ seed, nodes: 3, steps }, STORES.owned.faults), { acts: 'calls', store: 'owned' });
 
 describe('links over simulated connections', () => {
   it.each([1, 2, 3, 4, 5])('run no call twice, and tell no caller what is not so: seed %i', async (seed) => {

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { planOf } from '../../faults/simulate/plan.ts';
-import { FAULTS_OF, runPlan, type WorkloadName } from '../../faults/simulate/workloads.ts';
+import { STORES, runPlan, type WorkloadName } from '../../faults/simulate/workloads.ts';
 
 /** The seeds of the short form, and the acts of each run. */
 const SEEDS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 12);
@@ -11,7 +11,7 @@ const STEPS = 250;
 const RUN = join(import.meta.dirname, '..', '..', 'faults', 'simulate', 'run.ts');
 
 const simulate = (acts: WorkloadName, seed: number, steps: number) =>
-  runPlan(planOf({ seed, nodes: 3, steps }, FAULTS_OF[acts]), acts);
+  runPlan(planOf({ seed, nodes: 3, steps }, STORES.owned.faults), { acts, store: 'owned' });
 
 describe('a simulation of owners', () => {
   afterEach(() => {

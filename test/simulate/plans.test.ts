@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CLAIMS, unmet } from '../../faults/simulate/claims.ts';
+import { claimsOf, unmet } from '../../faults/simulate/claims.ts';
 import { OWNED_FAULTS } from '../../faults/simulate/deployment.ts';
 import { planOf, planText, readPlan, type Plan } from '../../faults/simulate/plan.ts';
 import { shrink } from '../../faults/simulate/shrink.ts';
-import { isWorkload, runPlan } from '../../faults/simulate/workloads.ts';
+import { isStore, isWorkload, runPlan } from '../../faults/simulate/workloads.ts';
 
 const SIZE = { nodes: 3, steps: 1_000 };
 const alone = new Set(OWNED_FAULTS.filter(({ isAlone }) => isAlone).map(({ name }) => name));
@@ -49,9 +49,9 @@ describe('a plan', () => {
 
 describe('the claims of a workload', () => {
   it('are unmet until everything was counted', () => {
-    const [first = '', ...others] = CLAIMS.calls;
-    expect(unmet(CLAIMS.calls, { [first]: 3 })).toEqual(others);
-    expect(unmet(CLAIMS.calls, Object.fromEntries(CLAIMS.calls.map((what) => [what, 1])))).toEqual([]);
+    const [first = '', ...others] = claimsOf('owned');
+    expect(unmet(claimsOf('owned'), { [first]: 3 })).toEqual(others);
+    expect(unmet(claimsOf('owned'), Object.fromEntries(claimsOf('owned').map((what) => [what, 1])))).toEqual([]);
   });
 });
 
@@ -76,13 +76,13 @@ describe('a plan that breaks something', () => {
 });
 
 /** The plans that broke something once, each with what it was. */
-type Kept = { readonly says: string; readonly acts: string; readonly plan: unknown };
+type Kept = { readonly says: string; readonly acts: string; readonly store: string; readonly plan: unknown };
 const KEPT: readonly Kept[] = JSON.parse(readFileSync(join(import.meta.dirname, 'kept-plans.json'), 'utf8'));
 
 describe('a plan that broke something once', () => {
-  it.each(KEPT)('breaks nothing any more: $says', async ({ acts, plan }) => {
-    if (!isWorkload(acts)) throw new Error(`there is no workload ${acts}`);
-    const { broken } = await runPlan(readPlan(JSON.stringify(plan)), acts);
+  it.each(KEPT)('breaks nothing any more: $says', async ({ acts, store, plan }) => {
+    if (!isWorkload(acts) || !isStore(store)) throw new Error(`there is no workload ${acts}, or no store ${store}`);
+    const { broken } = await runPlan(readPlan(JSON.stringify(plan)), { acts, store });
     expect(broken).toEqual([]);
   });
 });

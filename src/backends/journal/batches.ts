@@ -1,17 +1,7 @@
 /** Batches of records with checksums: appended to a file, and read again. It does not know what a record means. */
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  fdatasync,
-  fdatasyncSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  writeSync,
-} from 'node:fs';
 import { crc32 } from 'node:zlib';
+import type { Disk, DiskFile, Synced } from './disk.ts';
 
 /**
  * The head of each batch: four characters, the length of the body, how much of the file was on the disk when the batch
@@ -23,8 +13,6 @@ const SUM_AT = HEAD - 4;
 const MAGIC = Buffer.from('cbj2');
 /** How much of a file is read at once, in bytes. */
 const WINDOW = 4 * 1024 * 1024;
-/** The mode of the files of a data directory. */
-export const OWNER_ONLY = 0o600;
 
 /** A batch as the next one names it, also in the next file: its number and its checksum. */
 export type BatchName = { readonly number: number; readonly sum: number };
@@ -32,7 +20,7 @@ export type BatchName = { readonly number: number; readonly sum: number };
 export const NO_BATCH: BatchName = { number: 0, sum: 0 };
 
 /** A file that batches are appended to. Each method throws the error of the system, such as ENOSPC. */
-export interface BatchFile {
+export interface BatchFile extends Synced {
   readonly path: string;
   /** The bytes of whole batches. */
   readonly size: number;
@@ -40,54 +28,55 @@ export interface BatchFile {
   readonly last: BatchName;
   /** Appends a batch. If it cannot be written whole, the file keeps nothing of it. */
   append(text: string): void;
-  /** Calls `done` once all that was appended before is on the disk. */
-  sync(done: (error: Error | null) => void): void;
-  syncNow(): void;
-  close(): void;
 }
 
-/** Makes files; tests make ones that fail, or that forget what was not synced. */
+/**
+ * Creates a file, or opens one to append to it. `after`: the batch that the next one follows; absent: there is none.
+ * Tests have files that fail when they say so.
+ */
 export type OpenFile = (path: string, after?: BatchName) => BatchFile;
 
-/** Creates a file, or opens one to append to it. `after`: the batch that the next one follows; absent: there is none. */
-export const openBatchFile: OpenFile = (path, after = NO_BATCH) => {
-  const file = openSync(path, 'a', OWNER_ONLY);
-  let { size } = fstatSync(file);
-  let synced = 0;
-  let last = after;
-  return {
-    path,
-    get size() {
-      return size;
-    },
-    get last() {
-      return last;
-    },
-    append(text) {
-      const { batch, name } = batchOf(text, { synced, last });
-      try {
-        for (let at = 0; at < batch.length;) at += writeSync(file, batch, at);
-      } catch (error) {
-        ftruncateSync(file, size);
-        throw error;
-      }
-      size += batch.length;
-      last = name;
-    },
-    sync(done) {
-      const upTo = size;
-      fdatasync(file, (error) => {
-        if (!error) synced = upTo;
-        done(error);
-      });
-    },
-    syncNow() {
-      fdatasyncSync(file);
-      synced = size;
-    },
-    close: () => closeSync(file),
+/** Makes files on a disk. */
+export const batchFilesOn =
+  (disk: Pick<Disk, 'open'>): OpenFile =>
+  (path, after = NO_BATCH) => {
+    const file = disk.open(path, 'append');
+    let size = file.size();
+    let synced = 0;
+    let last = after;
+    return {
+      path,
+      get size() {
+        return size;
+      },
+      get last() {
+        return last;
+      },
+      append(text) {
+        const { batch, name } = batchOf(text, { synced, last });
+        try {
+          for (let at = 0; at < batch.length;) at += file.write(batch, at);
+        } catch (error) {
+          file.truncate(size);
+          throw error;
+        }
+        size += batch.length;
+        last = name;
+      },
+      sync(done) {
+        const upTo = size;
+        file.sync((error) => {
+          if (!error) synced = upTo;
+          done(error);
+        });
+      },
+      syncNow() {
+        file.syncNow();
+        synced = size;
+      },
+      close: () => file.close(),
+    };
   };
-};
 
 /** The buffer of small batches, which is used again for each. */
 const scratch = Buffer.allocUnsafeSlow(1024 * 1024);
@@ -159,10 +148,10 @@ export class BatchChain {
  * Calls `onBatch` with the body of each batch up to the first bytes that are none, or up to one that does not follow the
  * one before in the chain. Returns how the file ends.
  */
-export function readBatches(path: string, chain: BatchChain, onBatch: (body: Buffer) => void): FileEnd {
-  const file = openSync(path, 'r');
+export function readBatches({ disk, path }: OnDisk, chain: BatchChain, onBatch: (body: Buffer) => void): FileEnd {
+  const file = disk.open(path, 'read');
   try {
-    const { size } = fstatSync(file);
+    const size = file.size();
     const read = windowOf(file, size);
     if (hasOtherForm(read(0, MAGIC.length))) throw new Error(`${path} has the form of another version`);
     let offset = 0;
@@ -175,9 +164,12 @@ export function readBatches(path: string, chain: BatchChain, onBatch: (body: Buf
       offset += HEAD + batch.body.length;
     }
   } finally {
-    closeSync(file);
+    file.close();
   }
 }
+
+/** A file that is read. */
+type OnDisk = { readonly disk: Pick<Disk, 'open'>; readonly path: string };
 
 /** Whether a file begins as one that an earlier or later version of the relay writes. Such a file must not be cut. */
 function hasOtherForm(start: Buffer | null): boolean {
@@ -187,7 +179,7 @@ function hasOtherForm(start: Buffer | null): boolean {
 /** Returns a part of a file; null if the file is shorter. */
 type Read = (offset: number, length: number) => Buffer | null;
 
-function windowOf(file: number, size: number): Read {
+function windowOf(file: DiskFile, size: number): Read {
   let window: Buffer = Buffer.alloc(0);
   let from = 0;
   return (offset, length) => {
@@ -239,11 +231,11 @@ function badEnd(rest: Buffer, offset: number): BadEnd {
 /**
  * Returns whether a crash can have left this end of a journal, which a start then cuts off with all later journals. The
  * end of a process leaves at most a part of the last batch. After a loss of power anything may be missing that was not
- * synced, also the whole end of the journal before: then the first batch of this one is misplaced. `files`: this journal
- * and those after it.
+ * synced, also the whole end of the journal before: then the first batch of this one is misplaced.
  */
-export function mayBeCut({ kind, offset }: BadEnd, files: readonly string[], lostPower: boolean): boolean {
+export function mayBeCut({ kind, offset }: BadEnd, { disk, files, lostPower }: CutParts): boolean {
   const isLast = files.length === 1;
+  const wasSynced = (path: string): boolean => hasSyncedBatch({ disk, path });
   switch (kind) {
     case 'damaged':
       return false;
@@ -254,11 +246,18 @@ export function mayBeCut({ kind, offset }: BadEnd, files: readonly string[], los
   }
 }
 
+type CutParts = {
+  readonly disk: Pick<Disk, 'open'>;
+  /** The journal, and those after it. */
+  readonly files: readonly string[];
+  readonly lostPower: boolean;
+};
+
 /** Whether a batch of the file says that the file, and therefore each file before it, had been on the disk. */
-function wasSynced(path: string): boolean {
-  const file = openSync(path, 'r');
+function hasSyncedBatch({ disk, path }: OnDisk): boolean {
+  const file = disk.open(path, 'read');
   try {
-    const read = windowOf(file, fstatSync(file).size);
+    const read = windowOf(file, file.size());
     let offset = 0;
     for (let batch = batchAt(read, offset); batch; batch = batchAt(read, offset)) {
       if (batch.synced > 0) return true;
@@ -266,15 +265,15 @@ function wasSynced(path: string): boolean {
     }
     return false;
   } finally {
-    closeSync(file);
+    file.close();
   }
 }
 
-function readAt(file: number, offset: number, length: number): Buffer {
+function readAt(file: DiskFile, offset: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let done = 0;
   while (done < length) {
-    const more = readSync(file, bytes, done, length - done, offset + done);
+    const more = file.read(bytes, done, length - done, offset + done);
     if (more === 0) break;
     done += more;
   }
@@ -282,9 +281,9 @@ function readAt(file: number, offset: number, length: number): Buffer {
 }
 
 /** Cuts a file at an offset, so that it ends with a whole batch. */
-export function cutFile(path: string, offset: number): void {
-  const file = openSync(path, 'r+');
-  ftruncateSync(file, offset);
-  fsyncSync(file);
-  closeSync(file);
+export function cutFile({ disk, path }: OnDisk, offset: number): void {
+  const file = disk.open(path, 'change');
+  file.truncate(offset);
+  file.syncNow();
+  file.close();
 }

@@ -2,30 +2,29 @@
  * The room on the disk of a data directory: a reserve that is given up when the disk is full, so that what runs can
  * still be ended, and the watch over what is left.
  */
-import { renameSync, rmSync, statfsSync, truncateSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { Cancel, Clock, Log } from '../../core/ports.ts';
-import { OWNER_ONLY } from './batches.ts';
-import { sizeOf, type DataDirectory } from './files.ts';
+import type { Disk } from './disk.ts';
+import type { DataDirectory } from './files.ts';
 import type { RecordRoom } from './room.ts';
 
 /** The size of the reserve: enough for the ends of all commands that run. */
 const RESERVE_BYTES = 8 * 1024 * 1024;
 /** The room beside the reserve that is left for what was decided when it is noticed that the disk is full, in bytes. */
 const MARGIN_BYTES = 8 * 1024 * 1024;
-/** How much of the reserve is written at once, in bytes. */
-const PIECE_BYTES = 256 * 1024;
+
+type ReserveParts = Pick<DataDirectory, 'disk' | 'root' | 'reserve'>;
 
 /** Disk space that is given up when the disk is full, so that what runs can still be ended. */
 export class Reserve {
-  readonly #free: () => number;
+  readonly #disk: Disk;
+  readonly #root: string;
   readonly #path: string;
   /** How often the reserve was given up. */
   #givenUp = 0;
 
-  /** `free`: returns the free bytes of the disk. */
-  constructor({ root, reserve }: Pick<DataDirectory, 'root' | 'reserve'>, free = () => freeBytes(root)) {
-    this.#free = free;
+  constructor({ disk, root, reserve }: ReserveParts) {
+    this.#disk = disk;
+    this.#root = root;
     this.#path = reserve;
   }
 
@@ -44,18 +43,19 @@ export class Reserve {
    * or if the reserve is given up before it is written. Only one call may be in progress.
    */
   async make(): Promise<void> {
-    const isThere = sizeOf(this.#path) === RESERVE_BYTES;
+    const isThere = this.#disk.sizeOf(this.#path) === RESERVE_BYTES;
     if (this.#free() < MARGIN_BYTES + (isThere ? 0 : RESERVE_BYTES)) throw noSpace('the reserve');
     if (isThere) return;
     const unfinished = `${this.#path}.new`;
     const givenUp = this.#givenUp;
     try {
-      await this.#write(unfinished);
-      if (this.#givenUp !== givenUp) throw noSpace('the reserve');
+      const isMine = (): boolean => this.#givenUp === givenUp;
+      const isWritten = await this.#disk.fill(unfinished, RESERVE_BYTES, isMine);
+      if (!isWritten || !isMine()) throw noSpace('the reserve');
       // In the same turn as the check, so that `giveUp` finds the reserve under one of its names.
-      renameSync(unfinished, this.#path);
+      this.#disk.rename(unfinished, this.#path);
     } catch (error) {
-      rmSync(unfinished, { force: true });
+      this.#disk.remove(unfinished);
       throw error;
     }
   }
@@ -64,33 +64,17 @@ export class Reserve {
   giveUp(): boolean {
     this.#givenUp++;
     // Truncated before they are removed, because an open file keeps its space.
-    const found = [this.#path, `${this.#path}.new`].filter((path) => sizeOf(path) > 0);
+    const found = [this.#path, `${this.#path}.new`].filter((path) => this.#disk.sizeOf(path) > 0);
     for (const path of found) {
-      truncateSync(path);
-      rmSync(path, { force: true });
+      this.#disk.empty(path);
+      this.#disk.remove(path);
     }
     return found.length > 0;
   }
 
-  async #write(path: string): Promise<void> {
-    const givenUp = this.#givenUp;
-    const file = await open(path, 'w', OWNER_ONLY);
-    try {
-      const piece = Buffer.alloc(PIECE_BYTES);
-      for (let at = 0; at < RESERVE_BYTES;) {
-        at += (await file.write(piece, 0, Math.min(piece.length, RESERVE_BYTES - at), at)).bytesWritten;
-        if (this.#givenUp !== givenUp) throw noSpace('the reserve');
-      }
-      await file.datasync();
-    } finally {
-      await file.close();
-    }
+  #free(): number {
+    return this.#disk.freeBytes(this.#root);
   }
-}
-
-function freeBytes(root: string): number {
-  const { bavail, bsize } = statfsSync(root);
-  return bavail * bsize;
 }
 
 /** Returns the error that the system gives when a disk is full. */
@@ -109,13 +93,11 @@ const RETRY_MS = 1_000;
 const CHECKED_BYTES = 256 * 1024;
 
 type DiskSpaceParts = {
-  readonly directory: Pick<DataDirectory, 'root' | 'reserve'>;
+  readonly directory: ReserveParts;
   /** Learns whether the disk is full. */
   readonly room: Pick<RecordRoom, 'full'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
-  /** Returns the free bytes of the disk; absent: the system is asked. */
-  readonly freeBytes?: (() => number) | undefined;
   /** Called before a full disk is tried again. */
   readonly onRetry: () => void;
 };
@@ -133,7 +115,7 @@ export class DiskSpace {
 
   constructor(parts: DiskSpaceParts) {
     this.#parts = parts;
-    this.#reserve = new Reserve(parts.directory, parts.freeBytes);
+    this.#reserve = new Reserve(parts.directory);
   }
 
   /** Whether ends may need what is left of a full disk. */

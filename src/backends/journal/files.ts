@@ -1,25 +1,8 @@
-/** The files of a data directory: their names, the lock and the key. */
+/** The files of a data directory: their names, and its key. */
 import { hkdfSync } from 'node:crypto';
-import {
-  closeSync,
-  fsync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  statfsSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
-import { rm } from 'node:fs/promises';
-import type { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import type { Crypto } from '../../core/ports.ts';
-import { OWNER_ONLY, type BatchFile } from './batches.ts';
+import { systemDisk, type DataLock, type Disk, type Synced } from './disk.ts';
 
 /** The numbered files of a directory. A snapshot has the number of the journal that follows it. */
 export type Numbered = { readonly journals: readonly number[]; readonly snapshots: readonly number[] };
@@ -34,18 +17,23 @@ export type ToRead = {
   readonly missing: string | null;
   /** The number of the snapshot, or of the first journal. */
   readonly from: number;
-  /** The number of the next journal. */
-  readonly next: number;
 };
 
 /** The paths of a data directory. */
 export class DataDirectory {
   readonly root: string;
+  readonly disk: Disk;
 
   /** Creates the directory if it does not exist. Throws the error of the system. */
-  constructor(root: string) {
+  constructor(root: string, disk = systemDisk) {
     this.root = root;
-    mkdirSync(root, { recursive: true, mode: 0o700 });
+    this.disk = disk;
+    disk.makeFolder(root);
+  }
+
+  /** Takes the lock; null if another process has it. */
+  lock(): Promise<DataLock | null> {
+    return this.disk.lock(join(this.root, 'lock'));
   }
 
   journal(number: number): string {
@@ -71,7 +59,7 @@ export class DataDirectory {
   }
 
   numbered(): Numbered {
-    const names = readdirSync(this.root);
+    const names = this.disk.names(this.root);
     const numbers = (kind: string): number[] =>
       names
         .map((name) => new RegExp(`^${kind}-(\\d{8})$`).exec(name)?.[1])
@@ -86,6 +74,39 @@ export class DataDirectory {
     return join(this.root, 'loss');
   }
 
+  /**
+   * A file that is there if what was not synced may be missing although the system was not started again, because a sync
+   * failed: the system may have dropped what it was for.
+   */
+  get unsynced(): string {
+    return join(this.root, 'unsynced');
+  }
+
+  /** Runs syncs. If one fails, the next start learns of it. Throws the error of the system. */
+  syncing(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.noteFailedSync();
+      throw error;
+    }
+  }
+
+  /** Lets the next start know that a sync failed, if the disk can still do that. */
+  noteFailedSync(): void {
+    try {
+      this.disk.open(this.unsynced, 'append').close();
+      this.sync();
+    } catch {
+      // What failed is told, and ends the process.
+    }
+  }
+
+  /** Whether what was not synced may be missing. `before`, `now`: the boots of the system that wrote last, and reads. */
+  mayMissUnsynced(before: string | null | undefined, now: string | null): boolean {
+    return now === null || before !== now || this.disk.exists(this.unsynced);
+  }
+
   toRead(): ToRead {
     const { journals, snapshots } = this.numbered();
     const newest = snapshots.at(-1);
@@ -98,21 +119,19 @@ export class DataDirectory {
       journals: following.map((number) => this.journal(number)),
       missing: isMissing ? this.journal(from + Math.max(present, 0)) : null,
       from,
-      next: (following.at(-1) ?? from - 1) + 1,
     };
   }
 
   /** Removes the snapshots and journals before this number. Not in this turn: removing a large file takes long. */
   async removeBefore(number: number): Promise<void> {
     const { journals, snapshots } = this.numbered();
-    for (const old of journals) if (old < number) await rm(this.journal(old), { force: true });
-    for (const old of snapshots) if (old < number) await rm(this.snapshot(old), { force: true });
+    for (const old of journals) if (old < number) await this.disk.removeLater(this.journal(old));
+    for (const old of snapshots) if (old < number) await this.disk.removeLater(this.snapshot(old));
   }
 
   /** Removes what an interrupted snapshot left. */
   removeUnfinished(): void {
-    for (const name of readdirSync(this.root))
-      if (name.endsWith('.new')) rmSync(join(this.root, name), { force: true });
+    for (const name of this.disk.names(this.root)) if (name.endsWith('.new')) this.disk.remove(join(this.root, name));
   }
 
   /** The bytes of all journals and snapshots. */
@@ -120,7 +139,7 @@ export class DataDirectory {
     const { journals, snapshots } = this.numbered();
     const paths = [...journals.map((n) => this.journal(n)), ...snapshots.map((n) => this.snapshot(n))];
     // A snapshot may remove files at any time.
-    return paths.reduce((sum, path) => sum + sizeOf(path), 0);
+    return paths.reduce((sum, path) => sum + this.disk.sizeOf(path), 0);
   }
 
   /** Makes the names of new files outlive a power loss. */
@@ -131,98 +150,43 @@ export class DataDirectory {
   }
 
   /** The names of the files, which are synced as a file is. */
-  names(): Pick<BatchFile, 'sync' | 'syncNow' | 'close'> {
-    // Windows cannot open a folder; its file systems record names before the call returns.
-    if (process.platform === 'win32') return { sync: (done) => done(null), syncNow() {}, close() {} };
-    const folder = openSync(this.root, 'r');
-    return {
-      sync: (done) => fsync(folder, done),
-      syncNow: () => fsyncSync(folder),
-      close: () => closeSync(folder),
-    };
+  names(): Synced {
+    return this.disk.openFolder(this.root);
   }
 
   /** Returns secrets that last with the directory, one for each purpose. */
   keys(random: Pick<Crypto, 'randomToken'>): (purpose: string) => Uint8Array {
     const path = join(this.root, 'key');
-    const key = readIfThere(path) ?? this.#makeKey(path, random);
+    const key = this.#readIfThere(path) ?? this.#makeKey(path, random);
     return (purpose) => new Uint8Array(hkdfSync('sha256', key, '', `callboard ${purpose}`, 32));
   }
 
   #makeKey(path: string, random: Pick<Crypto, 'randomToken'>): Buffer {
     const key = Buffer.from(random.randomToken(), 'base64url');
-    writeWhole(path, key);
+    this.#writeWhole(path, key);
     this.sync();
     return key;
   }
-}
 
-/** Returns the size of a file in bytes; 0 if it does not exist. */
-export function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-export function readIfThere(path: string): Buffer | null {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
+  #readIfThere(path: string): Buffer | null {
+    if (!this.disk.exists(path)) return null;
+    const file = this.disk.open(path, 'read');
+    const content = Buffer.alloc(file.size());
+    for (let at = 0; at < content.length;) {
+      const more = file.read(content, at, content.length - at, at);
+      if (more === 0) break;
+      at += more;
+    }
+    file.close();
+    return content;
   }
-}
 
-/** Writes a file under another name first, so that it is there whole or not at all. */
-export function writeWhole(path: string, content: Buffer): void {
-  const made = openSync(`${path}.new`, 'w', OWNER_ONLY);
-  for (let at = 0; at < content.length;) at += writeSync(made, content, at);
-  fsyncSync(made);
-  closeSync(made);
-  renameSync(`${path}.new`, path);
-}
-
-/** Holds the lock of a directory until `release`, or until the process ends in whatever way. */
-export type DataLock = { release(): void };
-
-/** Takes the lock; null if another process has it. Loads `node:sqlite`, whose locks end with their process. */
-export async function lockDirectory(root: string): Promise<DataLock | null> {
-  const sqlite = await import('node:sqlite');
-  const path = join(root, 'lock');
-  writeFileSync(path, '', { flag: 'a', mode: OWNER_ONLY });
-  const database: DatabaseSync = new sqlite.DatabaseSync(path);
-  try {
-    database.exec('PRAGMA journal_mode=MEMORY; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE');
-  } catch (error) {
-    database.close();
-    if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY) return null;
-    throw error;
-  }
-  return { release: () => database.close() };
-}
-
-const SQLITE_BUSY = 5;
-
-/** The kinds of file systems that are in a network, by the number that the system gives them (statfs(2)). */
-const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
-  [0x6969, 'NFS'],
-  [0xff534d42, 'CIFS'],
-  [0xfe534d42, 'SMB'],
-  [0x517b, 'SMB'],
-  [0x00c36400, 'Ceph'],
-  [0x01021997, '9P'],
-]);
-
-/** Returns the name of the network file system that a directory is on; null: none, or the system does not tell. */
-export function networkFileSystem(root: string): string | null {
-  if (process.platform !== 'linux') return null;
-  return NETWORK_FILE_SYSTEMS.get(statfsSync(root).type >>> 0) ?? null;
-}
-
-/** Returns the id of this boot of the system; null where the system has none, or hides it. */
-export function bootId(): string | null {
-  if (process.platform !== 'linux') return null;
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return null;
+  /** Writes a file under another name first, so that it is there whole or not at all. */
+  #writeWhole(path: string, content: Buffer): void {
+    const made = this.disk.open(`${path}.new`, 'replace');
+    for (let at = 0; at < content.length;) at += made.write(content, at);
+    made.syncNow();
+    made.close();
+    this.disk.rename(`${path}.new`, path);
   }
 }

@@ -3,9 +3,9 @@
  * leaves the process before what it depends on is written. A snapshot is the whole state, and replaces the journals
  * before it.
  */
-import { renameSync, rmSync } from 'node:fs';
 import type { Cancel, Clock, EventLoop, Log } from '../../core/ports.ts';
-import { openBatchFile, type BatchFile, type BatchName, type OpenFile } from './batches.ts';
+import { batchFilesOn, type BatchFile, type BatchName, type OpenFile } from './batches.ts';
+import type { Synced } from './disk.ts';
 import { DiskSpace, isFull, noSpace } from './disk-space.ts';
 import type { DataDirectory } from './files.ts';
 import { Gate, type Holder } from './gate.ts';
@@ -30,8 +30,6 @@ export type JournalOptions = {
   readonly clock: Pick<Clock, 'after' | 'now'>;
   readonly log: Log;
   readonly openFile?: OpenFile;
-  /** Returns the free bytes of the disk; absent: the system is asked. */
-  readonly freeBytes?: (() => number) | undefined;
   readonly loop: Pick<EventLoop, 'atTurnEnd'>;
   /** Called once, if records can neither be written nor given up. The process must end. */
   readonly onFailure: (error: Error) => void;
@@ -65,13 +63,16 @@ export class Journal implements FactLog {
   /** Opens the journal of this number. `after`: the batch that it follows. */
   constructor(number: number, after: BatchName, options: JournalOptions) {
     this.#options = options;
-    this.#openFile = options.openFile ?? openBatchFile;
+    this.#openFile = options.openFile ?? batchFilesOn(options.directory.disk);
     this.#space = new DiskSpace({ ...options, onRetry: () => this.#unwritten !== '' && this.flush() });
     this.#syncs = new Syncs({
       ...options,
       current: () => ({ file: this.#file, number: this.#written }),
       onSynced: (upTo) => this.#reachDisk(upTo),
-      onFailure: (error) => this.#fail(error),
+      onFailure: (error) => {
+        options.directory.noteFailedSync();
+        this.#fail(error);
+      },
     });
     this.#number = number;
     this.#file = this.#openFile(options.directory.journal(number), after);
@@ -118,7 +119,7 @@ export class Journal implements FactLog {
   /** Writes what was decided since the last call, and returns when it is on the disk. Stops the event loop. */
   syncNow(): void {
     this.flush();
-    this.#file.syncNow();
+    this.#options.directory.syncing(() => this.#file.syncNow());
     this.#reachDisk(this.#written);
   }
 
@@ -140,8 +141,9 @@ export class Journal implements FactLog {
     const at = clock.now();
     const after = this.#rotate(headOf(header, at));
     const number = this.#number;
+    const { disk } = directory;
     const path = directory.snapshot(number);
-    rmSync(`${path}.new`, { force: true });
+    disk.remove(`${path}.new`);
     const file = this.#openFile(`${path}.new`);
     let isOpen = true;
     const close = (): void => {
@@ -150,7 +152,7 @@ export class Journal implements FactLog {
     };
     const discard = (): void => {
       close();
-      rmSync(`${path}.new`, { force: true });
+      disk.remove(`${path}.new`);
     };
     try {
       // So a start knows which journal belongs to the snapshot.
@@ -168,7 +170,7 @@ export class Journal implements FactLog {
         await done((then) => file.sync(then));
         await this.synced();
         close();
-        renameSync(`${path}.new`, path);
+        disk.rename(`${path}.new`, path);
         const names = directory.names();
         await done((then) => names.sync(then));
         names.close();
@@ -185,8 +187,10 @@ export class Journal implements FactLog {
     await this.#space.stop();
     await this.#syncs.end();
     if (this.#isFailed()) return;
-    this.#syncs.closeAll();
-    this.#file.syncNow();
+    this.#options.directory.syncing(() => {
+      this.#syncs.closeAll();
+      this.#file.syncNow();
+    });
     this.#file.close();
     this.#phase = 'closed';
     this.#disk.close();
@@ -210,7 +214,7 @@ export class Journal implements FactLog {
     } catch (error) {
       next.close();
       // The current journal goes on, and no other may follow it.
-      rmSync(path, { force: true });
+      directory.disk.remove(path);
       throw error;
     }
     this.#syncs.add(this.#file, directory.names());
@@ -272,8 +276,6 @@ export class Journal implements FactLog {
     this.#gate.open(this.#options.sync === 'always' ? this.#disk.recorded : this.#written);
   }
 }
-
-type Synced = Pick<BatchFile, 'sync' | 'syncNow' | 'close'>;
 
 type SyncsParts = Pick<JournalOptions, 'sync' | 'clock'> & {
   /** Returns the current file, and the number of the last batch in it. */

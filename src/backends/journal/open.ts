@@ -2,7 +2,6 @@
  * The backend of direct mode with a data directory: the memory backend, whose acts are recorded in a journal and put
  * back at the start. Opens the directory, writes snapshots, and closes it.
  */
-import { existsSync, rmSync } from 'node:fs';
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { Away, Backend, Durability } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
@@ -15,14 +14,15 @@ import {
   NO_BATCH,
   cutFile,
   mayBeCut,
-  openBatchFile,
+  batchFilesOn,
   readBatches,
   type BadEnd,
   type BatchName,
   type FileEnd,
   type OpenFile,
 } from './batches.ts';
-import { DataDirectory, bootId, lockDirectory, networkFileSystem, sizeOf, type DataLock } from './files.ts';
+import { systemDisk, type DataLock, type Disk } from './disk.ts';
+import { DataDirectory } from './files.ts';
 import { Journal, type DataSync } from './journal.ts';
 import { NO_USER, type Header } from './records.ts';
 import type { Replay } from './replay.ts';
@@ -47,11 +47,9 @@ export type DataOptions = {
   };
   /** Called if records can neither be written nor given up. The process must end. */
   readonly onFailure: (error: Error) => void;
+  /** Absent: the disk of the system. */
+  readonly disk?: Disk;
   readonly openFile?: OpenFile;
-  /** Returns the free bytes of the disk; absent: the system is asked. */
-  readonly freeBytes?: () => number;
-  /** The id of this boot of the system; absent: the system is asked. */
-  readonly boot?: string | null;
   /** The cost of the journal from which on a snapshot is written; absent: that of RecordRoom. */
   readonly journalCost?: number;
 };
@@ -78,10 +76,10 @@ function hasSqlite(version: string): boolean {
  * another form; then it stays as it is.
  */
 export async function openData(options: DataOptions): Promise<OpenData> {
-  const { root } = options;
+  const { root, disk = systemDisk } = options;
   if (!hasSqlite(process.versions.node))
     return refuse(`A data directory needs Node.js 24.15 or later.`, `this is ${process.versions.node}`);
-  const { directory, lock } = await locked(root);
+  const { directory, lock } = await locked(root, disk);
   if (!lock) return refuse(`The data directory ${root} is in use by another process.`, 'it has the lock');
   try {
     return open(options, directory, lock);
@@ -92,18 +90,21 @@ export async function openData(options: DataOptions): Promise<OpenData> {
   }
 }
 
-async function locked(root: string): Promise<{ directory: DataDirectory; lock: DataLock | null }> {
+async function locked(root: string, disk: Disk): Promise<{ directory: DataDirectory; lock: DataLock | null }> {
   try {
-    return { directory: new DataDirectory(root), lock: await lockDirectory(root) };
+    const directory = new DataDirectory(root, disk);
+    return { directory, lock: await directory.lock() };
   } catch (error) {
     return refuse(`The data directory ${root} cannot be used.`, error instanceof Error ? error.message : 'unknown');
   }
 }
 
 function open(options: DataOptions, directory: DataDirectory, lock: DataLock): OpenData {
-  const { memory, sync, version, onFailure, boot = bootId() } = options;
+  const { disk } = directory;
+  const { memory, sync, version, onFailure, openFile = batchFilesOn(disk) } = options;
   const { log } = memory;
-  const network = networkFileSystem(directory.root);
+  const boot = disk.boot();
+  const network = disk.networkFileSystem(directory.root);
   if (network)
     log.warn({ network }, 'the data directory is on a network file system, whose locks and syncs may not hold');
   const keys = directory.keys(options.random);
@@ -119,20 +120,24 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   const { clock, records, replay, tables, ports, plain } = state;
   const { journals, next, from, after, tornBytes } = recover(directory, replay, { ...memory, boot });
   state.begin();
-  const bytes = journals.reduce((sum, path) => sum + sizeOf(path), 0);
-  room.start(sizeOf(directory.snapshot(from)), { bytes, records: replay.journalActs });
+  const bytes = journals.reduce((sum, path) => sum + disk.sizeOf(path), 0);
+  room.start(disk.sizeOf(directory.snapshot(from)), { bytes, records: replay.journalActs });
   const header: Header = { format: FORMAT, version, boot, sync };
-  syncFiles(journals, options.openFile);
+  syncFiles(directory, journals, openFile);
+  const gaveUp = disk.exists(directory.loss);
+  const away = awayOf(replay, { tornBytes, gaveUp, unsynced: directory.mayMissUnsynced(replay.header?.boot, boot) });
+  // If this start ends before it has recorded what follows of the loss, the next one must still know of it.
+  if (away?.lost && !gaveUp) disk.open(directory.loss, 'append').close();
   const journal = new Journal(next, after, {
-    ...{ directory, header, sync, log, onFailure, records, room },
-    ...{ clock: memory.clock, loop: options.loop, freeBytes: options.freeBytes },
-    ...(options.openFile && { openFile: options.openFile }),
+    ...{ directory, header, sync, log, onFailure, records, room, openFile },
+    ...{ clock: memory.clock, loop: options.loop },
   });
   state.onFirst = () => journal.wake();
-  const away = awayOf(replay, { boot, tornBytes, gaveUp: existsSync(directory.loss) });
   const reportsMissingUntil = resume({ replay, tables, ports, plain, away, now: memory.clock.now() });
   journal.syncNow();
-  rmSync(directory.loss, { force: true });
+  journal.onRecord(() => {
+    for (const dealtWith of [directory.loss, directory.unsynced]) disk.remove(dealtWith);
+  });
   // Files before the newest snapshot are there if the relay was killed while it removed them.
   void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));
   if (away?.lost) log.warn({ since: away.since }, 'records are missing: commands that had not ended end as unknown');
@@ -182,59 +187,63 @@ type Recovered = {
 };
 
 /** Puts back the newest snapshot and the journals that follow it. Removes what an interrupted snapshot left. */
-function recover(
+export function recover(
   directory: DataDirectory,
   replay: Replay,
   { clock, log, boot }: Pick<MemoryOptions, 'clock' | 'log'> & { readonly boot: string | null },
 ): Recovered {
+  const { disk } = directory;
   const onBytes = progressOf({ clock, log });
-  const { snapshot, journals, missing, from, next } = directory.toRead();
+  const { snapshot, journals, missing, from } = directory.toRead();
   if (missing !== null) refuseDamage(missing, 'it is not there');
   if (snapshot !== null) {
-    const end = readInto(snapshot, new BatchChain(NO_BATCH), { replay, onBytes });
+    const end = readInto({ disk, path: snapshot }, new BatchChain(NO_BATCH), { replay, onBytes });
     if (end.kind !== 'whole') refuseDamage(snapshot, badPart(end));
     if (!replay.complete) refuseDamage(snapshot, 'it has no end');
   }
   replay.endSnapshot();
   // Without a snapshot the first journal is the first of all, unless what was before it has been given up.
-  const chain = new BatchChain(snapshot === null && existsSync(directory.loss) ? null : replay.after);
+  const chain = new BatchChain(snapshot === null && disk.exists(directory.loss) ? null : replay.after);
   let tornBytes = 0;
   const read: string[] = [];
   for (const [index, path] of journals.entries()) {
-    const end = readInto(path, chain, { replay, onBytes });
+    const end = readInto({ disk, path }, chain, { replay, onBytes });
     read.push(path);
     if (end.kind === 'whole') continue;
     const [, ...later] = journals.slice(index);
-    const lostPower = boot === null || replay.header?.boot !== boot;
-    if (!mayBeCut(end, [path, ...later], lostPower)) refuseDamage(path, badPart(end));
-    for (const unsynced of later) rmSync(unsynced);
-    cutFile(path, end.offset);
+    const lostPower = directory.mayMissUnsynced(replay.header?.boot, boot);
+    if (!mayBeCut(end, { disk, files: [path, ...later], lostPower })) refuseDamage(path, badPart(end));
+    for (const unsynced of later) disk.remove(unsynced);
+    directory.syncing(() => cutFile({ disk, path }, end.offset));
     const { kind, bytes, sha256 } = end;
     log.warn({ path, kind, bytes, sha256, later }, 'what was written last is not whole: it was cut off');
     tornBytes = bytes;
     break;
   }
   directory.removeUnfinished();
-  return { journals: read, next, from, after: chain.last, tornBytes };
+  // What was cut off with its file leaves no gap in the numbers, which a start would take for a file that is gone.
+  return { journals: read, next: from + read.length, from, after: chain.last, tornBytes };
 }
 
 /**
  * Syncs files that another process has written, because what is recorded from now on depends on them. A killed process
  * leaves writes that the disk does not have yet.
  */
-function syncFiles(paths: readonly string[], openFile: OpenFile = openBatchFile): void {
+function syncFiles(directory: DataDirectory, paths: readonly string[], openFile: OpenFile): void {
   for (const path of paths) {
     const file = openFile(path);
-    file.syncNow();
+    directory.syncing(() => file.syncNow());
     file.close();
   }
 }
 
 type Into = { readonly replay: Replay; readonly onBytes: (bytes: number) => void };
 
-function readInto(path: string, chain: BatchChain, { replay, onBytes }: Into): FileEnd {
+type ReadFile = { readonly disk: Disk; readonly path: string };
+
+function readInto({ disk, path }: ReadFile, chain: BatchChain, { replay, onBytes }: Into): FileEnd {
   let first = true;
-  return readBatches(path, chain, (body) => {
+  return readBatches({ disk, path }, chain, (body) => {
     replay.batch(body);
     onBytes(body.length);
     if (first && replay.header?.format !== FORMAT)
@@ -274,19 +283,18 @@ function refuseDamage(path: string, what: string): never {
 }
 
 type Ended = {
-  /** The id of this boot of the system. */
-  readonly boot: string | null;
   readonly tornBytes: number;
+  /** Whether what was not synced may be missing. */
+  readonly unsynced: boolean;
   /** Whether records were given up; see `DataDirectory.loss`. */
   readonly gaveUp: boolean;
 };
 
 /** Returns how the relay was away; null if nothing was recorded before. */
-function awayOf({ lastAt, clean, header }: Replay, { boot, tornBytes, gaveUp }: Ended): Away | null {
+function awayOf({ lastAt, clean, header }: Replay, { tornBytes, gaveUp, unsynced }: Ended): Away | null {
   if (header === null) return null;
-  const sameBoot = boot !== null && header.boot === boot;
-  const unsynced = !clean && !sameBoot && header.sync !== 'always';
-  return { since: lastAt, clean, tornBytes, lost: unsynced || gaveUp };
+  const isMissing = unsynced && !clean && header.sync !== 'always';
+  return { since: lastAt, clean, tornBytes, lost: isMissing || gaveUp };
 }
 
 type Resumed = {

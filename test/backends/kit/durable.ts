@@ -2,14 +2,18 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { openBatchFile, type BatchFile, type OpenFile } from '../../../src/backends/journal/batches.ts';
+import { batchFilesOn, type BatchFile, type OpenFile } from '../../../src/backends/journal/batches.ts';
+import { systemDisk } from '../../../src/backends/journal/disk.ts';
 import { openData, type DataOptions, type OpenData } from '../../../src/backends/journal/open.ts';
 import type { MemoryOptions } from '../../../src/backends/memory/backend.ts';
 import { silentLog, type EventLoop } from '../../../src/core/ports.ts';
 import { createCrypto, systemLoop } from '../../../src/platform/system.ts';
 import { FakeClock } from '../../kit/clock.ts';
 
-type Given = Partial<Omit<DataOptions, 'memory' | 'root'>> & {
+type Given = Partial<Omit<DataOptions, 'memory' | 'root' | 'disk'>> & {
+  /** The id of this boot of the system, and the free bytes of the disk; absent: the system is asked. */
+  readonly boot?: string | null;
+  readonly freeBytes?: () => number;
   readonly clock?: MemoryOptions['clock'];
   readonly memory?: Partial<MemoryOptions>;
   readonly root?: string;
@@ -29,9 +33,15 @@ export function removeFolders(): void {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 }
 
-export function openDurable({ clock = new FakeClock(), memory = {}, root, ...given }: Given = {}): Promise<OpenData> {
+export function openDurable(options: Given = {}): Promise<OpenData> {
+  const { clock = new FakeClock(), memory = {}, root, boot, freeBytes, ...given } = options;
   return openData({
     root: root ?? makeFolder(),
+    disk: {
+      ...systemDisk,
+      ...(boot !== undefined && { boot: () => boot }),
+      ...(freeBytes && { freeBytes }),
+    },
     sync: 'off',
     version: 'test',
     loop: systemLoop,
@@ -73,7 +83,7 @@ export class Disk {
   #syncs: { readonly name: string; readonly finish: () => void }[] = [];
 
   readonly open: OpenFile = (path, after): BatchFile => {
-    const file = openBatchFile(path, after);
+    const file = batchFilesOn(systemDisk)(path, after);
     return {
       ...{ path, close: () => file.close() },
       syncNow: () => {
