@@ -434,6 +434,22 @@ describe('links', () => {
     expect(second.cancels).toEqual(['c1']);
   });
 
+  it('resume: a cancel that is requested before the client is welcomed is sent after the welcome', async () => {
+    await using relay = await testCore();
+    const first = await connect(relay.core, alice);
+    void invoke(relay.core, { commandId: 'c1' });
+    await settle();
+    await first.session.closed('client_closed');
+    const second = await connect(relay.core, alice, {}, false);
+    expect(await relay.core.rpc.cancel(alice, { ...target, commandId: 'c1' }, null)).toMatchObject({
+      state: 'requested',
+    });
+    await settle();
+    expect(second.cancels).toEqual([]);
+    second.session.begin();
+    expect(second.cancels).toEqual(['c1']);
+  });
+
   it('replacement: the old link is closed, its undispatched commands move on, its dispatched ones are unknown after the grace', async () => {
     await using relay = await testCore();
     const old = await connect(relay.core, alice);

@@ -167,6 +167,7 @@ export async function connect(
   core: Core,
   requester: Principal & { kind: 'user' },
   over: Partial<HelloRequest> = {},
+  isWelcomed = true,
 ): Promise<TestClient> {
   const sent: Sent[] = [];
   const cancels: string[] = [];
@@ -194,6 +195,6 @@ export async function connect(
   };
   const session = await core.links.open(requester, hello, link);
   client = new TestClient(session, { sent, cancels, closes });
-  session.begin();
+  if (isWelcomed) session.begin();
   return client;
 }

@@ -160,12 +160,13 @@ export class Dispatcher {
     this.#dispatch(linkQueue, key);
   }
 
-  /** Asks the client to stop a command. The cancel of a held command is sent after the command itself. */
+  /** Asks the client to stop a command. The cancel of a held command is sent after the command itself, and none before the welcome. */
   cancel(key: CommandKey, reason: string | null): void {
     const linkQueue = this.#linkQueues.runningOn(key) ?? this.find(key);
     const held = linkQueue?.held?.get(key.commandId);
     if (held) held.cancel = { reason };
-    else linkQueue?.link.sendCancel(key.commandId, reason);
+    else if (linkQueue?.open) linkQueue.link.sendCancel(key.commandId, reason);
+    else if (linkQueue) (linkQueue.cancels ??= new Map()).set(key.commandId, reason);
   }
 
   /** The number of client links. */

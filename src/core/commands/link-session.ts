@@ -238,8 +238,11 @@ class ClientSession {
     this.unfinished = NONE;
     if (isDraining()) return linkQueue.link.close('node_drained', null);
     linkQueue.open = true;
+    const cancels = linkQueue.cancels ?? new Map<string, string | null>();
+    linkQueue.cancels = null;
     for (const { cancelRequestedAt, commandId } of unfinished)
-      if (cancelRequestedAt !== null) linkQueue.link.sendCancel(commandId, null);
+      if (cancelRequestedAt !== null && !cancels.has(commandId)) cancels.set(commandId, null);
+    for (const [commandId, reason] of cancels) linkQueue.link.sendCancel(commandId, reason);
     dispatcher.pump(linkQueue);
   }
 

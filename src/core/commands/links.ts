@@ -52,6 +52,11 @@ export class LinkQueue {
    * the order of dispatch; created with the first one.
    */
   held: Map<string, Held> | null = null;
+  /**
+   * The cancels, with their reasons, that were requested before the client was welcomed: they are sent then. Created with
+   * the first one.
+   */
+  cancels: Map<string, string | null> | null = null;
   /** The number of dispatches that the store has not answered yet. */
   pendingDispatches = 0;
   /**
