@@ -1,7 +1,7 @@
 /** `npm run simulate`: runs a deployment in virtual time, with the faults of a seed. The same seed gives the same run. */
 import { readFileSync } from 'node:fs';
 import { namesOf, positiveNumber, readOptions } from '../lib/options.ts';
-import { claimsOf, unmet } from './claims.ts';
+import { claimsOf, Reached, unmet } from './claims.ts';
 import { planOf, planText, readPlan, type Plan } from './plan.ts';
 import { shrink } from './shrink.ts';
 import { isStore, isWorkload, runPlan, STORES, WORKLOADS, type Setting } from './workloads.ts';
@@ -27,11 +27,12 @@ const OPTIONS = {
   first: { type: 'boolean', default: false, says: 'ends with the first broken run' },
   shrink: { type: 'boolean', default: false, says: 'ends with the first broken run, and cuts its plan down' },
   claims: { type: 'boolean', default: false, says: 'fails if something was not reached that must be, in some run' },
+  unreached: { type: 'boolean', default: false, says: 'lists the code of the store that no run has reached' },
   trace: { type: 'boolean', default: false, says: 'prints each act and each fault' },
   json: { type: 'boolean', default: false, says: 'the last line is JSON, with the digest of the last run' },
 } as const;
 
-const { plans, setting, first, cuts, claims, trace, json } = readOptions(
+const { plans, setting, first, cuts, claims, unreached, trace, json } = readOptions(
   {
     program: 'npm run simulate',
     about: 'Prints what a run broke, and how often each fault occurred.',
@@ -57,6 +58,7 @@ const { plans, setting, first, cuts, claims, trace, json } = readOptions(
       first: values.first,
       cuts: values.shrink,
       claims: values.claims,
+      unreached: values.unreached,
       trace: values.trace,
       json: values.json,
     };
@@ -66,6 +68,8 @@ const { plans, setting, first, cuts, claims, trace, json } = readOptions(
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 const seen: Record<string, number> = {};
 let [runs, events, acknowledged, failed, digest] = [0, 0, 0, 0, ''];
+const reached = unreached ? new Reached(STORES[setting.store].files) : null;
+await reached?.begin();
 const began = performance.now();
 for (const plan of plans()) {
   const verdict = await runPlan(plan, setting, trace ? write : undefined);
@@ -87,8 +91,9 @@ for (const plan of plans()) {
 }
 const seconds = ((performance.now() - began) / 1000).toFixed(1);
 for (const [what, count] of Object.entries(seen).toSorted()) write(`${String(count).padStart(8)}  ${what}`);
-const missing = claims ? unmet(claimsOf(setting.store), seen) : [];
+const missing = claims ? unmet(claimsOf(setting), seen) : [];
 for (const what of missing) write(`never reached: ${what}`);
+for (const { file, line, text } of (await reached?.end()) ?? []) write(`not reached: ${file}:${line}  ${text}`);
 write(`${runs} runs, ${events} events, ${acknowledged} acknowledged commands, ${failed} runs broken, ${seconds} s`);
 if (json) write(JSON.stringify({ digest, events, acknowledged, failed }));
 process.exitCode = failed === 0 && missing.length === 0 ? 0 : 1;

@@ -22,11 +22,24 @@ export function isWorkload(name: string): name is WorkloadName {
 type Store = {
   readonly deploy: (options: DeploymentOptions) => SimulatedDeployment;
   readonly faults: readonly FaultKind[];
+  /** The files of the store whose branches runs should reach, below `src`. */
+  readonly files: readonly string[];
 };
 
+const OWNED_FILES = ['fence', 'lease', 'owner', 'partition', 'partition-log', 'slot-group', 'tail', 'turns'];
+const DIRECTORY_FILES = ['batches', 'disk-space', 'files', 'gate', 'journal', 'open', 'room', 'snapshot'];
+
 export const STORES = {
-  owned: { deploy: (options) => new Deployment(options), faults: OWNED_FAULTS },
-  directory: { deploy: (options) => new DirectoryDeployment(options), faults: DIRECTORY_FAULTS },
+  owned: {
+    deploy: (options) => new Deployment(options),
+    faults: OWNED_FAULTS,
+    files: OWNED_FILES.map((name) => `backends/owned/${name}.ts`),
+  },
+  directory: {
+    deploy: (options) => new DirectoryDeployment(options),
+    faults: DIRECTORY_FAULTS,
+    files: DIRECTORY_FILES.map((name) => `backends/journal/${name}.ts`),
+  },
 } as const satisfies Readonly<Record<string, Store>>;
 
 export type StoreName = keyof typeof STORES;

@@ -48,10 +48,16 @@ export class Callers {
   readonly #core: Core;
   readonly #writer: FrameWriter;
   readonly #unanswered = new ChurnMap<string, AbortFlag>();
+  /**
+   * The commands that are invoked over this link and are not admitted yet, by id: an invocation asks its store several
+   * times, and a cancel that follows it must not arrive first. Null if the store admits in the turn of the request.
+   */
+  readonly #admitting: Map<string, PromiseWithResolvers<void>> | null;
 
   constructor(core: Core, writer: FrameWriter) {
     this.#core = core;
     this.#writer = writer;
+    this.#admitting = core.capabilities.shared ? new Map() : null;
   }
 
   /** Whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
@@ -111,6 +117,8 @@ export class Callers {
   #invoke(frame: Invoke, requester: Principal, asking: Asking): void {
     const params = payloadOf(frame);
     const sendStage = stageSender(this.#writer, frame);
+    const sendFirst = frame.stages === 'first' ? sendStage : undefined;
+    const admitted = this.#beginAdmission(frame.command_id);
     const invoked = this.#core.rpc.invoke(requester, {
       userId: userOf(frame, requester),
       clientId: frame.client_id,
@@ -128,11 +136,29 @@ export class Callers {
       traceState: traceStateIn(frame.trace_state),
       signal: asking.signal,
       // A request for the first stage only does not listen for later stages.
-      onAdmitted: frame.stages === 'first' ? sendStage : undefined,
+      onAdmitted: admitted
+        ? (command) => {
+            admitted();
+            sendFirst?.(command);
+          }
+        : sendFirst,
       onStage: frame.stages === 'first' ? undefined : sendStage,
       onProgress: progressSender(this.#writer, frame),
     });
+    if (admitted) invoked.then(admitted, admitted);
     this.#answerWith(frame, invoked, asking, sendStage);
+  }
+
+  /** Notes that a command is being admitted. Returns what ends that; null if a cancel need not wait for it. */
+  #beginAdmission(commandId: string | undefined): (() => void) | null {
+    const admitting = this.#admitting;
+    if (!admitting || commandId === undefined || admitting.has(commandId)) return null;
+    const admission = Promise.withResolvers<void>();
+    admitting.set(commandId, admission);
+    return () => {
+      if (admitting.get(commandId) === admission) admitting.delete(commandId);
+      admission.resolve();
+    };
   }
 
   #await(frame: Await, requester: Principal, asking: Asking): void {
@@ -157,8 +183,10 @@ export class Callers {
   }
 
   #cancel(frame: Cancel, requester: Principal, { signal, fail }: Asking): void {
-    this.#core.rpc
-      .cancel(requester, keyOf(frame, requester), frame.reason ?? null)
+    const cancel = (): ReturnType<Core['rpc']['cancel']> =>
+      this.#core.rpc.cancel(requester, keyOf(frame, requester), frame.reason ?? null);
+    const admission = this.#admitting?.get(frame.command_id);
+    (admission ? admission.promise.then(cancel) : cancel())
       .then((receipt) => {
         const { commandId, state } = receipt ?? notFound();
         this.#writer.send({ type: 'receipt', ref: frame.ref, command_id: commandId, state });

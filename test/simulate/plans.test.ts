@@ -49,9 +49,14 @@ describe('a plan', () => {
 
 describe('the claims of a workload', () => {
   it('are unmet until everything was counted', () => {
-    const [first = '', ...others] = claimsOf('owned');
-    expect(unmet(claimsOf('owned'), { [first]: 3 })).toEqual(others);
-    expect(unmet(claimsOf('owned'), Object.fromEntries(claimsOf('owned').map((what) => [what, 1])))).toEqual([]);
+    const [first = '', ...others] = claimsOf({ acts: 'calls', store: 'owned' });
+    expect(unmet(claimsOf({ acts: 'calls', store: 'owned' }), { [first]: 3 })).toEqual(others);
+    expect(
+      unmet(
+        claimsOf({ acts: 'calls', store: 'owned' }),
+        Object.fromEntries(claimsOf({ acts: 'calls', store: 'owned' }).map((what) => [what, 1])),
+      ),
+    ).toEqual([]);
   });
 });
 
