@@ -130,7 +130,7 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     file: 'backends/owned/turns.ts',
     find: '    this.#gate.lose();\n    this.#gate.close();',
     replace: '    this.#gate.close();',
-    judge: { test: 'test/simulate/plans.test.ts' },
+    judge: TURNS,
   },
   {
     name: 'read-without-a-lease',
@@ -138,7 +138,7 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     file: 'backends/owned/routed.ts',
     find: 'this.#options.owners.mayAnswer || isChange(port, method)',
     replace: 'true || isChange(port, method)',
-    judge: { test: 'test/simulate/plans.test.ts' },
+    judge: ROUTES,
   },
   {
     name: 'handover-without-its-tail',
@@ -146,7 +146,7 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     file: 'backends/owned/partition.ts',
     find: 'if (!isLost && tail.unconfirmedChars === 0 && (',
     replace: 'if (!isLost && (',
-    judge: { test: 'test/simulate/owners.test.ts' },
+    judge: OWNER,
   },
   {
     name: 'mail-before-its-facts',

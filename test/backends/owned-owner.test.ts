@@ -314,6 +314,21 @@ describe('processes that own partitions', () => {
     });
   });
 
+  it('give no partition away whose log Redis has not whole when they end', async () => {
+    await using proxy = await startTcpProxy(REDIS);
+    const first = await place.start('a.1', proxy.url);
+    await ownsAll(first);
+    const [partition] = first.owners.owned;
+    if (!partition) throw new Error('nothing is owned');
+    proxy.hold();
+    await storesOf(first, partition.number).commands.admit(admission('c1', { connectWithinMs: 60_000 }));
+    const given = partition.give('b.1');
+    first.turns.close();
+    proxy.release();
+    expect(await given).toBe(false);
+    expect(readFence(await first.client.get(place.keys.of(partition.number).fence))?.process).toBe('a.1');
+  });
+
   it('use nothing of a log that they followed if Redis has lost a part of it and another process went on', async () => {
     const first = await place.start('a.1', REDIS);
     await ownsAll(first);

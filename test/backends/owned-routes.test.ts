@@ -198,3 +198,25 @@ describe('a listing over all partitions', () => {
 });
 
 const NO_FILTER = { userId: null, clientId: null, clientType: null, ownership: null };
+
+describe('a relay without a lease', () => {
+  it('reads in its own partitions once it has one again, or asks the next owner', async () => {
+    const { relays, backend } = await open();
+    relays.giveAll(['here']);
+    relays.mayAnswer = false;
+    const events: string[] = [];
+    const readings = ['one', 'each', 'page'].map(async (what) => {
+      const key = { userId: USERS[0] ?? '', clientId: 'tab', commandId: 'c0' };
+      const page = { first: 10, after: null };
+      if (what === 'one') await backend.commands.mark(key);
+      else if (what === 'each') await backend.commands.get([key]);
+      else await backend.inspector.list(ANY_COMMAND, page);
+      events.push(what);
+    });
+    await new Promise(setImmediate);
+    expect(events).toEqual([]);
+    relays.answer();
+    await Promise.all(readings);
+    expect(events.toSorted()).toEqual(['each', 'one', 'page']);
+  });
+});

@@ -167,7 +167,8 @@ describe('the log of a partition', () => {
     await flush();
     await client.rpush(at().snapshot('1'), headOf(HEADER, 1));
     expect((await read())[1].snapshot).toBe(NO_SNAPSHOT);
-    await claim(OTHER, { ...ME, number: 1 });
+    // Its number alone would let the snapshot count.
+    await claim({ ...OTHER, number: 1 }, { ...ME, number: 1 });
     await expect(snapshot(state, '1', 1)).rejects.toThrow('has another owner');
     expect((await read())[1]).toMatchObject({ number: 1, snapshot: NO_SNAPSHOT });
   });

@@ -118,6 +118,22 @@ describe('the turns of a process', () => {
     expect(await fenceOf(log.partition)).toEqual(log.fence);
   }
 
+  it('let nothing leave that is not recorded when the process ends, and keep nobody waiting for it', async () => {
+    await using proxy = await startTcpProxy(inject('redisUrl'));
+    const turns = await openTurns(proxy.url);
+    const owned = await own(turns);
+    await turns.recorded();
+    proxy.hold();
+    await owned.admit('c1');
+    const left: string[] = [];
+    turns.onRecord(() => left.push('the answer'), { destroy: () => left.push('its socket is closed') });
+    const confirmed = turns.confirmed(owned.log);
+    turns.close();
+    await confirmed;
+    expect(left).toEqual(['its socket is closed']);
+    expect(owned.log.tail.unconfirmedChars).toBeGreaterThan(0);
+  });
+
   it('let nothing leave before the log has it, and keep the order', async () => {
     const turns = await openTurns();
     const owned = await own(turns);

@@ -57,6 +57,9 @@ export class Relays {
   readonly placement;
   /** The partitions that a relay was told to doubt the owner of. */
   readonly doubted: number[] = [];
+  /** Whether what relays read in their own partitions counts now. */
+  mayAnswer = true;
+  #answering: (() => void)[] = [];
 
   constructor(options: RelaysOptions) {
     this.#options = options;
@@ -76,15 +79,24 @@ export class Relays {
     );
   }
 
+  /** What relays read counts again. */
+  answer(): void {
+    this.mayAnswer = true;
+    for (const run of this.#answering.splice(0)) run();
+  }
+
   /** Opens the routed backend of a relay, which owns nothing yet. */
   open(process: string): Backend {
     const { clock, requestClock, join, memory } = this.#options;
     const watchers = new Set<(partition: number) => void>();
     this.#watchers.set(process, watchers);
+    const mayAnswer = (): boolean => this.mayAnswer;
     const owners: OwnerTable = {
       local: (partition) => this.#storesOf(partition, process),
-      mayAnswer: true,
-      answerable: async () => {},
+      get mayAnswer() {
+        return mayAnswer();
+      },
+      answerable: () => new Promise((resolve) => this.#answering.push(resolve)),
       ownerOf: (partition) => this.#owners.get(partition) ?? null,
       onMove(run): Cancel {
         watchers.add(run);
