@@ -125,6 +125,14 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     judge: MAIL,
   },
   {
+    name: 'lost-on-this-link',
+    says: 'a binding that is repeated ends what was dispatched since, as if it had never arrived',
+    file: 'core/commands/rules.ts',
+    find: 'return markedBy === null || !markedBy.startsWith(`${binding.epoch}:`);',
+    replace: 'return markedBy !== binding.nodeId;',
+    judge: { test: 'test/backends/recorded-state.test.ts' },
+  },
+  {
     name: 'unrecorded-at-the-end',
     says: 'answers that are not recorded leave when the process ends',
     file: 'backends/owned/turns.ts',

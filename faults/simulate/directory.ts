@@ -258,6 +258,8 @@ export class DirectoryDeployment implements SimulatedDeployment {
       wrong('does not tell of the loss');
     if (away?.lost && ((!hasLostPower && !hasFailed) || this.#sync === 'always'))
       wrong('tells of a loss that was none');
+    // It has given up what had not ended, whatever the fault was during which the loss was noted.
+    if (away?.lost) this.#givenUpAt.push(this.simulation.now);
     if (away) this.count(`away: ${away.clean ? 'clean' : away.lost ? 'lost' : 'ended'}`);
     this.#hasOpened = true;
     this.#openedAt = this.simulation.now;

@@ -66,6 +66,9 @@ export class SnapshotJudge {
     state.begin(state.replay.lastAt);
     // It puts the connections back.
     state.replay.finish(state.replay.lastAt);
+    // A client that acknowledges a command gives its params up, which no batch says.
+    for (const { running } of state.tables.ledger.clients())
+      for (const entry of running) if (entry.params !== null) entry.giveUpParams();
     const { tickets, nodes } = state.replay;
     const log = new Dump();
     await new Snapshots({ log, room, tables: state.tables, clock, loop, logger: silentLog, tickets, nodes }).write();

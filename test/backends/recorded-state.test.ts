@@ -96,6 +96,26 @@ describe.each(['the log', 'a snapshot', 'a snapshot and the log after it'])(
   },
 );
 
+it('takes nothing for lost that was dispatched on the link whose binding is repeated', async () => {
+  const { state } = open();
+  state.begin();
+  const { commands } = state.ports;
+  const received = new Set<string>();
+  await commands.rebind(ALICE, BOUND, 'up');
+  await commands.admit(admission('before'));
+  await commands.dispatch(keyFor('before'), BOUND, '1');
+  const next = { ...BOUND, epoch: BOUND.epoch + 1 };
+  const first = await commands.rebind(ALICE, next, 'up', received);
+  expect(first.unreceived?.again.map(({ command }) => command.commandId)).toEqual(['before']);
+  await commands.admit(admission('since'));
+  await commands.dispatch(keyFor('since'), next, '1');
+  // Its answer was lost: what is to be written again is told again.
+  const repeated = await commands.rebind(ALICE, next, 'up', received);
+  expect(repeated.unreceived?.again.map(({ command }) => command.commandId)).toEqual(['before']);
+  expect(repeated.unreceived?.ended).toEqual([]);
+  expect(repeated.unfinished.map(({ commandId }) => commandId)).toEqual(['since']);
+});
+
 it('puts a link back with the end that it had first, however often it was told to have ended', async () => {
   const { state } = open();
   state.begin();

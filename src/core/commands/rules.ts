@@ -448,7 +448,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     for (const entry of queue.arrived) this.tx.offer(entry, reported.nodeId);
     for (const entry of queue.running) {
       if (entry.command.boundInstanceId !== reported.instanceId) orphaned.push(entry.command);
-      else if (!isLost(entry.command, move)) unfinished.push(this.#reattach(entry, move));
+      else if (!isLost(entry, move)) unfinished.push(this.#reattach(entry, move));
       else {
         const marked = this.#writeAgain(entry, reported);
         if (marked) again.push(marked);
@@ -573,9 +573,14 @@ function proofOf(before: Command, code: Code): Pick<Command, 'outcome' | 'execut
     : { outcome: 'expired', execution: 'not_written' };
 }
 
-/** Whether a command that runs on a client never arrived there: the client did not name it, nor reported on it. */
-function isLost({ commandId, stage }: Command, { received }: Move): boolean {
-  return received !== undefined && stage === 'dispatched' && !received.has(commandId);
+/**
+ * Whether a command that runs on a client never arrived there: the client did not name it, nor reported on it. What was
+ * dispatched on this same link is on its way: then the move is one that was made before, and whose answer was lost.
+ */
+function isLost({ command, markedBy }: HeldCommand, { received, binding }: Move): boolean {
+  const { commandId, stage } = command;
+  if (received === undefined || stage !== 'dispatched' || received.has(commandId)) return false;
+  return markedBy === null || !markedBy.startsWith(`${binding.epoch}:`);
 }
 
 function isSameLink(bound: Binding, { nodeId, epoch }: Binding): boolean {
