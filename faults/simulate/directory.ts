@@ -111,6 +111,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
       this.#noteLoss(isJournal(path) ? since : null);
       this.#since.hasLostWrites ||= isJournal(path);
     };
+    this.#disk.onFailedSync = () => this.#noteFailure();
     this.#sync = pick(this.#random, SYNCS);
     this.#rate = 1 + (this.#random() - 0.5) / 100;
     this.#aheadMs = between(this.#random, -500, 500);

@@ -129,6 +129,8 @@ export class SimulatedDisk {
   /** How much longer a write or a sync may take, in milliseconds. */
   slowMs = 0;
   fault: DiskFault | null = null;
+  /** Called when a sync fails. */
+  onFailedSync: () => void = () => {};
   /** Called when a failed sync has lost something of what was written to a file since this time. */
   onLost: (path: string, since: number) => void = () => {};
   readonly #simulation: Simulation;
@@ -300,6 +302,7 @@ export class SimulatedDisk {
         finish();
         return null;
       }
+      this.onFailedSync();
       const what = this.#random();
       if (what < 0.34) finish();
       else if (what < 0.67) lose();
