@@ -15,7 +15,6 @@ const OF_STORE: Readonly<Record<StoreName, readonly string[]>> = {
     'log: the lease of this relay cannot be renewed',
     'log: the log has lost what it had confirmed: it follows',
     'log: the logs of partitions are out of reach: answers wait',
-    'log: partitions could not be given away; others take them over',
     'log: Redis has no memory for more: nothing new is admitted',
     'log: Redis has memory again',
   ],
