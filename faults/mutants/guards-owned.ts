@@ -144,8 +144,8 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     name: 'read-without-a-lease',
     says: 'a process reads in a partition that another one may own already',
     file: 'backends/owned/routed.ts',
-    find: 'this.#options.owners.mayAnswer || isChange(port, method)',
-    replace: 'true || isChange(port, method)',
+    find: 'isChange(port, method) || this.#options.owners.mayAnswer',
+    replace: 'isChange(port, method) || true',
     judge: ROUTES,
   },
   {

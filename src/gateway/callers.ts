@@ -50,7 +50,7 @@ export class Callers {
   readonly #unanswered = new ChurnMap<string, AbortFlag>();
   /**
    * The commands that are invoked over this link and are not admitted yet, by id: an invocation asks its store several
-   * times, and a cancel that follows it must not arrive first. Null if the store admits in the turn of the request.
+   * times, and a cancel or an `await` that follows it must not arrive first. Null if the store admits in the turn of the request.
    */
   readonly #admitting: Map<string, PromiseWithResolvers<void>> | null;
 
@@ -115,15 +115,13 @@ export class Callers {
   }
 
   #invoke(frame: Invoke, requester: Principal, asking: Asking): void {
-    const params = payloadOf(frame);
     const sendStage = stageSender(this.#writer, frame);
     const sendFirst = frame.stages === 'first' ? sendStage : undefined;
-    const admitted = this.#beginAdmission(frame.command_id);
-    const invoked = this.#core.rpc.invoke(requester, {
+    const request = {
       userId: userOf(frame, requester),
       clientId: frame.client_id,
       action: frame.action,
-      params,
+      params: payloadOf(frame),
       commandId: frame.command_id,
       instanceId: frame.instance_id,
       contextId: frame.context_id,
@@ -136,20 +134,29 @@ export class Callers {
       traceState: traceStateIn(frame.trace_state),
       signal: asking.signal,
       // A request for the first stage only does not listen for later stages.
-      onAdmitted: admitted
-        ? (command) => {
-            admitted();
-            sendFirst?.(command);
-          }
-        : sendFirst,
+      onAdmitted: sendFirst,
       onStage: frame.stages === 'first' ? undefined : sendStage,
       onProgress: progressSender(this.#writer, frame),
-    });
+    };
+    // Nothing above may follow this: a frame that is refused there would leave the admission open.
+    const admitted = this.#beginAdmission(frame.command_id);
+    if (admitted)
+      request.onAdmitted = (command) => {
+        admitted();
+        sendFirst?.(command);
+      };
+    const invoked = this.#core.rpc.invoke(requester, request);
     if (admitted) invoked.then(admitted, admitted);
     this.#answerWith(frame, invoked, asking, sendStage);
   }
 
-  /** Notes that a command is being admitted. Returns what ends that; null if a cancel need not wait for it. */
+  /** Calls `run` once the command that was invoked over this link before is admitted or refused; at once if none was. */
+  #afterAdmission<T>({ commandId }: { readonly commandId: string }, run: () => Promise<T>): Promise<T> {
+    const admission = this.#admitting?.get(commandId);
+    return admission ? admission.promise.then(run) : run();
+  }
+
+  /** Notes that a command is being admitted. Returns what ends that; null if nothing needs to wait for it. */
   #beginAdmission(commandId: string | undefined): (() => void) | null {
     const admitting = this.#admitting;
     if (!admitting || commandId === undefined || admitting.has(commandId)) return null;
@@ -177,16 +184,15 @@ export class Callers {
       onStage: frame.stages === 'first' ? undefined : sendStage,
       onProgress: progressSender(this.#writer, frame),
     };
-    const awaited =
-      requester.kind === 'admin' ? awaitAsAdmin(core, requester, request) : core.rpc.await(requester, request);
+    const awaited = this.#afterAdmission(request, () =>
+      requester.kind === 'admin' ? awaitAsAdmin(core, requester, request) : core.rpc.await(requester, request),
+    );
     this.#answerWith(frame, awaited, asking, sendStage);
   }
 
   #cancel(frame: Cancel, requester: Principal, { signal, fail }: Asking): void {
-    const cancel = (): ReturnType<Core['rpc']['cancel']> =>
-      this.#core.rpc.cancel(requester, keyOf(frame, requester), frame.reason ?? null);
-    const admission = this.#admitting?.get(frame.command_id);
-    (admission ? admission.promise.then(cancel) : cancel())
+    const key = keyOf(frame, requester);
+    this.#afterAdmission(key, () => this.#core.rpc.cancel(requester, key, frame.reason ?? null))
       .then((receipt) => {
         const { commandId, state } = receipt ?? notFound();
         this.#writer.send({ type: 'receipt', ref: frame.ref, command_id: commandId, state });

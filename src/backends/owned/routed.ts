@@ -134,7 +134,7 @@ class Router {
    * what was read could leave later, together with other reads, when this process owns the partition again.
    */
   #counts({ port, method }: PortCall): boolean {
-    return this.#options.owners.mayAnswer || isChange(port, method);
+    return isChange(port, method) || this.#options.owners.mayAnswer;
   }
 
   /** Runs a call in one of all partitions. Null: its owner does not answer. */

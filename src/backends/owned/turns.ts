@@ -250,6 +250,6 @@ export class Turns {
     let first = this.#last + 1;
     for (const { tail } of this.#logs.values()) first = Math.min(first, tail.unconfirmedTurn);
     this.#gate.open(first - 1);
-    for (const look of this.#confirming.splice(0)) look();
+    if (this.#confirming.length > 0) for (const look of this.#confirming.splice(0)) look();
   }
 }
