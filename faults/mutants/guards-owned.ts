@@ -330,7 +330,7 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     file: 'backends/owned/owner.ts',
     find: 'return this.#options.lease.isValid && !this.#isDoubtful;',
     replace: 'return this.#options.lease.isValid;',
-    judge: { test: 'test/simulate/owners.test.ts' },
+    judge: OWNER,
   },
   {
     name: 'released-in-doubt',

@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { readFence } from '../../src/backends/owned/fence.ts';
 import { shouldOwn } from '../../src/backends/owned/placement.ts';
+import { Replicas } from '../../src/backends/owned/replicas.ts';
 import type { PartitionStores } from '../../src/backends/owned/routes.ts';
 import type { Client } from '../../src/backends/redis/client.ts';
 import { silentLog } from '../../src/core/ports.ts';
@@ -139,6 +140,29 @@ describe('owners over a Redis with a replica', () => {
     const second = await hasty.start('b.1', pair.url);
     await until(() => expect(ownedBy(second)).toEqual(ALL));
     expect(warnings).toHaveLength(1);
+  });
+
+  it('do not wait again for a replica that stayed behind a moment ago', async () => {
+    const pair = await startPair();
+    pair.replica.process.kill('SIGSTOP');
+    const connect = (): Client => patient(connectCommands(pair.master.url));
+    const client = connect();
+    onTestFinished(() => client.disconnect());
+    await client.connect();
+    const replicas = new Replicas({ client, connect, clock, log: silentLog, waitMs: 1 });
+    onTestFinished(() => replicas.close());
+    const waits = async (): Promise<number> =>
+      Number(/cmdstat_wait:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
+    const before = await waits();
+    const claim = async (): Promise<void> => {
+      await client.incr('fence');
+      await replicas.have({ fence: 'fence', map: 'map' });
+    };
+    for (let i = 0; i < 3; i++) await claim();
+    expect((await waits()) - before).toBe(1);
+    await clock.advance(LEASE_MS);
+    await claim();
+    expect((await waits()) - before).toBe(2);
   });
 
   it('lose nothing that was acknowledged, and have one owner each, when failovers take handovers back', async () => {

@@ -1,6 +1,6 @@
 /** Tests who owns a partition: claims after a death, moves, losses, and a Redis that is out of reach. */
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { fenceText, nodeOf, readFence } from '../../src/backends/owned/fence.ts';
 import { setFence } from '../../src/backends/owned/scripts.ts';
 import type { PartitionStores } from '../../src/backends/owned/routes.ts';
@@ -344,6 +344,15 @@ describe('processes that own partitions', () => {
     await first.die();
     const redis = connectCommands(REDIS);
     await redis.connect();
+    // Its looks show nothing of what follows, as if it were slow.
+    const fences = new Map<string, string | null>();
+    for (const partition of ALL) {
+      const { fence } = place.keys.of(partition);
+      fences.set(fence, await redis.get(fence));
+    }
+    vi.spyOn(second.client, 'mget').mockImplementation(async (names) =>
+      [names].flat().map((name) => fences.get(String(name)) ?? null),
+    );
     const { fence, log, map } = place.keys.of(0);
     const found = readFence(await redis.get(fence));
     if (!found) throw new Error('no fence');
@@ -398,6 +407,20 @@ describe('processes that own partitions', () => {
     expect(hasLeft).toBe(false);
     first.owners.whileOwner(() => (hasLeft = true));
     await until(() => expect(hasLeft).toBe(true));
+  });
+
+  it('answer nothing while renewals show another owner, until they know what they have lost', async () => {
+    const first = await place.start('a.1', REDIS);
+    await ownsAll(first);
+    const settle = vi.spyOn(first.turns, 'settle').mockImplementation(() => undefined);
+    await giveUnseen(0, 'b.1');
+    await passLease(first);
+    let hasLeft = false;
+    first.owners.whileOwner(() => (hasLeft = true));
+    expect([first.owners.mayAnswer, hasLeft]).toEqual([false, false]);
+    settle.mockRestore();
+    await until(() => expect(first.events).toEqual(['lost 0']));
+    await until(() => expect(first.owners.mayAnswer).toBe(true));
   });
 
   it('renew their leases beside one of another form, whose process counts as alive and owns nothing', async () => {

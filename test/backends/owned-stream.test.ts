@@ -157,6 +157,10 @@ describe('the log of a partition', () => {
     await Promise.all([reader.catchUp(), reader.catchUp(), reader.catchUp()]);
     other.begin();
     expect(reader.number).toBe(3);
+    const once = open();
+    const plain = { client, keys: at(), replay: once.replay, clock: systemClock, loop: systemLoop };
+    await new StreamReader(plain).catchUp();
+    expect(other.replay.acts).toBe(once.replay.acts);
     const keysOf = ids.map((id) => keyFor(id));
     expect(await other.ports.commands.get(keysOf)).toEqual(await state.ports.commands.get(keysOf));
   });
