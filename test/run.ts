@@ -71,7 +71,7 @@ type Suite = {
 const SLOWEST = 25;
 
 /**
- * The greatest number of files that run again in CI. A fault of the project fails again, or fails in more files; what
+ * The greatest number of files that run again in CI. A fault of the project mostly fails again, or in more files; what
  * passes alone afterwards depends on time, and is printed so that someone mends it.
  */
 const AGAIN = 3;

@@ -1,4 +1,5 @@
 /** What happens in a run: a seed, and the faults with their times. A plan can be printed, cut, and run again. */
+import { z } from 'zod';
 import { between, pick, seeded } from '../lib/random.ts';
 
 /** How long a fault lasts at most, and how long none begins after one, in milliseconds. */
@@ -59,14 +60,16 @@ export function planText(plan: Plan): string {
   return JSON.stringify(plan);
 }
 
+const FAULT = z.object({
+  kind: z.string(),
+  atMs: z.number(),
+  forMs: z.number(),
+  node: z.int().min(0),
+  part: z.number(),
+});
+const PLAN = z.object({ seed: z.int(), nodes: z.int().min(1), steps: z.int().min(1), faults: z.array(FAULT) });
+
 /** Reads the text of a plan. Throws an Error that says what is wrong with it. */
 export function readPlan(text: string): Plan {
-  const plan: Plan = JSON.parse(text);
-  const isNumber = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value);
-  if (![plan.seed, plan.nodes, plan.steps].every(isNumber)) throw new Error('A plan has seed, nodes and steps.');
-  if (!Array.isArray(plan.faults)) throw new Error('A plan has a list of faults.');
-  for (const { kind, ...times } of plan.faults)
-    if (typeof kind !== 'string' || !Object.values(times).every(isNumber))
-      throw new Error('A fault has a kind, and numbers for atMs, forMs, node and part.');
-  return plan;
+  return PLAN.parse(JSON.parse(text));
 }

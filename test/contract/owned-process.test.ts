@@ -10,24 +10,15 @@ import type { CommandKey } from '../../src/core/ids.ts';
 import type { ReservedScope } from '../../src/core/commands/stores.ts';
 import { decode } from '../../src/backends/owned/encoding.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { auditContract } from './audit.ts';
+import { storeContracts } from './all-stores.ts';
 import { commandContract } from './commands.ts';
 import { commandModel } from './commands-model.ts';
-import { connectionContract } from './connections.ts';
-import { contextContract } from './contexts.ts';
-import { dedupContract } from './dedup.ts';
-import { historyContract } from './history.ts';
 import { inspectorContract } from './inspector.ts';
 import { newestContract } from './inspector-newest.ts';
 import type { Bench, HistoryBounds } from './kit/bench.ts';
 import { HERE, OWNERS, type Says, type Told } from './kit/owned-process.ts';
 import { Relays } from './kit/owned-relays.ts';
-import { linkHistoryContract } from './link-history.ts';
 import { nodeContract } from './nodes.ts';
-import { reconnectContract } from './reconnects.ts';
-import { sessionContract } from './sessions.ts';
-import { siteContract } from './sites.ts';
-import { ticketContract } from './tickets.ts';
 import { waiterContract } from './waiters.ts';
 
 const PARTITIONS = 3;
@@ -124,20 +115,8 @@ function whole({ nodes, inspector }: Backend, bench: number): Pick<Backend, 'nod
 
 const name = 'partitions of another process';
 // There are fewer random runs than in memory alone, which decides the same.
-const FEWER = { runs: 10 };
-connectionContract(name, () => open(), FEWER);
-contextContract(name, () => open(), FEWER);
-historyContract(name, open, FEWER);
-linkHistoryContract(name, open);
-dedupContract(name, () => open(), FEWER);
-siteContract(name, () => open());
-sessionContract(name, () => open());
-reconnectContract(name, () => open());
-ticketContract(name, () => open());
-auditContract(name, async () => {
-  const { backend, ...bench } = await open();
-  return { ...bench, stores: [backend.audit, backend.audit] };
-});
+const RUNS = 10;
+storeContracts(name, open, RUNS);
 commandContract(name, () => open());
 commandModel(name, () => open(), 20);
 waiterContract(name, () => open());

@@ -3,40 +3,20 @@
  * owns some of them, and as one that owns none.
  */
 import { createShares, type ShareBounds } from '../../src/core/shares/shares.ts';
-import { auditContract } from './audit.ts';
+import { storeContracts } from './all-stores.ts';
 import { commandShares, type SharesBench } from './command-shares.ts';
-import { connectionContract } from './connections.ts';
-import { contextContract } from './contexts.ts';
-import { dedupContract, dedupShares } from './dedup.ts';
-import { historyContract } from './history.ts';
+import { dedupShares } from './dedup.ts';
 import { historyShares } from './history-shares.ts';
 import type { HistoryBounds } from './kit/bench.ts';
 import { ownedBench } from './kit/owned-bench.ts';
-import { linkHistoryContract } from './link-history.ts';
-import { reconnectContract } from './reconnects.ts';
-import { sessionContract } from './sessions.ts';
-import { siteContract } from './sites.ts';
-import { ticketContract } from './tickets.ts';
 
 // There are fewer random runs than in memory alone, which decides the same.
-const FEWER = { runs: 25 };
+const RUNS = 25;
 
 for (const role of ['owner', 'foreign'] as const) {
   const name = role === 'owner' ? 'partitions of three relays' : 'partitions of other relays';
   const open = (history: HistoryBounds = {}) => ownedBench(role, { memory: { history } });
-  connectionContract(name, () => open(), FEWER);
-  contextContract(name, () => open(), FEWER);
-  historyContract(name, open, FEWER);
-  linkHistoryContract(name, open);
-  dedupContract(name, () => open(), FEWER);
-  siteContract(name, () => open());
-  sessionContract(name, () => open());
-  reconnectContract(name, () => open());
-  ticketContract(name, () => open());
-  auditContract(name, async () => {
-    const { backend, ...bench } = await open();
-    return { ...bench, stores: [backend.audit, backend.audit] };
-  });
+  storeContracts(name, open, RUNS);
 }
 
 /**

@@ -39,9 +39,11 @@ describe('a plan', () => {
 
   it.each([
     ['{', /JSON/],
-    ['{"seed":1,"nodes":2}', /seed, nodes and steps/],
-    ['{"seed":1,"nodes":2,"steps":3}', /a list of faults/],
-    ['{"seed":1,"nodes":2,"steps":3,"faults":[{"kind":"kill","atMs":"soon"}]}', /numbers/],
+    ['null', /object/],
+    ['{"seed":1,"nodes":2,"faults":[]}', /steps/],
+    ['{"seed":1,"nodes":2,"steps":3}', /faults/],
+    ['{"seed":1,"nodes":2,"steps":3,"faults":[{"kind":"kill","atMs":"soon"}]}', /atMs/],
+    ['{"seed":1,"nodes":0,"steps":3,"faults":[]}', /nodes/],
   ])('is refused with what is wrong with it: %s', (text, says) => {
     expect(() => readPlan(text)).toThrow(says);
   });
