@@ -1,8 +1,9 @@
 /** Starts the paths whose calls are recorded in Redis before they are answered. Each path has its own Redis. */
 import { z } from 'zod';
-import { startRelay, userToken } from './callboard.ts';
+import { startRelay, userToken, type Relay } from './callboard.ts';
 import { startChild, type Child, type Measured } from './processes.ts';
 import { EVERYSEC, openRedis, type BenchRedis, type RedisUsage } from './redis.ts';
+import { userOwnedBy } from './owners.ts';
 import { PAYLOAD, USER, type End } from './rpc.ts';
 import { httpCalls, linkCalls, overHttp, type RpcContender, type RpcPath } from './rpc-paths.ts';
 
@@ -91,6 +92,11 @@ export const LINKS = {
   manyNear: 'callboard over Redis links: 64 clients near',
   manyFar: 'callboard over Redis links: 64 clients far',
   ownIds: "callboard over Redis links: 2 clients near with callers' ids",
+  direct: 'callboard, direct mode links: 2 clients',
+  owner: 'callboard with owners links: all at the owner',
+  callerForeign: 'callboard with owners links: the caller at another relay',
+  clientForeign: 'callboard with owners links: the clients at another relay',
+  allForeign: 'callboard with owners links: caller, clients and owner at three relays',
 } as const;
 
 export const LINK_CONTENDERS: readonly RpcContender[] = [
@@ -100,6 +106,11 @@ export const LINK_CONTENDERS: readonly RpcContender[] = [
   linked(LINKS.manyNear, { clients: 64, way: 'near' }),
   linked(LINKS.manyFar, { clients: 64, way: 'far' }),
   linked(LINKS.ownIds, { clients: 2, way: 'near', ownIds: true }),
+  { name: LINKS.direct, kind: 'own', prepare: directLinks },
+  owned(LINKS.owner, { relays: 1, caller: 0, clients: 0 }),
+  owned(LINKS.callerForeign, { relays: 2, caller: 1, clients: 0 }),
+  owned(LINKS.clientForeign, { relays: 2, caller: 0, clients: 1 }),
+  owned(LINKS.allForeign, { relays: 3, caller: 1, clients: 2 }),
 ];
 
 type Place = {
@@ -125,6 +136,40 @@ function linked(name: string, { clients, way, ownIds = false }: Place): RpcConte
       stack.use(await startChild('loads/rpc-client.ts', { options: { ...end, port: other.port } }));
       const caller = stack.use(await startChild('loads/rpc-caller.ts', { options: { ...end, port: called.port } }));
       return withRedis(redis, linkCalls(caller, together([...new Set([called, other])])));
+    },
+  };
+}
+
+async function directLinks(stack: AsyncDisposableStack): Promise<RpcPath> {
+  const relay = stack.use(await startRelay());
+  const end: Omit<End, 'port'> = { kind: 'bare', token: await userToken(USER, 'connect', 'invoke') };
+  stack.use(await startChild('loads/rpc-client.ts', { options: { ...end, port: relay.port } }));
+  return linkCalls(
+    stack.use(await startChild('loads/rpc-caller.ts', { options: { ...end, port: relay.port } })),
+    relay,
+  );
+}
+
+/** `relays`: how many own partitions; the first one owns the user's. `caller`, `clients`: the relays of their links. */
+type OwnedPlace = { readonly relays: number; readonly caller: number; readonly clients: number };
+
+function owned(name: string, { relays, caller, clients }: OwnedPlace): RpcContender {
+  return {
+    name,
+    kind: 'own',
+    async prepare(stack) {
+      const redis = stack.use(await openRedis());
+      const names = Array.from({ length: relays }, (_, i) => `relay-${i}`);
+      const env = { ...settingsOf(redis), CALLBOARD_STORE: 'owned' };
+      const started: Relay[] = [];
+      for (const id of names) started.push(stack.use(await startRelay({ ...env, CALLBOARD_NODE_ID: id })));
+      const user = await userOwnedBy(redis.url, names);
+      const token = await userToken(user, 'connect', 'invoke');
+      const end: Omit<End, 'port'> = { kind: 'bare', token, user };
+      const at = (relay: number): Omit<End, 'port'> & { port: number } => ({ ...end, port: started[relay]?.port ?? 0 });
+      stack.use(await startChild('loads/rpc-client.ts', { options: at(clients) }));
+      const calling = stack.use(await startChild('loads/rpc-caller.ts', { options: at(caller) }));
+      return withRedis(redis, linkCalls(calling, together(started)));
     },
   };
 }

@@ -28,6 +28,8 @@ export const END = z.object({
   kind: z.enum(['ws', 'lines', 'echo', 'socket.io', 'nats', 'bare', 'library']),
   port: z.number(),
   token: z.string().default(''),
+  /** The user whose clients a caller calls. */
+  user: z.string().optional(),
   /** The number of clients that take the calls in turn, where there can be several. */
   clients: z.number().optional(),
   /** Whether bare callers choose the ids of their commands themselves. */

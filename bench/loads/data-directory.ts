@@ -30,7 +30,7 @@ export async function start(given: unknown): Promise<Started> {
   };
   const before = cpuMicros();
   const data = await openData({
-    ...{ root, sync: 'off', version: 'bench', loop: systemLoop, journalCost: Infinity },
+    ...{ root, sync: 'off', version: 'bench', loop: systemLoop, random: createCrypto('bench'), journalCost: Infinity },
     onFailure(error) {
       throw error;
     },

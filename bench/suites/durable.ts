@@ -81,11 +81,37 @@ function linkGoals(tables: readonly Table[]): Goal[] {
     most("1 in flight, 2 clients, near: Redis CPU to BullMQ's", toBullmq(1, LINKS.fewNear, 'redis'), 1),
     most("1 in flight, 64 clients, near: Redis CPU to BullMQ's", toBullmq(1, LINKS.manyNear, 'redis'), 1),
     most("1 in flight, 2 clients, near: p50 to BullMQ's", toBullmq(1, LINKS.fewNear, 'p50'), 1.1),
+    ...ownerGoals(tables),
     least("64 in flight, 2 clients, near: calls/s to BullMQ's", toBullmq(64, LINKS.fewNear, 'rate'), 1.8),
     ...PLACES.map(({ name, text, commands }) =>
       most(`64 in flight, ${text}: Redis commands a call`, at(64, name, 'commands'), commands),
     ),
     most("64 in flight, 2 clients, near, callers' ids: Redis commands a call", at(64, LINKS.ownIds, 'commands'), 6),
     ...PLACES.map(({ name, text }) => most(`64 in flight, ${text}: log bytes a call`, at(64, name, 'log'), 4200)),
+  ];
+}
+
+/** Returns the goals for relays that own partitions, in the same run as today's store and BullMQ. */
+function ownerGoals(tables: readonly Table[]): Goal[] {
+  const at = (inFlight: number, name: string, column: string): number | null => {
+    const table = tables[LEVELS.indexOf(inFlight)];
+    return table ? valueOf(table, name, column) : null;
+  };
+  const to = (level: number, column: string, own: string, other: string): number | null =>
+    ratio(at(level, own, column), at(level, other, column));
+  const foreign = [
+    { name: LINKS.callerForeign, text: 'caller foreign', relays: 0.8, p50: 2.5 },
+    { name: LINKS.clientForeign, text: 'clients foreign', relays: 0.8, p50: 2.5 },
+    { name: LINKS.allForeign, text: 'all foreign', relays: 1.2, p50: 3.5 },
+  ] as const;
+  return [
+    most("64 in flight, owner: Redis CPU to BullMQ's", to(64, 'redis', LINKS.owner, DURABLE.bullmq), 0.15),
+    most('64 in flight, owner: relay CPU to direct mode', to(64, 'cpu', LINKS.owner, LINKS.direct), 1.3),
+    most('1 in flight, owner: p50 ms', at(1, LINKS.owner, 'p50'), 1),
+    ...foreign.flatMap(({ name, text, relays, p50 }) => [
+      most(`64 in flight, ${text}: Redis CPU to BullMQ's`, to(64, 'redis', name, DURABLE.bullmq), 0.3),
+      most(`64 in flight, ${text}: CPU of the relays to today's far`, to(64, 'cpu', name, LINKS.fewFar), relays),
+      most(`1 in flight, ${text}: p50 to BullMQ's`, to(1, 'p50', name, DURABLE.bullmq), p50),
+    ]),
   ];
 }
