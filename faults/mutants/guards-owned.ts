@@ -248,8 +248,8 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     name: 'evidence-of-one-partition',
     says: 'each partition of a process may hold as much evidence as the process',
     file: 'backends/memory/evidence.ts',
-    find: 'for (const table of this.#tables) held += table.held;',
-    replace: 'for (const table of this.#tables) held = Math.max(held, table.held);',
+    find: 'this.held <= total',
+    replace: '(acting?.held ?? 0) <= total',
     judge: BUDGET,
   },
   {

@@ -39,6 +39,22 @@ export const STORED_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/history-bytes.test.ts' },
   },
   {
+    name: 'evidence-order-kept',
+    says: 'of several tables, one whose rows are newer by now is still dropped from first',
+    file: 'backends/memory/evidence.ts',
+    find: 'next && next.at < this.#orderedAt',
+    replace: 'next',
+    judge: { test: 'test/backends/evidence.test.ts' },
+  },
+  {
+    name: 'evidence-filled-counted',
+    says: 'rows are dropped for those of a table that is being filled',
+    file: 'backends/memory/evidence.ts',
+    find: 'held -= table.held;',
+    replace: '',
+    judge: { test: 'test/backends/evidence.test.ts' },
+  },
+  {
     name: 'mark-room-unchecked',
     says: 'an id that a caller chose is admitted without room for its mark',
     file: 'core/commands/rules.ts',

@@ -58,12 +58,16 @@ describe('the turns of a process', () => {
     admit(...ids: readonly string[]): Promise<void>;
   };
 
-  async function openTurns(url = inject('redisUrl'), takeMail: () => readonly OutgoingMail[] = () => []) {
+  async function openTurns(
+    url = inject('redisUrl'),
+    takeMail: () => readonly OutgoingMail[] = () => [],
+    logsCost?: number,
+  ) {
     const client = connectCommands(url.replace(/^http:/, 'redis:'));
     onTestFinished(() => client.disconnect());
     await client.connect();
     clients.push(client);
-    const turns = new Turns({ client, keys, clock, loop: systemLoop, log: silentLog, takeMail });
+    const turns = new Turns({ client, keys, clock, loop: systemLoop, log: silentLog, takeMail, logsCost });
     opened.push(turns);
     return turns;
   }
@@ -287,6 +291,20 @@ describe('the turns of a process', () => {
     const [, name = ''] = ((await redis.get(snapshotAt)) ?? '').split(' ');
     expect(name).not.toBe('unanswered');
     expect([await redis.exists(snapshot(name)), await redis.exists(snapshot('unanswered'))]).toEqual([1, 0]);
+  });
+
+  it('write a snapshot of the longest log when all logs together are long', async () => {
+    const turns = await openTurns(undefined, undefined, 20_000);
+    const [short, long] = [await own(turns, 0), await own(turns, 1)];
+    await short.admit('c1');
+    for (let i = 0; i < 1000 && long.log.uncovered + short.log.uncovered < 20_000; i++) await long.admit(`d${i}`);
+    await eventually(async () => expect(await redis.get(long.log.keys.snapshotAt)).not.toBeNull());
+    expect(await redis.get(short.log.keys.snapshotAt)).toBeNull();
+    expect(long.log.uncovered + short.log.uncovered).toBeLessThan(20_000);
+    await long.admit('last');
+    await turns.recorded();
+    const ids = ['d0', 'd1', 'last'];
+    expect(await putBack(1, ids)).toEqual(await long.state.ports.commands.get(ids.map((id) => keyFor(id))));
   });
 
   it('give a partition up that another process owns, with what waits for it, and go on in the others', async () => {

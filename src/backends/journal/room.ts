@@ -63,6 +63,7 @@ export class RecordRoom {
   #used = 0;
   #usedByOlder = 0;
   #omitted = false;
+  #isWanted = false;
 
   /** `where`: what has no room while this is full. */
   constructor(baseCost = DUE_COST, where = 'The disk of the data directory') {
@@ -78,7 +79,19 @@ export class RecordRoom {
 
   /** Whether a snapshot is due. */
   get due(): boolean {
-    return this.#used > this.#dueCost;
+    return this.#isWanted || this.#used > this.#dueCost;
+  }
+
+  /** The cost of what no snapshot covers, nor the one that is being written. */
+  get uncovered(): number {
+    return this.#used - this.#usedByOlder;
+  }
+
+  /** Makes a snapshot due. */
+  want(): void {
+    if (this.#isWanted) return;
+    this.#isWanted = true;
+    this.onDue();
   }
 
   /** Whether the snapshot that is being written must be completed soon, before users are refused. */
@@ -150,6 +163,7 @@ export class RecordRoom {
     this.#newer = new Map();
     this.#usedByOlder = this.#used;
     this.#omitted = false;
+    this.#isWanted = false;
   }
 
   /** Called when the snapshot is complete and the journals before it are removed. `bytes`: its length. */

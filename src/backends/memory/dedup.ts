@@ -184,8 +184,12 @@ export class DedupMarks implements EvidenceTable {
     this.#evidence.add(this);
   }
 
+  get isFilling(): boolean {
+    return this.#options.drops?.replaying ?? false;
+  }
+
   get held(): number {
-    return this.#options.drops?.replaying ? 0 : this.size;
+    return this.size;
   }
 
   oldestAt(): number {

@@ -7,7 +7,9 @@ import { createShares, type ShareName, type Shares } from '../../core/shares/sha
 
 /** A table with evidence of one kind. */
 export interface EvidenceTable {
-  /** How much of the share the table holds; 0 while it is filled from a log. */
+  /** Whether the table is being filled from a log, so that nothing of it may be dropped. Once it is not, it never is again. */
+  readonly isFilling: boolean;
+  /** How much of the share the table holds. Its users' holdings are the same. */
   readonly held: number;
   /** The time of the oldest row that may be dropped, in epoch milliseconds; Infinity: there is none. */
   oldestAt(): number;
@@ -25,6 +27,10 @@ export class EvidenceKind {
   readonly #share: ShareName;
   readonly #most: number;
   readonly #tables = new Set<EvidenceTable>();
+  readonly #filling = new Set<EvidenceTable>();
+  readonly #byAge = new TablesByAge();
+  /** The table that dropped a row of a user last: the user who is most over is mostly the same. */
+  #last: EvidenceTable | null = null;
 
   /** `most`: the most rows that one call drops. */
   constructor(shares: Shares, share: ShareName, most = Infinity) {
@@ -35,16 +41,28 @@ export class EvidenceKind {
 
   add(table: EvidenceTable): void {
     this.#tables.add(table);
+    this.#filling.add(table);
+    this.#byAge.forget();
   }
 
   remove(table: EvidenceTable): void {
     this.#tables.delete(table);
+    this.#filling.delete(table);
+    this.#byAge.forget();
+    if (this.#last === table) this.#last = null;
   }
 
-  /** How much all tables hold. */
+  /** How much the tables hold that are not being filled. It is asked for with each row that is added. */
   get held(): number {
-    let held = 0;
-    for (const table of this.#tables) held += table.held;
+    let held = this.shares.used(this.#share);
+    for (const table of this.#filling) {
+      if (table.isFilling) {
+        held -= table.held;
+        continue;
+      }
+      this.#filling.delete(table);
+      this.#byAge.forget();
+    }
     return held;
   }
 
@@ -61,14 +79,58 @@ export class EvidenceKind {
 
   #dropOne(now: number, acting: EvidenceTable | null): boolean {
     const holder = this.shares.mostOver(this.#share);
-    if (holder)
-      for (const table of this.#tables) if (table.dropOldest(holder.userId, now, table !== acting)) return true;
-    let [oldest, oldestAt]: [EvidenceTable | null, number] = [null, Infinity];
-    for (const table of this.#tables) {
-      const at = table.oldestAt();
-      if (at < oldestAt) [oldest, oldestAt] = [table, at];
-    }
+    if (holder && this.#dropOf(holder.userId, now, acting)) return true;
+    const oldest = this.#byAge.oldest(this.#tables, now);
     return oldest?.dropOldest(null, now, oldest !== acting) ?? false;
+  }
+
+  #dropOf(userId: string, now: number, acting: EvidenceTable | null): boolean {
+    const drops = (table: EvidenceTable): boolean => table.dropOldest(userId, now, table !== acting);
+    if (this.#last && drops(this.#last)) return true;
+    for (const table of this.#tables) {
+      if (!drops(table)) continue;
+      this.#last = table;
+      return true;
+    }
+    return false;
+  }
+}
+
+/**
+ * Tables in the order of their oldest rows, which is computed again only when it may have changed. Rows leave a table
+ * in this order, and what is added is newer than all that was there.
+ */
+class TablesByAge {
+  /** The last one is the oldest. */
+  #order: { readonly table: EvidenceTable; readonly at: number }[] = [];
+  #orderedAt = -Infinity;
+
+  forget(): void {
+    this.#orderedAt = -Infinity;
+  }
+
+  /** Returns the table with the oldest row that may be dropped; null if there is none. */
+  oldest(tables: Iterable<EvidenceTable>, now: number): EvidenceTable | null {
+    for (let next = this.#order.pop(); next && next.at < this.#orderedAt; next = this.#order.pop()) {
+      const at = next.table.oldestAt();
+      this.#insert(next.table, at);
+      if (at === next.at) return next.table;
+    }
+    this.#order = [];
+    this.#orderedAt = now;
+    for (const table of tables) this.#insert(table, table.oldestAt());
+    return this.#order.at(-1)?.table ?? null;
+  }
+
+  #insert(table: EvidenceTable, at: number): void {
+    if (at === Infinity) return;
+    let [low, high] = [0, this.#order.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#order[middle]?.at ?? -Infinity) > at) low = middle + 1;
+      else high = middle;
+    }
+    this.#order.splice(low, 0, { table, at });
   }
 }
 

@@ -97,8 +97,12 @@ export class Rows implements EvidenceTable {
     evidence.add(this);
   }
 
+  get isFilling(): boolean {
+    return this.#drops.replaying;
+  }
+
   get held(): number {
-    return this.#drops.replaying ? 0 : this.totals.bytes;
+    return this.totals.bytes;
   }
 
   oldestAt(): number {

@@ -166,8 +166,11 @@ export class EndedCommands {
     };
     const drops = this.#drops;
     const table: EvidenceTable = {
+      get isFilling() {
+        return drops.replaying;
+      },
       get held() {
-        return drops.replaying ? 0 : held();
+        return held();
       },
       oldestAt() {
         const old = oldest(null);

@@ -25,7 +25,7 @@ export type PartitionLogParts = {
   readonly version: string;
   /** The records to append. Their `onFirst` wakes the turns. */
   readonly records: Pick<ActWriter, 'take' | 'beginFile'>;
-  readonly room: Pick<RecordRoom, 'full' | 'written'>;
+  readonly room: Pick<RecordRoom, 'full' | 'written' | 'uncovered' | 'want'>;
   /** Called once, when another process owns the partition. */
   readonly onLost: () => void;
   /** Writes a whole snapshot, because Redis has lost more of the log than is kept here. */
@@ -99,6 +99,15 @@ export class PartitionLog implements FactLog {
   /** Whether no snapshot may be written. A log that must begin anew has no choice. */
   get crowded(): boolean {
     return this.#isLost || (!this.#anew.isWanted && this.#turns.isCrowded(this));
+  }
+
+  /** What no snapshot covers of the log, as RecordRoom counts it. */
+  get uncovered(): number {
+    return this.#parts.room.uncovered;
+  }
+
+  wantSnapshot(): void {
+    this.#parts.room.want();
   }
 
   /** Makes a batch of what was decided since the last call; null: nothing was. */

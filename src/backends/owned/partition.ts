@@ -19,8 +19,6 @@ import { setFence } from './scripts.ts';
 import { BrokenLog, StreamReader } from './stream.ts';
 import type { Turns } from './turns.ts';
 
-const SNAPSHOT_COST = 16 * 1024 * 1024;
-
 /** What all partitions of a process share. */
 export type PartitionParts = {
   /** The id of this process. */
@@ -35,7 +33,7 @@ export type PartitionParts = {
   readonly version: string;
   readonly replicas: Pick<Replicas, 'have'>;
   readonly memory: Omit<StateOptions, 'room'>;
-  /** The cost of a log at which a snapshot is due, in bytes, unless the last snapshot is larger; absent: SNAPSHOT_COST. */
+  /** The cost of a log at which a snapshot is due, as RecordRoom takes it; absent: its default. */
   readonly snapshotCost?: number | undefined;
   /** Whether a process is alive, as far as this one knows. */
   readonly isAlive: (process: string) => boolean;
@@ -316,7 +314,7 @@ export class Partition {
 
   #newReader(of: string): Followed {
     const { client, keys, clock, loop, memory, snapshotCost } = this.#parts;
-    const room = new RecordRoom(snapshotCost ?? SNAPSHOT_COST, 'Redis');
+    const room = new RecordRoom(snapshotCost, 'Redis');
     const state = new RecordedState({ ...memory, room });
     const { replay } = state;
     const reader = new StreamReader({ client, keys: keys.of(this.number), replay, clock, loop });

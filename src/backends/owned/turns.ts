@@ -29,7 +29,15 @@ export type TurnsOptions = {
   /** Returns the messages of a turn. Called at its end. */
   readonly takeMail?: () => readonly OutgoingMail[];
   readonly loop: Pick<EventLoop, 'atTurnEnd'>;
+  /** The cost of all logs beyond which the longest one gets a snapshot, as RecordRoom counts it; absent: LOGS_COST. */
+  readonly logsCost?: number | undefined;
 };
+
+/**
+ * A survivor reads no more than this of a process that is gone, besides snapshots, and Redis holds about half as many
+ * bytes: the cost of some 120,000 calls.
+ */
+const LOGS_COST = 256 * 1024 * 1024;
 
 /** What a turn sends to one group, while it is collected. */
 type Collected = { [M in keyof Omit<GroupTurn, 'turn'>]: GroupTurn[M][number][] };
@@ -137,6 +145,7 @@ export class Turns {
       const batch = log.take(turn);
       if (batch) this.#collect(collected, log).batches.push([log, batch]);
     }
+    if (this.#woken.size > 0) this.#keepLogsShort();
     this.#woken.clear();
     for (const one of mail) this.#address(collected, one, turn);
     for (const [group, found] of collected) group.send({ turn, ...found });
@@ -170,6 +179,16 @@ export class Turns {
     this.#gate.lose();
     this.#gate.close();
     for (const look of this.#confirming.splice(0)) look();
+  }
+
+  #keepLogsShort(): void {
+    const { logsCost = LOGS_COST } = this.#options;
+    let [cost, longest]: [number, PartitionLog | null] = [0, null];
+    for (const log of this.#logs.values()) {
+      cost += log.uncovered;
+      if (log.uncovered > (longest?.uncovered ?? 0)) longest = log;
+    }
+    if (cost > logsCost) longest?.wantSnapshot();
   }
 
   /** In a full Redis snapshots follow each other: each needs memory until it replaces what was before it. */
