@@ -143,6 +143,7 @@ export function createMemoryState({
   const { keep } = history;
   const acts: Acts = {
     ...{ clock, ledger, waiters, mailboxes, keep, dedup, sha256, holdingsOf, contextState, keepsAttempts },
+    connectionOf: connections.peek,
   };
   const tx = makeTransaction(acts);
   const { tables: siteTables, ...siteStores } = createMemorySites(clock);

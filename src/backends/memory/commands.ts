@@ -35,6 +35,8 @@ import type {
   RefusedAdmission,
   Transaction,
 } from '../../core/commands/transaction.ts';
+import type { Connection } from '../../core/connections/connection.ts';
+import { revisionOf } from '../../core/connections/revision.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
@@ -62,6 +64,8 @@ export type Acts = {
   readonly sha256: (text: string) => string;
   /** Returns what a client reports of a context. */
   readonly contextState: (key: ClientKey, contextId: string) => ContextState;
+  /** Returns the row of a client as it is now. */
+  readonly connectionOf: (key: ClientKey) => Connection | null;
   /** Returns the holdings of a user, without creating an object in the ledger. */
   readonly holdingsOf: (userId: string) => Holdings;
   /** Whether attempts to dispatch are kept: acts are requested by other processes too, so an answer may be lost. */
@@ -123,9 +127,17 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     return { binding: client?.binding ?? null, waiting, arrived: NONE, running, isLast: true };
   }
 
-  /** Always false: core reads the connection in the same tick, so it cannot be outdated. */
-  isOutdated(): boolean {
-    return false;
+  /** Core reads the connection in the same tick. Only what another process has seen can be outdated. */
+  isOutdated(request: AdmitRequest): boolean {
+    const { seenLink = null } = request;
+    if (seenLink === null) return false;
+    const now = this.#acts.connectionOf(request);
+    return (
+      now?.disconnectedAt !== null ||
+      now.epoch !== seenLink.epoch ||
+      now.instanceId !== seenLink.instanceId ||
+      revisionOf(now.actions, this.#acts.sha256) !== seenLink.revision
+    );
   }
 
   isOver(deadline: number): boolean {

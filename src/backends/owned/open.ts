@@ -202,7 +202,7 @@ function composed(options: OwnedOptions, client: Client) {
     reports.again(concerns);
   });
   const routed = createRoutedBackend({
-    ...{ placement, owners, log },
+    ...{ placement, owners, log, sha256: memory.sha256 },
     clock: kept,
     transport: {
       send: (to, text, after) => mail.send(to, { kind: 'request', text }, after),

@@ -3,6 +3,7 @@
  * otherwise with the owner.
  */
 import type { Backend, PortName } from '../../core/backend.ts';
+import type { Connection } from '../../core/connections/connection.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { gapOf, type EvidenceSource, type ObservedSource, type PageRequest, type Scan } from '../../core/page.ts';
@@ -13,6 +14,7 @@ import type { Placement } from './placement.ts';
 import { isChange, Requests, runIn, type OwnerAnswer, type PortCall } from './requests.ts';
 import { Responder } from './responder.ts';
 import { ROUTES, routeOf, type AnyRoute, type OwnStores, type RoutedStores } from './routes.ts';
+import { SeenConnections } from './connections.ts';
 import { readMessage, type Transport } from './transport.ts';
 
 /** How long a call waits for the owner of its partition: longer than a takeover takes. */
@@ -29,6 +31,8 @@ export type RoutedOptions = {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly log: Log;
+  /** The same in all processes. */
+  readonly sha256: (text: string) => string;
   /** The stores of this process, for what is not in partitions. */
   readonly own: OwnStores;
   /** The other members of the backend. `close` is called when the backend is closed. */
@@ -40,7 +44,7 @@ export type RoutedOptions = {
 
 /** Creates the backend. It answers the requests of other processes, too. */
 export function createRoutedBackend(options: RoutedOptions): Backend {
-  const { owners, transport, own, members, windowMs, retentionMs } = options;
+  const { owners, placement, transport, own, members, windowMs, retentionMs } = options;
   const requests = new Requests(options);
   const responder = new Responder(options);
   transport.onText((from, text) => {
@@ -52,13 +56,31 @@ export function createRoutedBackend(options: RoutedOptions): Backend {
   transport.onLoss(() => requests.again());
   const stop = owners.onMove((partition) => requests.moved(partition));
   const routed = routedStores(new Router(options, requests));
+  const seen = new SeenConnections(options.sha256);
+  const noted = (found: readonly (Connection | null)[]): readonly (Connection | null)[] => {
+    for (const connection of found) if (connection) seen.note(connection);
+    return found;
+  };
   return {
     ...members,
-    commands: { ...routed.commands, windowMs },
+    commands: {
+      ...routed.commands,
+      windowMs,
+      admit: (request) => routed.commands.admit(request.seen ? seen.sent(request) : request),
+    },
     waiters: routed.waiters,
     nodes: { ...own.nodes, ...routed.nodes },
     inspector: routed.inspector,
-    connections: { ...own.connections, ...routed.connections },
+    connections: {
+      ...own.connections,
+      ...routed.connections,
+      get(keys) {
+        const found = routed.connections.get(keys);
+        // What is read here costs nothing the next time either.
+        return found instanceof Promise ? found.then(noted) : found;
+      },
+      lastSeen: (key) => (owners.local(placement.ofUser(key.userId)) ? null : seen.last(key)),
+    },
     reconnects: routed.reconnects,
     contexts: routed.contexts,
     history: { ...routed.history, retentionMs },

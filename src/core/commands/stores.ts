@@ -70,6 +70,8 @@ export type AdmitRequest = AdmitQuestion & {
    * If the client is bound to another link now, or advertises other actions, the answer is `outdated`.
    */
   readonly seen?: Connection | null;
+  /** In place of `seen`, from a process that does not have the client's connection itself. */
+  readonly seenLink?: SeenLink | null;
   /**
    * A link of the caller's node that has room for the command. If the client is bound to this link and none of its
    * commands waits to be dispatched, the store may record the dispatch in the same act.
@@ -119,6 +121,9 @@ export type AdmitResult =
     }
   /** The connection in `seen` is not the one that the client has now. */
   | { readonly kind: 'outdated' };
+
+/** What an admission compares of a connection. `revision`: of its actions (`revisionOf`). */
+export type SeenLink = Pick<Connection, 'instanceId' | 'epoch'> & { readonly revision: string };
 
 /** What an admission would answer now, and the state that it depends on. */
 export type AdmitPreview = {

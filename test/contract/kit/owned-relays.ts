@@ -115,6 +115,7 @@ export class Relays {
         every: (ms, run) => requestClock.every(ms, run),
       },
       log: silentLog,
+      sha256: createCrypto('test').sha256,
       own: this.#own,
       members: {
         capabilities: { shared: true, allWaits: true, exactDedupCounters: true, cheapStreamSummaries: true },
