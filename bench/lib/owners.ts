@@ -16,6 +16,14 @@ const CANDIDATES = 1000;
  * `relays`: the ids of all relays. Throws if partitions still move after 30 seconds.
  */
 export async function userOwnedBy(redisUrl: string, relays: readonly string[]): Promise<string> {
+  return userIn(await partitionsAtRest(redisUrl, relays.length), relays[0] ?? '');
+}
+
+/**
+ * Waits until this number of relays own partitions and none has moved for three seconds. Returns the process that owns
+ * each partition. Throws if partitions still move after 30 seconds.
+ */
+export async function partitionsAtRest(redisUrl: string, relays: number): Promise<ReadonlyMap<number, string>> {
   const redis = new Redis(redisUrl);
   try {
     let [before, quiet] = ['', 0];
@@ -24,8 +32,7 @@ export async function userOwnedBy(redisUrl: string, relays: readonly string[]): 
       const now = JSON.stringify([...owners]);
       quiet = now === before ? quiet + 1 : 0;
       before = now;
-      if (quiet >= QUIET_TRIES && relays.every((id) => [...owners.values()].some((owner) => owner.startsWith(id))))
-        return userIn(owners, relays[0] ?? '');
+      if (quiet >= QUIET_TRIES && new Set(owners.values()).size === relays) return owners;
       await wait(TRY_MS);
     }
     throw new Error('partitions did not come to rest');

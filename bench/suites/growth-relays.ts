@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { startRedisCluster } from '../../test/kit/redis-cluster.ts';
 import { startRelay, userToken, type Relay } from '../lib/callboard.ts';
 import type { Sample } from '../lib/numbers.ts';
+import { partitionsAtRest } from '../lib/owners.ts';
 import { startChild, type Child } from '../lib/processes.ts';
 import { openRedis } from '../lib/redis.ts';
 import { alternate, Results, type Run } from '../lib/rounds.ts';
@@ -21,6 +22,8 @@ const USERS = 6;
 const PARTITIONS = 6;
 /** The CPU that all relays together may need for a call, as a multiple of that with one relay, or with one master. */
 const BOUNDS = { relays: 1.5, masters: 1.3 } as const;
+/** The numbers of relays. */
+const SIZES = { redis: [1, 2, 3], owned: [1, 2, 3, 6] } as const;
 
 /** Returns the CPU time of all the Redis processes so far, in microseconds. */
 type Cpu = () => Promise<number>;
@@ -34,23 +37,32 @@ type Group = {
   readonly redis: Cpu;
 };
 
-export async function byRelays(run: Run): Promise<Axis> {
-  const sizes = run.quick ? [1, 2] : [1, 2, 3];
-  run.say(`growth: ${sizes.join(', ')} relays on one Redis`);
+/** The store of relays over Redis: that of today, or owners of partitions. */
+export type Store = 'redis' | 'owned';
+/** What files and titles say of relays that own partitions. */
+const MARKS = { redis: { file: '', title: '' }, owned: { file: '-owned', title: ', owners' } } as const;
+
+export async function byRelays(run: Run, store: Store): Promise<Axis> {
+  const sizes = run.quick ? [1, 2] : SIZES[store];
+  run.say(`growth: ${sizes.join(', ')} relays on one Redis, ${store}`);
   await using stack = new AsyncDisposableStack();
   const results = new Results();
   const groups = await makePlaces(sizes, results, async (size) => {
     const redis = stack.use(await openRedis());
-    const env = { CALLBOARD_REDIS_URL: redis.url, CALLBOARD_DURABILITY: 'aof_everysec' };
-    return group(stack, { name: nameOf(size), relays: size, env, redis: redis.cpu });
+    const env = { CALLBOARD_REDIS_URL: redis.url, CALLBOARD_DURABILITY: 'aof_everysec', CALLBOARD_STORE: store };
+    const made = await group(stack, { name: nameOf(size), relays: size, env, redis: redis.cpu });
+    if (store === 'owned') await partitionsAtRest(redis.url, size);
+    return made;
   });
   await timeAll(run, groups, { results, ways: ['near', 'far'] });
-  return axis({ file: 'relays', title: 'More relays on one Redis', xLabel: 'relays', sizes, results });
+  const { file, title } = MARKS[store];
+  const of = { file: `relays${file}`, title: `More relays on one Redis${title}`, xLabel: 'relays' };
+  return axis({ ...of, sizes, results, isSeveral: true });
 }
 
-export async function byMasters(run: Run): Promise<Axis> {
+export async function byMasters(run: Run, store: Store): Promise<Axis> {
   const sizes = [1, 3];
-  run.say(`growth: one relay over ${sizes.join(' and ')} masters`);
+  run.say(`growth: one relay over ${sizes.join(' and ')} masters, ${store}`);
   await using stack = new AsyncDisposableStack();
   const results = new Results();
   const groups = await makePlaces(sizes, results, async (size) => {
@@ -58,20 +70,26 @@ export async function byMasters(run: Run): Promise<Axis> {
     stack.defer(() => cluster.stop());
     const hands = cluster.urls.map((url) => new Redis(url));
     stack.defer(() => hands.forEach((hand) => hand.disconnect()));
-    const env = { CALLBOARD_REDIS_URL: cluster.address, CALLBOARD_PARTITIONS: String(PARTITIONS) };
+    const divided = { CALLBOARD_PARTITIONS: String(PARTITIONS), CALLBOARD_STORE: store };
+    const env = { CALLBOARD_REDIS_URL: cluster.address, ...divided };
     const redis: Cpu = async () => (await Promise.all(hands.map(cpuOf))).reduce((sum, each) => sum + each, 0);
     const own = { name: nameOf(size), relays: 1, env: { ...env, CALLBOARD_DURABILITY: 'memory' }, redis };
     return group(stack, own);
   });
   await timeAll(run, groups, { results, ways: ['near'] });
-  return axis({ file: 'masters', title: `More masters, ${PARTITIONS} partitions`, xLabel: 'masters', sizes, results });
+  const { file, title } = MARKS[store];
+  const of = { file: `masters${file}`, title: `More masters, ${PARTITIONS} partitions${title}`, xLabel: 'masters' };
+  return axis({ ...of, sizes, results, isSeveral: false });
 }
 
-type Found = Pick<Axis, 'file' | 'title' | 'xLabel' | 'sizes'> & { readonly results: Results };
+type Found = Pick<Axis, 'file' | 'title' | 'xLabel' | 'sizes'> & {
+  readonly results: Results;
+  /** Whether the sizes are numbers of relays. */
+  readonly isSeveral: boolean;
+};
 
 /** Returns the axis. Calls between relays are shown in its table, because they are what this suite measures. */
-function axis({ results, ...of }: Found): Axis {
-  const several = of.file === 'relays';
+function axis({ results, isSeveral: several, ...of }: Found): Axis {
   const near: readonly Curve[] = [
     { key: 'near', label: 'client of the same relay, relays', bound: several ? BOUNDS.relays : BOUNDS.masters },
     { key: 'near.redis', label: 'client of the same relay, Redis', bound: BY_PAGE },

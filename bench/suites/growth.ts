@@ -20,8 +20,10 @@ const AXES: readonly (readonly [string, (run: Run) => Promise<Axis>])[] = [
   ['messages-memory', (run) => byMessages(run, 'memory')],
   ['messages-redis', (run) => byMessages(run, 'redis')],
   ['subscribers', byStreams],
-  ['relays', byRelays],
-  ['masters', byMasters],
+  ['relays', (run) => byRelays(run, 'redis')],
+  ['relays-owned', (run) => byRelays(run, 'owned')],
+  ['masters', (run) => byMasters(run, 'redis')],
+  ['masters-owned', (run) => byMasters(run, 'owned')],
   ['ended', byEnded],
 ];
 

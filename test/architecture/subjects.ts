@@ -35,7 +35,6 @@ export const HELPER_SPLINTERS: Readonly<Record<string, string>> = {
   'faults/mutants/guards-places.ts': GUARDS,
   'faults/mutants/guards-redis-history.ts': GUARDS,
   'faults/neighbours/attacks/agents.ts': 'A list of attacks, as the files beside it.',
-  'bench/lib/owners.ts': 'Reads the logs of owners; its importer starts the paths of calls.',
   'test/mcp/kit/host-rules.ts': 'The rules of others, which do not change with ours.',
   'test/mcp/kit/texts.ts': 'Judges tools without the code that marks their texts.',
   'faults/outages/processes/memory-log.ts': 'An entry point, which node loads before the relay.',
