@@ -13,6 +13,7 @@ const SUITES: Readonly<Record<string, () => Promise<(run: Run) => Promise<Report
   rpc: async () => (await import('./suites/rpc.ts')).rpc,
   durable: async () => (await import('./suites/durable.ts')).durable,
   data: async () => (await import('./suites/data.ts')).data,
+  takeover: async () => (await import('./suites/takeover.ts')).takeover,
   memory: async () => (await import('./suites/memory.ts')).memory,
   metrics: async () => (await import('./suites/metrics.ts')).metrics,
   parts: async () => (await import('./suites/parts.ts')).parts,

@@ -16,7 +16,8 @@ const CANDIDATES = 1000;
  * `relays`: the ids of all relays. Throws if partitions still move after 30 seconds.
  */
 export async function userOwnedBy(redisUrl: string, relays: readonly string[]): Promise<string> {
-  return userIn(await partitionsAtRest(redisUrl, relays.length), relays[0] ?? '');
+  const [user = ''] = usersOwnedBy(await partitionsAtRest(redisUrl, relays.length), relays[0] ?? '', 1);
+  return user;
 }
 
 /**
@@ -50,9 +51,15 @@ async function ownersOf(redis: Redis): Promise<ReadonlyMap<number, string>> {
   );
 }
 
-function userIn(owners: ReadonlyMap<number, string>, relay: string): string {
+/** Returns users that a relay owns, each in a partition of its own. Throws if there are not as many. */
+export function usersOwnedBy(owners: ReadonlyMap<number, string>, relay: string, count: number): readonly string[] {
   // One partition has no users: it has the chain of the audit.
   const placement = createPlacement(owners.size - 1, (userId) => userId);
-  for (let i = 0; i < CANDIDATES; i++) if (owners.get(placement.ofUser(`u${i}`))?.startsWith(relay)) return `u${i}`;
-  throw new Error(`no user belongs to ${relay}`);
+  const users = new Map<number, string>();
+  for (let i = 0; i < CANDIDATES && users.size < count; i++) {
+    const partition = placement.ofUser(`u${i}`);
+    if (!users.has(partition) && owners.get(partition)?.startsWith(relay)) users.set(partition, `u${i}`);
+  }
+  if (users.size < count) throw new Error(`${relay} owns ${users.size} partitions with users`);
+  return [...users.values()];
 }

@@ -2,6 +2,7 @@
  * Runs a complete relay in its own process for the benchmarks, as `callboard serve` starts it: with default
  * authentication, limits, masking and log.
  */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
@@ -34,7 +35,22 @@ export async function start(given: unknown): Promise<Started> {
   const callboard = await openCallboard({ config, log, ...(!kept && { backend: withoutJsonCache(log) }) });
   const url = await callboard.listen({ host: config.host, port: config.port });
   const inert = config.warnings.find((text) => text.includes('FAST_PATH'));
-  return { port: Number(new URL(url).port), note: inert ?? '', acts: { close: () => closed(callboard) } };
+  return {
+    port: Number(new URL(url).port),
+    note: inert ?? '',
+    acts: { close: () => closed(callboard), turns: longestTurns() },
+  };
+}
+
+/** Returns a function that returns the longest turn of the event loop since it was called last, in milliseconds. */
+function longestTurns(): () => number {
+  const delays = monitorEventLoopDelay({ resolution: 1 });
+  delays.enable();
+  return () => {
+    const longest = delays.max / 1e6;
+    delays.reset();
+    return longest;
+  };
 }
 
 async function closed(callboard: Callboard): Promise<null> {
