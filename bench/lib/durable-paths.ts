@@ -10,6 +10,7 @@ import { httpCalls, linkCalls, overHttp, type RpcContender, type RpcPath } from 
 export const DURABLE = {
   direct: 'callboard, direct mode',
   redis: 'callboard over Redis',
+  owned: 'callboard with owners',
   naive: 'ws relay, awaits one by one',
   auto: 'ws relay, auto-pipelined',
   bullmq: 'BullMQ',
@@ -20,12 +21,13 @@ export const DURABLE_CONTENDERS: readonly RpcContender[] = [
   { name: DURABLE.auto, kind: 'peer', prepare: (stack) => handmade(stack, 'auto') },
   { name: DURABLE.bullmq, kind: 'peer', prepare: bullmq },
   { name: DURABLE.direct, kind: 'own', prepare: (stack) => overHttp(stack) },
-  { name: DURABLE.redis, kind: 'own', prepare: shared },
+  { name: DURABLE.redis, kind: 'own', prepare: (stack) => shared(stack, 'redis') },
+  { name: DURABLE.owned, kind: 'own', prepare: (stack) => shared(stack, 'owned') },
 ];
 
-async function shared(stack: AsyncDisposableStack): Promise<RpcPath> {
+async function shared(stack: AsyncDisposableStack, store: 'redis' | 'owned'): Promise<RpcPath> {
   const redis = stack.use(await openRedis());
-  return withRedis(redis, await overHttp(stack, settingsOf(redis)));
+  return withRedis(redis, await overHttp(stack, { ...settingsOf(redis), CALLBOARD_STORE: store }));
 }
 
 async function handmade(stack: AsyncDisposableStack, mode: 'naive' | 'auto'): Promise<RpcPath> {
