@@ -227,6 +227,14 @@ export class FrameRouter {
     if (session) this.#run({}, () => session[what]());
   }
 
+  /** Names the relay that is nearer to the user's data now, if the user is one of these and another relay is. */
+  tellHome(concerns: (userId: string) => boolean): void {
+    const principal = this.#principal;
+    if (this.#leaving || principal.kind !== 'user' || !concerns(principal.userId)) return;
+    const url = homeOf(this.#parts.core, principal);
+    if (url !== undefined) this.#writer.send({ type: 'home', url });
+  }
+
   /** Releases the share and ends the waits and the session, once. Resolves when core recorded the end, or failed to. */
   async end(end: LinkEnd): Promise<void> {
     releaseLink(this.#holdings);
@@ -540,5 +548,11 @@ function welcomeOf(
     in_flight: IN_FLIGHT,
     idempotency_window_ms: core.idempotencyWindowMs,
     token_expires_at: principal.expiresAt ?? undefined,
+    home: homeOf(core, principal),
   };
+}
+
+/** Returns the address of another relay that is nearer to the data of this user; undefined: none is. */
+function homeOf(core: Core, principal: Principal): string | undefined {
+  return principal.kind === 'user' ? (core.homeOf(principal.userId) ?? undefined) : undefined;
 }

@@ -51,6 +51,8 @@ export type OwnersOptions = Omit<
   readonly hasRoom: () => boolean;
   /** Called when a process is there that was not before. */
   readonly onJoined: (process: string) => void;
+  /** Called when the address of another process is known that was not before. */
+  readonly onAddress: (process: string) => void;
   /** Called when a process has died or ended, with what it reported last. */
   readonly onGone: (process: string, report: string | undefined) => void;
   /** Called when a partition is lost in which this process has decided. */
@@ -68,6 +70,8 @@ export class Owners implements OwnerTable {
   #alive: ReadonlyMap<string, string> = new Map();
   /** The living processes that may own partitions. */
   #claiming: readonly string[] = [];
+  /** The addresses of the relays of living processes that have one. */
+  #addresses: ReadonlyMap<string, string> = new Map();
   /** The living processes, by the ids of their nodes. */
   #nodes: ReadonlyMap<string, string> = new Map();
   /** Since when a partition is seen without a living owner, by elapsed time. */
@@ -172,6 +176,11 @@ export class Owners implements OwnerTable {
     return process === this.#options.process || this.#alive.has(process);
   }
 
+  /** The address at which clients reach the relay of another living process; null: none is known. */
+  addressOf(process: string): string | null {
+    return process === this.#options.process ? null : (this.#addresses.get(process) ?? null);
+  }
+
   /** The living processes, by the ids of their nodes. */
   get nodes(): ReadonlyMap<string, string> {
     return this.#nodes;
@@ -238,6 +247,7 @@ export class Owners implements OwnerTable {
   async #left(process: string, given: readonly number[]): Promise<void> {
     const report = this.#alive.get(process);
     this.#alive = new Map([...this.#alive].filter(([other]) => other !== process));
+    this.#addresses = new Map([...this.#addresses].filter(([other]) => other !== process));
     this.#claiming = this.#claiming.filter((other) => other !== process);
     if (report !== undefined) this.#options.onGone(process, report);
     // Its note about the last one may arrive later, and is from a dead process then.
@@ -321,16 +331,19 @@ export class Owners implements OwnerTable {
   #withSilent(renewal: Renewal): Renewal {
     if (this.#options.lease.showsDeaths) return renewal;
     const claiming = [...new Set([...renewal.claiming, ...this.#claiming])];
-    return { ...renewal, alive: new Map([...this.#alive, ...renewal.alive]), claiming };
+    const addresses = new Map([...this.#addresses, ...renewal.addresses]);
+    return { ...renewal, alive: new Map([...this.#alive, ...renewal.alive]), claiming, addresses };
   }
 
-  #see({ alive, claiming, fences }: Renewal): void {
-    const { process, onJoined, onGone, turns } = this.#options;
+  #see({ alive, claiming, addresses, fences }: Renewal): void {
+    const { process, onJoined, onAddress, onGone, turns } = this.#options;
     const before = this.#alive;
+    const known = this.#addresses;
     this.#alive = alive;
+    this.#addresses = addresses;
     this.#claiming = claiming;
     this.#nodes = new Map([...alive.keys(), process].map((one) => [nodeOf(one), one]));
-    for (const [known, report] of before) if (!alive.has(known) && known !== process) onGone(known, report);
+    for (const [other, report] of before) if (!alive.has(other) && other !== process) onGone(other, report);
     for (const found of alive.keys()) if (!before.has(found) && found !== process) onJoined(found);
     let isDoubtful = false;
     for (const partition of this.#partitions) {
@@ -341,6 +354,7 @@ export class Owners implements OwnerTable {
     this.#isDoubtful = isDoubtful;
     if (isDoubtful) turns.settle();
     for (const partition of this.#partitions) partition.meet();
+    for (const other of addresses.keys()) if (!known.has(other) && other !== process) onAddress(other);
     if (!this.#isSuspended) return;
     this.#isSuspended = false;
     for (const { number } of this.owned) this.#moved(number);
