@@ -7,7 +7,7 @@ import type { Cancel, Clock, Log } from '../../core/ports.ts';
 import { isRecord, parsedJson } from '../../core/json.ts';
 import type { Holder } from '../journal/gate.ts';
 import { nodeOf } from './fence.ts';
-import { shouldOwn } from './placement.ts';
+import { Moves, shouldOwn, type PlacementView } from './placement.ts';
 import type { Lease, Renewal } from './lease.ts';
 import type { Owner, OwnerTable } from './owners.ts';
 import { Partition, type PartitionParts } from './partition.ts';
@@ -66,6 +66,7 @@ export type OwnersOptions = Omit<
 export class Owners implements OwnerTable {
   readonly #options: OwnersOptions;
   readonly #partitions: readonly Partition[];
+  readonly #moves: Moves;
   readonly #watchers = new Set<(partition: number) => void>();
   #alive: ReadonlyMap<string, string> = new Map();
   /** The living processes that may own partitions. */
@@ -96,6 +97,7 @@ export class Owners implements OwnerTable {
 
   constructor(options: OwnersOptions) {
     this.#options = options;
+    this.#moves = new Moves(options);
     const parts: Omit<PartitionParts, 'memory'> = {
       ...options,
       isAlive: (process) => this.isAlive(process),
@@ -431,27 +433,36 @@ export class Owners implements OwnerTable {
 
   /** Asks the process that should own one of the partitions of this one to follow its log. */
   #startMove(): void {
-    const { lease, leaseMs, process } = this.#options;
+    const { lease, leaseMs } = this.#options;
     if (this.#isMoving || this.#isClosing || this.#isSuspended || lease.heldMs < CLAIM_LEASES * leaseMs) return;
     if (this.orphans > 0) return;
-    for (const { number } of this.owned) {
-      const next = shouldOwn(number, this.#claiming);
-      if (next !== null && next !== process) return this.#note(next, { kind: 'follow', partition: number });
-    }
+    const { owned } = this;
+    // Links that are told their homes go there.
+    if (this.#addresses.size > 0) this.#moves.countNone();
+    else this.#moves.count(owned);
+    const move = this.#moves.next(owned, this.#view());
+    if (move) this.#note(move.to, { kind: 'follow', partition: move.partition });
+  }
+
+  #view(): PlacementView {
+    return { processes: this.#claiming, owners: this.#partitions.map(({ owner }) => owner) };
   }
 
   async #follow(partition: Partition, owner: string): Promise<void> {
-    if (!this.#hasRoom(partition)) return;
+    if (!this.#moves.mayTake(partition.number, this.#view()) || !this.#hasRoom(partition)) return;
     if (await partition.follow()) this.#note(owner, { kind: 'ready', partition: partition.number });
     // The owner asks again.
     else this.#options.turns.settle();
   }
 
   async #give(partition: Partition, to: string): Promise<void> {
-    if (this.#isMoving || !partition.stores || shouldOwn(partition.number, this.#claiming) !== to) return;
+    const { number, stores } = partition;
+    if (this.#isMoving || !stores || this.#moves.ownerOf(number, this.#view()) !== to) return;
     this.#isMoving = true;
     try {
-      if (await partition.give(to)) this.#note(to, { kind: 'yours', partition: partition.number });
+      if (!(await partition.give(to))) return;
+      this.#moves.gave(number);
+      this.#note(to, { kind: 'yours', partition: number });
     } finally {
       this.#isMoving = false;
     }
