@@ -127,7 +127,8 @@ describe('the moves of processes', () => {
     await place.run(60, ['a.1', 'b.1']);
     const times = place.moved.map(({ at }) => at);
     expect(times.length).toBeGreaterThan(1);
-    for (const [i, at] of times.entries()) if (i > 0) expect(at - (times[i - 1] ?? 0)).toBeGreaterThanOrEqual(4 * LEASE_MS);
+    for (const [i, at] of times.entries())
+      if (i > 0) expect(at - (times[i - 1] ?? 0)).toBeGreaterThanOrEqual(4 * LEASE_MS);
   });
 
   it('do not follow links that stay for a short time only, or that swing', async () => {
@@ -154,6 +155,20 @@ describe('the moves of processes', () => {
     place.linksOf = () => new Map();
     await place.run(120);
     expect(place.owners).toEqual(byHash());
+  });
+
+  it('take no partition beyond the share, whatever another process has seen, but for those of the hash', () => {
+    const moves = new Moves({ process: 'a.1', clock: new FakeClock(), leaseMs: LEASE_MS });
+    const notOfA = byHash().findIndex((process) => process !== 'a.1');
+    const view = viewOf([...Array<string>(MOST).fill('a.1'), ...Array<string>(COUNT - MOST).fill('b.1')]);
+    const fewer = viewOf([...Array<string>(MOST - 1).fill('a.1'), ...Array<string>(COUNT - MOST + 1).fill('b.1')]);
+    expect(moves.mayTake(notOfA, view)).toBe(true);
+    moves.count([]);
+    expect([moves.mayTake(notOfA, view), moves.mayTake(notOfA, fewer), moves.mayTake(OF_A, view)]).toEqual([
+      ...[false, true, true],
+    ]);
+    moves.countNone();
+    expect(moves.mayTake(notOfA, view)).toBe(true);
   });
 
   it('count the links of one partition in a look, once all are known', async () => {
