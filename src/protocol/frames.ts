@@ -133,8 +133,8 @@ const DOWN_TO_ALL = {
     at_ms: 'int?',
     home: 'text?',
   },
-  /** The address of another relay that is nearer to the user's data from now on. */
-  home: { url: 'text' },
+  /** The address of another relay that is nearer to the user's data from now on. Absent: none is. */
+  home: { url: 'text?' },
   /** The relay accepted the new token of `auth`. */
   renewed: { token_expires_at: 'int?' },
   /** The relay refused `frame`, identified by its `ref` or `command_id`. The link stays open unless `bye` follows. */

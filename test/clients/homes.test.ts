@@ -188,6 +188,15 @@ describe('a client whose welcome names a home', () => {
     expect((await welcomed()).url).toBe(B);
   });
 
+  test('stays when its relay has become the home meanwhile', async () => {
+    begin();
+    const first = await welcomed({ home: B });
+    await clock.advance(seekMs / 2);
+    first.receive({ type: 'home' });
+    await clock.advance(40_000);
+    expect([sockets.waiting, first.closed]).toEqual([0, false]);
+  });
+
   test('is not sent around by homes that name each other', async () => {
     begin();
     await welcomed({ home: B });

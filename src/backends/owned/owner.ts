@@ -435,7 +435,7 @@ export class Owners implements OwnerTable {
   #startMove(): void {
     const { lease, leaseMs } = this.#options;
     if (this.#isMoving || this.#isClosing || this.#isSuspended || lease.heldMs < CLAIM_LEASES * leaseMs) return;
-    if (this.orphans > 0) return;
+    if (this.orphans > 0 || this.#claiming.length < 2) return;
     const { owned } = this;
     // Links that are told their homes go there.
     if (this.#addresses.size > 0) this.#moves.countNone();

@@ -46,10 +46,10 @@ export type LinkOptions = {
    */
   readonly homes?: readonly string[];
   /**
-   * A token, or a function that returns one. The function is called before each connection and each renewal. A constant
-   * token that the relay refuses closes the link permanently. If the function throws, `onError` receives the error, and
-   * the link tries again later (`token_failed`). Undefined, such as an environment variable that is not set, is refused
-   * at once.
+   * A token, or a function that returns one. The function is called before each connection and each renewal; a home gets
+   * the token of the link that goes there. A constant token that the relay refuses closes the link permanently. If the
+   * function throws, `onError` receives the error, and the link tries again later (`token_failed`). Undefined, such as an
+   * environment variable that is not set, is refused at once.
    */
   readonly token: TokenSource | undefined;
   /**
