@@ -580,7 +580,7 @@ export type RefusalCode =
   | 'site_capability_denied'
   /** `site_mode_denied`, HTTP status 403. The site is not a cooperative one. */
   | 'site_mode_denied'
-  /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one; or a hello is older than the link of its instance. */
+  /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one; or a hello is older than that of the present link. */
   | 'stale_instance'
   /** `store_full`, HTTP status 503. A total of the whole relay is used up; `share` names which. */
   | 'store_full'

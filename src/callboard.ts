@@ -43,7 +43,7 @@ import {
   withinDescriptors,
 } from './platform/system.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
-import { DATA_SYNC_MS, checkRanges } from './settings.ts';
+import { DATA_SYNC_MS, checkAdvertiseUrl, checkRanges } from './settings.ts';
 import { VERSION } from './version.ts';
 
 export type CallboardOptions = {
@@ -235,6 +235,7 @@ async function openDirectory(options: CallboardOptions, root: string): Promise<P
 /** Opens the storage in Redis. Only this function imports the Redis backend, so direct mode does not load it. */
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
+  checkAdvertiseUrl(config);
   const { openRedisBackend } = await import('./backends/redis/open.ts');
   const policy = policyOf(options);
   const shares = sharesOf(config, fitSockets);
@@ -283,7 +284,7 @@ async function ownedPlace(
   const nodeId = config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`;
   const { backend } = await openOwned({
     ...{ connect, nodeId, system, clock, log, loop: systemLoop, random: crypto, version: VERSION },
-    namespace: redis.namespace,
+    ...{ namespace: redis.namespace, address: config.advertiseUrl },
     ...{ partitions: OWNED_PARTITIONS, groups: redis.partitions, claims: true },
     scopeOf: (userId) => policy.scopeOf(userId).id,
     digest: crypto.sign(JSON.stringify(config.policy?.scopes ?? [])),

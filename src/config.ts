@@ -45,6 +45,8 @@ export type Config = {
   /** The shared Redis; null: direct mode, with everything in this process. */
   readonly redis: RedisConfig | null;
   readonly nodeId: string | null;
+  /** The address at which clients reach this relay and no other, in shared mode; null: it has none of its own. */
+  readonly advertiseUrl: string | null;
   /** A name of the deployment for people, such as `staging`; null: it has none. */
   readonly label: string | null;
   /** The address of a trace, with `{traceId}` in place of its id; null: traces are shown nowhere. */
@@ -218,6 +220,7 @@ function toConfig(
     generated,
     redis: redisOf(settings),
     nodeId: settings.NODE_ID ?? null,
+    advertiseUrl: settings.ADVERTISE_URL ?? null,
     label: settings.LABEL ?? null,
     traceUrl: settings.TRACE_URL ?? null,
     policy,

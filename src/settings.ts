@@ -206,6 +206,12 @@ const redisUrl = z.string().superRefine((text, context) => {
   if (message !== null) context.addIssue({ code: 'custom', message });
 });
 
+/** What an address is at which clients reach a relay. */
+const LINK_URL_FORM =
+  'expected a ws or wss address with its path, such as wss://relay-1.example/connect, without user, query and fragment';
+/** The most characters of such an address: it is a field of a frame. */
+const LINK_URL_CHARS = 1024;
+
 /** How long records may be written and not synced by default, in milliseconds. */
 export const DATA_SYNC_MS = 100;
 const DATA_SYNC_FORM = 'expected always, off, or a number of milliseconds from 1 to 60000';
@@ -304,6 +310,7 @@ export const SETTINGS = z.object({
   PING_MS: ranged(RANGES.pingMs).default(PING_MS),
   INTROSPECTION: z.enum(['admin', 'all', 'off'], 'expected admin, all or off').default('admin'),
   STRICT_MIGRATION: flag.default(false),
+  ADVERTISE_URL: z.string().refine(isLinkUrl, LINK_URL_FORM).optional(),
   LEGACY_COMMAND_STREAM: z.string().optional(),
   LEGACY_PENDING: z.string().optional(),
   FAST_PATH: flag.default(true),
@@ -342,7 +349,7 @@ export const JWKS_ONLY: readonly SettingName[] = [
 
 /** The settings that have an effect only with REDIS_URL. */
 export const SHARED_ONLY: readonly SettingName[] = [
-  ...(['PARTITIONS', 'DURABILITY', 'NAMESPACE', 'STRICT_MIGRATION'] as const),
+  ...(['PARTITIONS', 'DURABILITY', 'NAMESPACE', 'STRICT_MIGRATION', 'ADVERTISE_URL'] as const),
   ...(['LEGACY_COMMAND_STREAM', 'LEGACY_PENDING'] as const),
   ...(['REDIS_TLS_CA', 'REDIS_TLS_CERT', 'REDIS_TLS_KEY'] as const),
 ];
@@ -356,6 +363,17 @@ function isOn(text: string): boolean {
 function isHttpUrl(text: string): boolean {
   const protocol = URL.parse(text)?.protocol;
   return protocol === 'http:' || protocol === 'https:';
+}
+
+/** Whether a text is such an address. Clients are told it, so it must hold no password. */
+function isLinkUrl(text: string): boolean {
+  const path = /^wss?:\/\/[^\s@?#]+$/i.test(text) ? URL.parse(text)?.pathname : undefined;
+  return path !== undefined && path !== '/' && text.length <= LINK_URL_CHARS;
+}
+
+/** Checks the address of an embedded relay. Throws `invalid_argument` if clients could not use it. */
+export function checkAdvertiseUrl({ advertiseUrl: url = null }: { readonly advertiseUrl?: string | null }): void {
+  if (url !== null && !isLinkUrl(url)) refuseInputs([{ parameter: 'advertiseUrl', detail: LINK_URL_FORM }], '\n');
 }
 
 function isTraceUrl(text: string): boolean {

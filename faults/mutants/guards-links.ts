@@ -97,7 +97,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'attempt-ignored',
     says: 'a late hello replaces the later link of its instance',
-    file: 'core/connections/connection.ts',
+    file: 'core/connections/hello-order.ts',
     find: 'linkAttempt < (previous.linkAttempt ?? 0)',
     replace: 'linkAttempt < 0',
     judge: { test: 'test/gateway/received.test.ts' },
@@ -113,7 +113,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'sleep-not-noticed',
     says: 'a socket that was open while its machine slept is believed',
-    file: 'clients/link/link.ts',
+    file: 'clients/link/session.ts',
     find: 'if (this.#slept()) return',
     replace: 'if (this.#slept() && false) return',
     judge: { test: 'test/clients/runtime-age.test.ts' },

@@ -1,6 +1,7 @@
 /** Joins the lists of guard mutants: mistakes that each leave out one check of the relay. */
 import { AUDIT_GUARDS } from './guards-audit.ts';
 import { ADVERTISED_GUARDS } from './guards-advertised.ts';
+import { HOMES_GUARDS } from './guards-homes.ts';
 import { GRAPHQL_GUARDS } from './guards-graphql.ts';
 import { HTTP_GUARDS } from './guards-http.ts';
 import { JUDGES_GUARDS } from './guards-judges.ts';
@@ -34,4 +35,5 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...INTERRUPTION_GUARDS,
   ...MCP_GUARDS,
   ...OWNED_GUARDS,
+  ...HOMES_GUARDS,
 ];

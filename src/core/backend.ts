@@ -80,6 +80,13 @@ export interface Backend {
    * on turns out to be lost. Absent: the store answers only after it has recorded.
    */
   onRecord?(run: () => void, holder?: { destroy(): void }): void;
+  /**
+   * Returns the address of the relay that decides about this user's clients; null if it is this one, is not known to
+   * live, or has no address of its own. Absent: no relay is nearer to a user than others.
+   */
+  homeOf?(userId: string): string | null;
+  /** Calls `run` when `homeOf` may answer something else for the users whom `concerns` accepts. */
+  onHome?(run: (concerns: (userId: string) => boolean) => void): Cancel;
   /** Absent: nothing outlives the process, or, if the backend is shared, the store decides. */
   durability?(): Durability;
   /**

@@ -123,6 +123,9 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     lookup: createLookup(deps),
     /** What the nodes counted and measured over time. */
     series: { read: series.read },
+    /** As in Backend. */
+    homeOf: (userId: string): string | null => backend.homeOf?.(userId) ?? null,
+    onHome: (run: (concerns: (userId: string) => boolean) => void): Cancel => backend.onHome?.(run) ?? (() => {}),
     links: createLinks({ deps, dispatcher, acts, retryQueue, isDraining, questions }),
     sites: createSites(calls),
     /** Runs documents that only read; users take turns. */

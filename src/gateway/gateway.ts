@@ -92,6 +92,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const link of links) link.onBeat();
   });
 
+  const stopHomes = core.onHome((concerns) => {
+    for (const link of links) link.tellHome(concerns);
+  });
+
   const add = (socket: MessageSocket, address: string): void => void links.add(new Link(socket, address, parts));
   const busy = (): ReasonedRefusal | null => {
     if (closing) return DRAINING;
@@ -122,6 +126,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       });
       if (all.length > 0) await allGone.promise;
       stopBeat();
+      stopHomes();
     },
     get size() {
       return links.size;

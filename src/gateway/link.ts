@@ -133,6 +133,11 @@ export class Link implements SocketHandler {
     return null;
   }
 
+  /** Called when other relays may be nearer to the data of these users than before. */
+  tellHome(concerns: (userId: string) => boolean): void {
+    this.#router?.tellHome(concerns);
+  }
+
   message(data: RawData, isBinary: boolean): void {
     const message = Buffer.isBuffer(data) ? data : Buffer.from(data.toString());
     this.#charge(message.length);

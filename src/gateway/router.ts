@@ -104,14 +104,17 @@ export class FrameRouter {
   #principal: Principal;
   readonly #openedAt: number;
   #leaving = false;
+  /** The address of the user's home that the peer was told; undefined: none. */
+  #home: string | undefined;
 
-  constructor({ parts, writer, address }: LinkParts, { principal, session, holdings }: Handshake) {
+  constructor({ parts, writer, address }: LinkParts, { principal, session, holdings, welcome }: Handshake) {
     this.#parts = parts;
     this.#writer = writer;
     this.#address = address;
     this.#session = session;
     this.#principal = principal;
     this.#holdings = holdings;
+    this.#home = welcome.home;
     // Core knows how long the link of a client was open.
     this.#openedAt = session ? 0 : parts.clock.monotonic();
     if (!session) parts.log.debug({ requester: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
@@ -225,6 +228,16 @@ export class FrameRouter {
   tell(what: 'drained' | 'silent'): void {
     const session = this.#session;
     if (session) this.#run({}, () => session[what]());
+  }
+
+  /** Names the relay that is nearest to the user's data, if the user is one of these and it is another one than before. */
+  tellHome(concerns: (userId: string) => boolean): void {
+    const principal = this.#principal;
+    if (this.#leaving || principal.kind !== 'user' || !concerns(principal.userId)) return;
+    const url = homeOf(this.#parts.core, principal);
+    if (url === this.#home) return;
+    this.#home = url;
+    this.#writer.send({ type: 'home', url });
   }
 
   /** Releases the share and ends the waits and the session, once. Resolves when core recorded the end, or failed to. */
@@ -540,5 +553,11 @@ function welcomeOf(
     in_flight: IN_FLIGHT,
     idempotency_window_ms: core.idempotencyWindowMs,
     token_expires_at: principal.expiresAt ?? undefined,
+    home: homeOf(core, principal),
   };
+}
+
+/** Returns the address of another relay that is nearer to the data of this user; undefined: none is. */
+function homeOf(core: Core, principal: Principal): string | undefined {
+  return principal.kind === 'user' ? (core.homeOf(principal.userId) ?? undefined) : undefined;
 }

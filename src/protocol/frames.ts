@@ -110,7 +110,7 @@ const DOWN_TO_ALL = {
   /**
    * The link is open. `epoch`: a number that grows by one or more with each connection of the client. `resumed`: the
    * same instance reconnected. Members ending in `_ms` are durations in milliseconds; `token_expires_at` is epoch
-   * milliseconds. `client_id` is absent for a caller.
+   * milliseconds. `client_id` is absent for a caller. `home`: the address of another relay, nearer to the user's data.
    */
   welcome: {
     node_id: 'id',
@@ -131,7 +131,10 @@ const DOWN_TO_ALL = {
     token_expires_at: 'int?',
     /** See `ping`. Always 0. */
     at_ms: 'int?',
+    home: 'text?',
   },
+  /** The address of another relay that is nearer to the user's data from now on. Absent: none is. */
+  home: { url: 'text?' },
   /** The relay accepted the new token of `auth`. */
   renewed: { token_expires_at: 'int?' },
   /** The relay refused `frame`, identified by its `ref` or `command_id`. The link stays open unless `bye` follows. */

@@ -167,6 +167,25 @@ describe('requests to an owner', () => {
     expect(older.status === 'rejected' && older.reason instanceof CallboardError).toBe(true);
   });
 
+  it('bind no instance whose hello is older than that of the client’s link, however late they arrive', async () => {
+    const { clock, network, here, other } = open({ faults: { lateTurns: 0, doubled: 0 } });
+    const key = { userId: 'alice', clientId: 'tab' };
+    const about = { ...key, clientType: 'browser', host: false, linkAttempt: 1, metadata: null, actions: [] } as const;
+    network.cut('one');
+    const ended = here.connections.connect({ ...about, instanceId: 'i1', nodeId: 'n1', helloAt: clock.now() });
+    const settled = Promise.allSettled([ended]);
+    await clock.advance(500);
+    network.cut('one', false);
+    const next = other.connections.connect({ ...about, instanceId: 'i2', nodeId: 'n2', helloAt: clock.now() });
+    await clock.advance(0);
+    const { connection } = await next;
+    await clock.advance(10_000);
+    expect(await settled).toMatchObject([{ status: 'rejected', reason: { code: 'stale_instance' } }]);
+    const rows = here.connections.get([key]);
+    await clock.advance(0);
+    expect(await rows).toEqual([connection]);
+  });
+
   it('tell who is asked in vain, so that the owner is looked up again', async () => {
     const { clock, network, relays, here } = open();
     relays.open('gone');

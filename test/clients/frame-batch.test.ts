@@ -1,7 +1,7 @@
 /** Tests how clients join the frames of one turn of the event loop into messages. */
 import { describe, expect, test } from 'vitest';
 import { FRAME_SEPARATOR } from '../../src/protocol/frames.ts';
-import { FrameBatch } from '../../src/clients/link/link.ts';
+import { FrameBatch } from '../../src/clients/link/session.ts';
 import type { Welcome } from '../../src/clients/link/platform.ts';
 import { startRuntimeBench } from './kit/runtime-bench.ts';
 

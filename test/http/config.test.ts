@@ -75,6 +75,21 @@ describe('configuration', () => {
       ]);
   });
 
+  it('takes the address that clients are told only if they can connect there, and if it holds no password', () => {
+    for (const url of ['wss://relay-1.example/connect', 'ws://10.0.0.5:4401/base/connect', 'ws://[::1]:4400/connect'])
+      expect(readConfig({ CALLBOARD_ADVERTISE_URL: url }, []).advertiseUrl).toBe(url);
+    expect(readConfig({}, []).advertiseUrl).toBeNull();
+    for (const wrong of [
+      ...['https://relay-1.example/connect', 'relay-1.example/connect', 'wss://relay-1.example', 'wss:///connect'],
+      ...['wss://user:secret@relay-1.example/connect', 'wss://relay-1.example/connect?token=t', 'wss://a/c#x'],
+      ...['wss://relay 1/connect', `wss://relay-1.example/${'c'.repeat(1024)}`],
+    ])
+      expect([wrong, faultsOf({ CALLBOARD_ADVERTISE_URL: wrong })]).toEqual([
+        wrong,
+        { CALLBOARD_ADVERTISE_URL: expect.stringContaining('wss://relay-1.example/connect') },
+      ]);
+  });
+
   it('takes the token of the scraper from a variable or a file, and not if it is short or an administrator’s', () => {
     const token = 'a-token-that-only-prometheus-has-1';
     expect(readConfig({ ...CREDENTIALS }, []).auth.metricsToken).toBe(null);
@@ -284,6 +299,7 @@ describe('configuration', () => {
       TLS_KEY: file(CERTIFICATE.key),
       ALLOWED_ORIGINS: 'https://a.example',
       TRACE_URL: 'https://traces.example/{traceId}',
+      ADVERTISE_URL: 'wss://relay-1.example/connect',
       INTROSPECTION: 'all',
       LOG_LEVEL: 'warn',
       REDIS_TLS_CA: file(CERTIFICATE.cert),
@@ -299,7 +315,7 @@ describe('configuration', () => {
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(84);
+    expect(SETTING_NAMES).toHaveLength(85);
   });
 
   it('has the bounds of each share; a default guarantee does not exceed its total', () => {

@@ -16,7 +16,7 @@ export type OwnedPlace = {
   open(of: OwnedProcessOptions): Promise<OwnedBackend>;
 };
 
-type OwnedProcessOptions = Pick<OwnedOptions, 'nodeId' | 'scopeOf'> & {
+type OwnedProcessOptions = Pick<OwnedOptions, 'nodeId' | 'scopeOf' | 'address' | 'leaseMs'> & {
   readonly memory?: Partial<OwnedOptions['memory']>;
   /** Absent: the Redis of the run. */
   readonly redisUrl?: string;
@@ -27,12 +27,12 @@ export function ownedPlace(clock: Clock, partitions = 3): OwnedPlace {
   const namespace = randomUUID();
   const { sha256 } = createCrypto('test');
   return {
-    async open({ nodeId, scopeOf, memory = {}, redisUrl = inject('redisUrl') }) {
+    async open({ nodeId, scopeOf, memory = {}, redisUrl = inject('redisUrl'), address, leaseMs = LEASE_MS }) {
       const target = readTarget(redisUrl);
       const opened = await openOwned({
         connect: (purpose, findNode) => connectTo(target, purpose, silentLog, { findNode }),
         ...{ namespace, partitions, groups: 2, digest: 'd', nodeId, claims: true, clock, version: 'test', scopeOf },
-        ...{ leaseMs: LEASE_MS, system: systemClock, loop: systemLoop, random: createCrypto('test'), log: silentLog },
+        ...{ leaseMs, address, system: systemClock, loop: systemLoop, random: createCrypto('test'), log: silentLog },
         memory: { sha256, markSecret: 'x', shares: createShares(), ...memory },
       });
       await eventually(() => {

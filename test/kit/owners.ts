@@ -81,6 +81,7 @@ export class OwnerDeployment {
       send: (to, text) => this.#deliver(id, to, text),
       hasRoom,
       onJoined() {},
+      onAddress() {},
       onLinksLost() {},
       onGone: (process) => events.push(`gone ${process}`),
       onLost: (partition) => events.push(`lost ${partition}`),

@@ -3,9 +3,7 @@ import { endedRow, openedRow } from '../../core/commands/link-session.ts';
 import {
   compareQuiet,
   endCauseAt,
-  isOlderAttempt,
   matchesConnection,
-  refuseOlderAttempt,
   succession,
   type ActionAdvertisement,
   type ConnectRequest,
@@ -18,6 +16,7 @@ import {
   type LinkEnd,
   type UserRow,
 } from '../../core/connections/connection.ts';
+import { isOlderHello, refuseOlderHello } from '../../core/connections/hello-order.ts';
 import type { NewMessage } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
@@ -82,7 +81,7 @@ export function createMemoryConnections({
 
   const connect = (request: ConnectRequest): ConnectResult => {
     const previous = rows.find(request)?.connection ?? null;
-    if (isOlderAttempt(request, previous)) refuseOlderAttempt();
+    if (isOlderHello(request, previous)) refuseOlderHello();
     const now = clock.now();
     const resumed = previous?.instanceId === request.instanceId;
     if (previous && !resumed) onGone(request);
@@ -97,6 +96,7 @@ export function createMemoryConnections({
       host: request.host,
       places: request.places === true,
       linkAttempt: request.linkAttempt,
+      helloAt: request.helloAt,
       metadata: request.metadata,
       actions: sameActions(previous?.actions ?? NO_ACTIONS, request.actions),
       // All clients use one counter, so that a client gets no epoch twice even if its row was forgotten.

@@ -21,26 +21,46 @@ type LeaseParts = {
 };
 
 /**
- * The text of a lease: whether its process may own partitions, the number of the renewal, and the report. A text of
- * another form is that of a process which lives and may own nothing: it must not keep the others from their leases.
+ * What the text of a lease says: whether its process may own partitions, the number of the renewal, the address of its
+ * relay (null: it has none, or takes no links), and the report.
  */
-function readLease(text: string): { readonly claims: boolean; readonly number: number; readonly report: string } {
-  const [, sign, number, report] = /^([+-])(\d+) (.*)$/s.exec(text) ?? [];
-  return { claims: sign === '+', number: Number(number ?? 0), report: report ?? '' };
+type LeaseFields = {
+  readonly claims: boolean;
+  readonly number: number;
+  readonly address: string | null;
+  readonly report: string;
+};
+
+/**
+ * Reads the text of a lease. A text of another form is that of a process which lives and may own nothing: it must not
+ * keep the others from their leases.
+ */
+function readLease(text: string): LeaseFields {
+  const [, sign, number, address = NO_ADDRESS, report] = /^([+-])(\d+) (\S+) (.*)$/s.exec(text) ?? [];
+  return {
+    claims: sign === '+',
+    number: Number(number ?? 0),
+    address: address === NO_ADDRESS ? null : address,
+    report: report ?? '',
+  };
 }
 
-function leaseText({ claims, number, report }: ReturnType<typeof readLease>): string {
-  return `${claims ? '+' : '-'}${number} ${report}`;
+function leaseText({ claims, number, address, report }: LeaseFields): string {
+  return `${claims ? '+' : '-'}${number} ${address ?? NO_ADDRESS} ${report}`;
 }
+
+/** Stands for an address in the text of a lease. */
+const NO_ADDRESS = '-';
 
 /**
  * What a renewal has read. `alive`: the processes with a lease, and their reports. `claiming`: those that may own
- * partitions. `fences`: by partition. `validUntil`: see `accept`.
+ * partitions. `addresses`: of those whose relays have one. `fences`: by partition. `validUntil`: see `accept`.
  */
 export type Renewal = {
   readonly validUntil: Validity;
   readonly alive: ReadonlyMap<string, string>;
   readonly claiming: readonly string[];
+  readonly addresses: ReadonlyMap<string, string>;
   readonly fences: readonly (string | null)[];
 };
 
@@ -57,6 +77,8 @@ export class Lease {
   #answered = 0;
   /** What this process says of itself to the others. */
   report = '';
+  /** The address at which clients reach the relay of this process, without spaces; null: there is none. */
+  address: string | null = null;
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
@@ -85,7 +107,7 @@ export class Lease {
   async renew(): Promise<Renewal> {
     const { client, keys, clock, leaseMs, process, claims } = this.#parts;
     const number = ++this.#number;
-    const text = leaseText({ claims, number, report: this.report });
+    const text = leaseText({ claims, number, address: this.address, report: this.report });
     const wasValid = this.isValid;
     const [elapsed, wall] = [clock.monotonic(), clock.now()];
     const renewals = Array.from({ length: keys.division.groups }, (_, group) => {
@@ -101,9 +123,12 @@ export class Lease {
     const leases = new Map((renewed[0]?.leases ?? []).map(([name, found]) => [name, readLease(found)]));
     const alive = new Map([...leases].map(([name, { report }]) => [name, report]));
     const claiming = [...leases].flatMap(([name, lease]) => (lease.claims ? [name] : []));
+    const addresses = new Map(
+      [...leases].flatMap(([name, { address }]) => (address === null ? [] : [[name, address] as const])),
+    );
     // The lease began when it was requested, at the latest.
     const validUntil = { elapsed: elapsed + leaseMs, wall: wall + leaseMs };
-    return { validUntil, alive, claiming, fences: await this.#readFences() };
+    return { validUntil, alive, claiming, addresses, fences: await this.#readFences() };
   }
 
   /** Counts a renewal: called once this process has noted what it does not own any more. */

@@ -17,8 +17,8 @@ type NodesParts = {
   readonly alive: () => ReadonlyMap<string, string>;
   /** The living processes, by the ids of their nodes. */
   readonly processes: () => ReadonlyMap<string, string>;
-  /** Sets what this process reports. */
-  readonly report: (text: string) => void;
+  /** Sets what this process reports. `isDraining`: it takes no more links. */
+  readonly report: (text: string, isDraining: boolean) => void;
   /** Sends a row to the node of another process, or to that of this one. */
   readonly send: (process: string, row: string, after: Dependency) => void;
 };
@@ -100,7 +100,7 @@ export class Nodes {
   #beat(nodeId: string, report: NodeReport): void {
     if (!this.#own.has(nodeId)) return;
     this.#report = { ...report, nodeId, updatedAt: this.#parts.clock.now() };
-    this.#parts.report(encode(this.#report));
+    this.#parts.report(encode(this.#report), report.draining);
   }
 
   #post(nodeId: string, row: MailboxRow): boolean {

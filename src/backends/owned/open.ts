@@ -38,6 +38,8 @@ export type OwnedOptions = {
   readonly digest: string;
   readonly nodeId: string;
   readonly version: string;
+  /** The address at which clients reach this relay, without spaces. Absent: it has none of its own. */
+  readonly address?: string | null | undefined;
   /** Whether this process may own partitions. */
   readonly claims: boolean;
   /** Absent: LEASE_MS. */
@@ -92,7 +94,7 @@ export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
 
 function composed(options: OwnedOptions, client: Client) {
   const { clock, system, log, leaseMs = LEASE_MS, claims, memory, namespace, groups, digest, nodeId } = options;
-  const { loop, version, snapshotCost } = options;
+  const { loop, version, snapshotCost, address = null } = options;
   const process = processIdOf(nodeId, options.random.randomToken().slice(0, TOKEN_CHARS));
   const keys = new Keys(ownedNamespace(namespace), { partitions: options.partitions, groups, digest });
   const shares = memory.shares ?? createShares();
@@ -120,7 +122,11 @@ function composed(options: OwnedOptions, client: Client) {
   const lease = new Lease({ process, client, keys, clock: system, leaseMs, partitions, claims });
   const nodes = new Nodes({
     ...{ process, nodeId, clock, log, alive: () => owners.alive, processes: () => owners.nodes },
-    report: (text) => (lease.report = text),
+    report(text, isDraining) {
+      lease.report = text;
+      // The first report is that of a relay which takes links.
+      lease.address = isDraining ? null : address;
+    },
     send: (to, text, after) => mail.send(to, { kind: 'row', text }, after),
   });
   const bus = new OwnedBus({
@@ -139,6 +145,7 @@ function composed(options: OwnedOptions, client: Client) {
       to === null ? channels.publishToAll(`${process} ${text}`) : mail.send(to, { kind: 'note', text }, null),
     hasRoom,
     onJoined: (other) => bus.joined(other),
+    onAddress: (other) => homesMoved((userId) => owners.ownerOf(placement.ofUser(userId))?.process === other),
     onGone(other, report) {
       reportsMissingUntil = clock.now() + FORGET_MS;
       nodes.noteGone(report);
@@ -195,11 +202,16 @@ function composed(options: OwnedOptions, client: Client) {
     client.disconnect();
   };
   const stopBeat = system.every(MAIL_BEAT_MS, () => mail.beat());
+  const homes = new Set<(concerns: (userId: string) => boolean) => void>();
+  const homesMoved = (concerns: (userId: string) => boolean): void => {
+    for (const run of homes) run(concerns);
+  };
   owners.onMove((partition) => {
     if (!owners.ownerOf(partition)) return;
     const concerns = (userId: string): boolean => placement.ofUser(userId) === partition;
     nodes.moved(concerns);
     reports.again(concerns);
+    homesMoved(concerns);
   });
   const routed = createRoutedBackend({
     ...{ placement, owners, log, sha256: memory.sha256 },
@@ -220,6 +232,14 @@ function composed(options: OwnedOptions, client: Client) {
       capabilities: CAPABILITIES,
       // The clients of a process that died report again when they come back, or are forgotten by then.
       reportsMissingUntil: () => reportsMissingUntil,
+      homeOf(userId) {
+        const owner = owners.ownerOf(placement.ofUser(userId));
+        return owner && owners.addressOf(owner.process);
+      },
+      onHome(run) {
+        homes.add(run);
+        return () => void homes.delete(run);
+      },
       onRecord: (run, holder) => turns.onRecord(() => owners.whileOwner(run, holder), holder),
       ready() {
         if (turns.isFull)

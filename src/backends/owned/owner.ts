@@ -7,7 +7,7 @@ import type { Cancel, Clock, Log } from '../../core/ports.ts';
 import { isRecord, parsedJson } from '../../core/json.ts';
 import type { Holder } from '../journal/gate.ts';
 import { nodeOf } from './fence.ts';
-import { shouldOwn } from './placement.ts';
+import { Moves, shouldOwn, type PlacementView } from './placement.ts';
 import type { Lease, Renewal } from './lease.ts';
 import type { Owner, OwnerTable } from './owners.ts';
 import { Partition, type PartitionParts } from './partition.ts';
@@ -51,6 +51,8 @@ export type OwnersOptions = Omit<
   readonly hasRoom: () => boolean;
   /** Called when a process is there that was not before. */
   readonly onJoined: (process: string) => void;
+  /** Called when the address of another process is known that was not before. */
+  readonly onAddress: (process: string) => void;
   /** Called when a process has died or ended, with what it reported last. */
   readonly onGone: (process: string, report: string | undefined) => void;
   /** Called when a partition is lost in which this process has decided. */
@@ -64,10 +66,13 @@ export type OwnersOptions = Omit<
 export class Owners implements OwnerTable {
   readonly #options: OwnersOptions;
   readonly #partitions: readonly Partition[];
+  readonly #moves: Moves;
   readonly #watchers = new Set<(partition: number) => void>();
   #alive: ReadonlyMap<string, string> = new Map();
   /** The living processes that may own partitions. */
   #claiming: readonly string[] = [];
+  /** The addresses of the relays of living processes that have one. */
+  #addresses: ReadonlyMap<string, string> = new Map();
   /** The living processes, by the ids of their nodes. */
   #nodes: ReadonlyMap<string, string> = new Map();
   /** Since when a partition is seen without a living owner, by elapsed time. */
@@ -92,6 +97,7 @@ export class Owners implements OwnerTable {
 
   constructor(options: OwnersOptions) {
     this.#options = options;
+    this.#moves = new Moves(options);
     const parts: Omit<PartitionParts, 'memory'> = {
       ...options,
       isAlive: (process) => this.isAlive(process),
@@ -172,6 +178,11 @@ export class Owners implements OwnerTable {
     return process === this.#options.process || this.#alive.has(process);
   }
 
+  /** The address at which clients reach the relay of another living process; null: none is known. */
+  addressOf(process: string): string | null {
+    return process === this.#options.process ? null : (this.#addresses.get(process) ?? null);
+  }
+
   /** The living processes, by the ids of their nodes. */
   get nodes(): ReadonlyMap<string, string> {
     return this.#nodes;
@@ -238,6 +249,7 @@ export class Owners implements OwnerTable {
   async #left(process: string, given: readonly number[]): Promise<void> {
     const report = this.#alive.get(process);
     this.#alive = new Map([...this.#alive].filter(([other]) => other !== process));
+    this.#addresses = new Map([...this.#addresses].filter(([other]) => other !== process));
     this.#claiming = this.#claiming.filter((other) => other !== process);
     if (report !== undefined) this.#options.onGone(process, report);
     // Its note about the last one may arrive later, and is from a dead process then.
@@ -321,16 +333,19 @@ export class Owners implements OwnerTable {
   #withSilent(renewal: Renewal): Renewal {
     if (this.#options.lease.showsDeaths) return renewal;
     const claiming = [...new Set([...renewal.claiming, ...this.#claiming])];
-    return { ...renewal, alive: new Map([...this.#alive, ...renewal.alive]), claiming };
+    const addresses = new Map([...this.#addresses, ...renewal.addresses]);
+    return { ...renewal, alive: new Map([...this.#alive, ...renewal.alive]), claiming, addresses };
   }
 
-  #see({ alive, claiming, fences }: Renewal): void {
-    const { process, onJoined, onGone, turns } = this.#options;
+  #see({ alive, claiming, addresses, fences }: Renewal): void {
+    const { process, onJoined, onAddress, onGone, turns } = this.#options;
     const before = this.#alive;
+    const known = this.#addresses;
     this.#alive = alive;
+    this.#addresses = addresses;
     this.#claiming = claiming;
     this.#nodes = new Map([...alive.keys(), process].map((one) => [nodeOf(one), one]));
-    for (const [known, report] of before) if (!alive.has(known) && known !== process) onGone(known, report);
+    for (const [other, report] of before) if (!alive.has(other) && other !== process) onGone(other, report);
     for (const found of alive.keys()) if (!before.has(found) && found !== process) onJoined(found);
     let isDoubtful = false;
     for (const partition of this.#partitions) {
@@ -341,6 +356,7 @@ export class Owners implements OwnerTable {
     this.#isDoubtful = isDoubtful;
     if (isDoubtful) turns.settle();
     for (const partition of this.#partitions) partition.meet();
+    for (const other of addresses.keys()) if (!known.has(other) && other !== process) onAddress(other);
     if (!this.#isSuspended) return;
     this.#isSuspended = false;
     for (const { number } of this.owned) this.#moved(number);
@@ -417,27 +433,36 @@ export class Owners implements OwnerTable {
 
   /** Asks the process that should own one of the partitions of this one to follow its log. */
   #startMove(): void {
-    const { lease, leaseMs, process } = this.#options;
+    const { lease, leaseMs } = this.#options;
     if (this.#isMoving || this.#isClosing || this.#isSuspended || lease.heldMs < CLAIM_LEASES * leaseMs) return;
-    if (this.orphans > 0) return;
-    for (const { number } of this.owned) {
-      const next = shouldOwn(number, this.#claiming);
-      if (next !== null && next !== process) return this.#note(next, { kind: 'follow', partition: number });
-    }
+    if (this.orphans > 0 || this.#claiming.length < 2) return;
+    const { owned } = this;
+    // Links that are told their homes go there.
+    if (this.#addresses.size > 0) this.#moves.countNone();
+    else this.#moves.count(owned);
+    const move = this.#moves.next(owned, this.#view());
+    if (move) this.#note(move.to, { kind: 'follow', partition: move.partition });
+  }
+
+  #view(): PlacementView {
+    return { processes: this.#claiming, owners: this.#partitions.map(({ owner }) => owner) };
   }
 
   async #follow(partition: Partition, owner: string): Promise<void> {
-    if (!this.#hasRoom(partition)) return;
+    if (!this.#moves.mayTake(partition.number, this.#view()) || !this.#hasRoom(partition)) return;
     if (await partition.follow()) this.#note(owner, { kind: 'ready', partition: partition.number });
     // The owner asks again.
     else this.#options.turns.settle();
   }
 
   async #give(partition: Partition, to: string): Promise<void> {
-    if (this.#isMoving || !partition.stores || shouldOwn(partition.number, this.#claiming) !== to) return;
+    const { number, stores } = partition;
+    if (this.#isMoving || !stores || this.#moves.ownerOf(number, this.#view()) !== to) return;
     this.#isMoving = true;
     try {
-      if (await partition.give(to)) this.#note(to, { kind: 'yours', partition: partition.number });
+      if (!(await partition.give(to))) return;
+      this.#moves.gave(number);
+      this.#note(to, { kind: 'yours', partition: number });
     } finally {
       this.#isMoving = false;
     }

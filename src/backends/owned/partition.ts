@@ -102,6 +102,17 @@ export class Partition {
     return this.#isTaking;
   }
 
+  /** Counts the links of the partition's clients, by the processes that hold them. */
+  countLinks(): ReadonlyMap<string, number> {
+    const links = new Map<string, number>();
+    const nodes = this.#parts.nodes();
+    for (const { nodeId, disconnectedAt } of this.#owned?.state.tables.connections.all(null) ?? []) {
+      const process = disconnectedAt === null ? nodes.get(nodeId) : undefined;
+      if (process !== undefined) links.set(process, (links.get(process) ?? 0) + 1);
+    }
+    return links;
+  }
+
   /** Notes how much of the log is confirmed, before fences are read. */
   mark(): void {
     this.#marked = this.#owned?.log.tail.confirmed ?? 0;

@@ -1,4 +1,6 @@
 /** Says to which partition a user, an id or a text belongs, and which process should own a partition. */
+import type { Clock } from '../../core/ports.ts';
+
 /** The partitions of a deployment. All relays compute the same ones. They are numbered from 0. */
 export interface Placement {
   /** The number of partitions that users are divided into. */
@@ -65,4 +67,143 @@ function mixed(hash: number): number {
   let bits = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
   return (bits ^ (bits >>> 16)) >>> 0;
+}
+
+// Where partitions move to.
+
+/** The number of links of each process. */
+type Links = ReadonlyMap<string, number>;
+
+/** What an owner sees of the deployment. */
+export type PlacementView = {
+  /** The living processes that may own partitions. */
+  readonly processes: readonly string[];
+  /** The owners of all partitions, by partition; null: none is known. */
+  readonly owners: readonly (string | null)[];
+};
+
+/** Which part of the links of a partition must be with a process so that it moves there, and so that it stays there. */
+const NEAR = { moves: 3 / 4, stays: 3 / 5 } as const;
+/** The same in links: what has fewer is not worth a move. */
+const NEAR_LINKS = { moves: 8, stays: 4 } as const;
+/** How many times its share of the partitions a process owns at most because of links. */
+const MOST_SHARES = 1.5;
+
+/**
+ * Returns the process that should own a partition of `owner` next, which may be the same one: that of its links, if nearly
+ * all of them are with one process which does not own far more than its share, and otherwise that of the hash. `links`: of
+ * the partition; null: links do not count.
+ */
+export function nextOwner(partition: number, owner: string, view: PlacementView, links: Links | null): string | null {
+  const ofHash = shouldOwn(partition, view.processes);
+  if (links === null) return ofHash;
+  const total = links.values().reduce((sum, count) => sum + count, 0);
+  const isNear = (process: string, how: keyof typeof NEAR): boolean => {
+    const count = links.get(process) ?? 0;
+    return count >= NEAR_LINKS[how] && count >= NEAR[how] * total;
+  };
+  const nearest = view.processes.find((process) => isNear(process, 'moves'));
+  if (nearest !== undefined && nearest !== owner && hasShareFor(nearest, view)) return nearest;
+  const stays = isNear(owner, 'stays') && ownedBy(owner, view) <= mostOwned(view);
+  return stays ? owner : ofHash;
+}
+
+/** Whether a process may own one more partition because of its links. */
+export function hasShareFor(process: string, view: PlacementView): boolean {
+  return ownedBy(process, view) < mostOwned(view);
+}
+
+function ownedBy(process: string, { owners }: PlacementView): number {
+  return owners.filter((owner) => owner === process).length;
+}
+
+function mostOwned({ owners, processes }: PlacementView): number {
+  return Math.ceil((MOST_SHARES * owners.length) / processes.length);
+}
+
+/** For how many leases a partition must want to move to its links, and how many leases are between two such moves. */
+const SETTLED_LEASES = 24;
+const PACE_LEASES = 4;
+
+type MovesOptions = {
+  /** This process. */
+  readonly process: string;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly leaseMs: number;
+};
+
+/** A partition of this process. `countLinks` reads all its connections. */
+type CountedPartition = { readonly number: number; countLinks(): Links };
+
+/**
+ * Decides which partition of this process moves next. Moves to where links are have a pace, and begin only when links
+ * have stayed there for a while: after the death or the start of a relay they are with others for a short time.
+ */
+export class Moves {
+  readonly #options: MovesOptions;
+  /** The links of the partitions of this process, as they were counted last; null: they do not count. */
+  #links: Map<number, Links> | null = null;
+  /** Since when a partition should move to where its links are. */
+  readonly #wishes = new Map<number, { readonly to: string; readonly since: number }>();
+  #turn = 0;
+  #movedAt = -Infinity;
+
+  constructor(options: MovesOptions) {
+    this.#options = options;
+  }
+
+  /** Counts the links of partitions of this process: of those that are new, and of one more, in turns. */
+  count(owned: readonly CountedPartition[]): void {
+    const before = this.#links;
+    const again = owned[this.#turn++ % owned.length];
+    this.#links = new Map(
+      owned.map((partition) => {
+        const known = partition === again ? undefined : before?.get(partition.number);
+        return [partition.number, known ?? partition.countLinks()];
+      }),
+    );
+  }
+
+  /** Links do not count, because they go to the owners of their users themselves. */
+  countNone(): void {
+    this.#links = null;
+    this.#wishes.clear();
+  }
+
+  /** Returns the first partition that should move now, and its next owner; null: none should. */
+  next(owned: readonly { readonly number: number }[], view: PlacementView) {
+    const { process } = this.#options;
+    for (const { number } of owned) {
+      const to = this.ownerOf(number, view);
+      if (to === null || to === process || to === shouldOwn(number, view.processes)) this.#wishes.delete(number);
+      if (to !== null && to !== process && this.#isTime(number, to, view)) return { partition: number, to };
+    }
+    return null;
+  }
+
+  /** Returns the process that should own a partition of this one. */
+  ownerOf(partition: number, view: PlacementView): string | null {
+    return nextOwner(partition, this.#options.process, view, this.#links?.get(partition) ?? null);
+  }
+
+  /** Whether this process may take over a partition that another one wants to give to it. */
+  mayTake(partition: number, view: PlacementView): boolean {
+    const { process } = this.#options;
+    return this.#links === null || shouldOwn(partition, view.processes) === process || hasShareFor(process, view);
+  }
+
+  /** Notes that a partition was given to another process. */
+  gave(partition: number): void {
+    if (this.#wishes.delete(partition)) this.#movedAt = this.#options.clock.monotonic();
+  }
+
+  #isTime(partition: number, to: string, { processes }: PlacementView): boolean {
+    if (to === shouldOwn(partition, processes)) return true;
+    const { clock, leaseMs } = this.#options;
+    const now = clock.monotonic();
+    const known = this.#wishes.get(partition);
+    const wish = known?.to === to ? known : { to, since: now };
+    this.#wishes.set(partition, wish);
+    return now - wish.since >= SETTLED_LEASES * leaseMs && now - this.#movedAt >= PACE_LEASES * leaseMs;
+  }
 }

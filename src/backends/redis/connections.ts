@@ -15,9 +15,9 @@ import {
   type UserRow,
   compareQuiet,
   compareReconnects,
-  refuseOlderAttempt,
   type ReconnectStore,
 } from '../../core/connections/connection.ts';
+import { refuseOlderHello } from '../../core/connections/hello-order.ts';
 import { LINK_STREAM } from '../../core/history/message.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { LINK_MESSAGES, RECONNECT_CLIENTS, RECONNECT_SLOT_MS, RECONNECT_SLOTS } from '../../core/limits.ts';
@@ -67,7 +67,7 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
   return {
     async connect(request) {
       const answer = await act('connections-connect', request, connectArgs(parts, request));
-      if (answer === null) refuseOlderAttempt();
+      if (answer === null) refuseOlderHello();
       const reply = listOf(answer);
       const result = connected(request, reply);
       const { epoch, actions } = known.note(result.connection);

@@ -10,8 +10,9 @@ import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
 import { OBJECT, checkMembers } from '../link/options.ts';
 import { deferred, elapsed, guarded, see, type LinkBounds, type LinkStatus } from '../link/platform.ts';
-import { LINK_MEMBERS, RelayLink, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
+import { LINK_MEMBERS, RelayLink, type LinkOptions } from '../link/link.ts';
 import { AT_ONCE_MS, GRACE_MS, progressSink, type ProgressSink, type WireTrace } from '../link/relay-request.ts';
+import { upFrame, type LinkFrame } from '../link/session.ts';
 import {
   CallerError,
   TracingCaller,

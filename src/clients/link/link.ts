@@ -1,14 +1,14 @@
 /**
- * Keeps a WebSocket link to the relay: reconnects it, renews its token, and joins frames into messages. Knows no
- * commands: `onFrame` receives the frames.
+ * Keeps a WebSocket link to a relay: reconnects it, renews its token, and takes it to the relay that is nearest to the
+ * user's data. Knows no commands: `onFrame` receives the frames.
  */
 import { longerThan } from '../../protocol/bounds.ts';
-import { closeReasonOf, reconnectAfter, type Reconnect } from '../../protocol/codes.ts';
-import { FRAME_SEPARATOR, SUBPROTOCOL, joinFrame, type DownFrame, type UpHeader } from '../../protocol/frames.ts';
+import { SUBPROTOCOL, type DownFrame, type UpHeader } from '../../protocol/frames.ts';
 import { followPage } from './page.ts';
-import { FUNCTION, LINK_URL, OBJECT, TOKEN, type MembersOf } from './options.ts';
+import { FUNCTION, HOSTS, LINK_URL, OBJECT, TOKEN, type MembersOf } from './options.ts';
 import {
   BOUNDS,
+  backoffMs,
   boundsOf,
   elapsed,
   guarded,
@@ -27,11 +27,10 @@ import {
   type LinkBounds,
   type LinkStatus,
   type SocketConstructor,
-  type SocketEvent,
-  type SocketLike,
   type TokenSource,
   type Welcome,
 } from './platform.ts';
+import { Session, upFrame, type LinkFrame, type SessionEnd, type Why } from './session.ts';
 
 /** The options of every library that keeps a link. */
 export type LinkOptions = {
@@ -41,10 +40,16 @@ export type LinkOptions = {
    */
   readonly url: string | readonly string[];
   /**
-   * A token, or a function that returns one. The function is called before each connection and each renewal. A constant
-   * token that the relay refuses closes the link permanently. If the function throws, `onError` receives the error, and
-   * the link tries again later (`token_failed`). Undefined, such as an environment variable that is not set, is refused
-   * at once.
+   * The hosts besides those of `url` to which the link may go when the relay names one as nearer to the user's data:
+   * patterns such as `relay-*.example` or `10.0.0.*:4400`, in which `*` stands for any characters but dots and colons.
+   * The port is absent if it is that of the scheme. From an address with TLS the link never goes to one without.
+   */
+  readonly homes?: readonly string[];
+  /**
+   * A token, or a function that returns one. The function is called before each connection and each renewal; a home gets
+   * the token of the link that goes there. A constant token that the relay refuses closes the link permanently. If the
+   * function throws, `onError` receives the error, and the link tries again later (`token_failed`). Undefined, such as an
+   * environment variable that is not set, is refused at once.
    */
   readonly token: TokenSource | undefined;
   /**
@@ -68,7 +73,7 @@ export type LinkOptions = {
 
 export const LINK_MEMBERS: MembersOf<LinkOptions> = [
   { url: LINK_URL, token: TOKEN },
-  { onStatus: FUNCTION, onError: FUNCTION, WebSocket: FUNCTION, clock: OBJECT, random: FUNCTION },
+  { homes: HOSTS, onStatus: FUNCTION, onError: FUNCTION, WebSocket: FUNCTION, clock: OBJECT, random: FUNCTION },
 ];
 
 type LinkUser = {
@@ -90,9 +95,15 @@ type LinkUser = {
   onStatus(status: LinkStatus): void;
 };
 
+/** The upper bound of the delay before a link goes to the user's home, in milliseconds: others may go there too. */
+const HOME_BASE_MS = 5_000;
+/** The same after attempts that failed. */
+const HOME_CAP_MS = 600_000;
+
 /**
- * A link that reconnects by itself, one socket at a time, until it is closed permanently. Only the constructor throws:
- * TypeError for wrong options, or when there is no WebSocket.
+ * A link that reconnects by itself, one socket at a time, until it is closed permanently. If the relay names another one
+ * as the user's home, the link goes there: it leaves its socket when that of the home is open. Only the constructor
+ * throws: TypeError for wrong options, or when there is no WebSocket.
  */
 export class RelayLink {
   readonly #options: LinkOptions & LinkUser;
@@ -107,6 +118,18 @@ export class RelayLink {
   #session: Session | null = null;
   readonly #urls: readonly string[];
   #moves = 0;
+  /** Match the hosts to which the link may go. */
+  readonly #hosts: readonly RegExp[];
+  /** The address of the home that the link is at; null: it is at one of its own addresses. */
+  #home: string | null = null;
+  /** The socket that is being opened to a home. */
+  #next: Session | null = null;
+  /** The socket that was left for a home, until that has welcomed this program or has not. */
+  #left: Session | null = null;
+  /** How many homes in a row were no home in the end. */
+  #failedHomes = 0;
+  #stays = false;
+  #cancelSeek = (): void => {};
   #stopFollowing = (): void => {};
   #attempt = 0;
   /** How many sockets were opened. */
@@ -126,6 +149,8 @@ export class RelayLink {
   constructor(options: LinkOptions & LinkUser) {
     this.#options = options;
     this.#urls = [options.url].flat();
+    const own = this.#urls.map((url) => new URL(url).host);
+    this.#hosts = [...own, ...(options.homes ?? [])].map(hostPattern);
     this.#Socket = socketConstructor(options.WebSocket);
     this.#clock = options.clock ?? systemClock;
   }
@@ -136,7 +161,7 @@ export class RelayLink {
 
   /** The address in use, or the one that is tried next. */
   get url(): string {
-    return this.#urls[this.#moves % this.#urls.length] ?? '';
+    return this.#home ?? this.#urls[this.#moves % this.#urls.length] ?? '';
   }
 
   /** Whether the current socket has sent its hello, so that the relay may count this client as connected. */
@@ -162,6 +187,7 @@ export class RelayLink {
     if ('reason' in this.#status && this.#status.reason === HIDDEN) return;
     this.#session?.close(HIDDEN);
     this.#session = null;
+    this.#forgetHome();
     this.#cancelTimer();
     this.#attempt = 0;
     const message = 'The page is frozen or in the back-forward cache. The link opens when it is shown again.';
@@ -200,6 +226,12 @@ export class RelayLink {
     return this.#session?.backlog() ?? 0;
   }
 
+  /** Keeps the link at the relay where it is: the program is about to leave. */
+  stay(): void {
+    this.#stays = true;
+    this.#stopSeeking();
+  }
+
   close(reason = 'client_closed'): void {
     this.#session?.close(reason);
     this.#shut(reason, 'This program closed the link.');
@@ -224,13 +256,8 @@ export class RelayLink {
   #start(): void {
     const attempt = ++this.#sockets;
     try {
-      this.#session = new Session({
-        socket: new this.#Socket(this.url, SUBPROTOCOL),
-        clock: this.#clock,
-        parse: this.#options.parse,
+      this.#session = this.#sessionAt(this.url, {
         hello: () => this.#options.hello(this.#token, attempt),
-        onWelcome: (welcome) => this.#up(welcome),
-        onFrame: (frame, ageMs) => this.#frame(frame, ageMs),
         onEnd: (end) => this.#ended(end),
       });
     } catch (error) {
@@ -239,16 +266,91 @@ export class RelayLink {
     }
   }
 
+  #sessionAt(url: string, on: { hello(): string; onEnd(end: SessionEnd): void }): Session {
+    return new Session({
+      ...on,
+      socket: new this.#Socket(url, SUBPROTOCOL),
+      clock: this.#clock,
+      parse: this.#options.parse,
+      onWelcome: (welcome) => this.#up(welcome),
+      onFrame: (frame, ageMs) => this.#frame(frame, ageMs),
+    });
+  }
+
+  /** Goes in a while to the relay that is nearest to the user's data, if the program allows it. */
+  #seek(home: string | undefined): void {
+    this.#stopSeeking();
+    if (home === undefined || this.#stays || !mayGo(home, this.url, this.#hosts)) return;
+    const { random = Math.random } = this.#options;
+    const inMs = backoffMs(this.#failedHomes, { baseMs: HOME_BASE_MS, capMs: HOME_CAP_MS, random });
+    this.#cancelSeek = this.#clock.after(inMs, () => this.#openHome(home));
+  }
+
+  /** Opens a socket to a home. Until it is open, everything goes on as before. */
+  #openHome(home: string): void {
+    const failed = (): void => {
+      this.#next = null;
+      this.#failedHomes++;
+      this.#seek(home);
+    };
+    try {
+      const next = this.#sessionAt(home, {
+        hello: () => this.#leaveFor(home, next),
+        onEnd: (end) => (this.#session === next ? this.#ended(end) : failed()),
+      });
+      this.#next = next;
+    } catch (error) {
+      this.#report(error);
+      failed();
+    }
+  }
+
+  /** Leaves the present socket for that of a home. Returns the hello for the home. */
+  #leaveFor(home: string, next: Session): string {
+    this.#session?.leave();
+    // It is not closed yet: then the client would count as disconnected until the home has welcomed it.
+    this.#left = this.#session;
+    this.#session = next;
+    this.#next = null;
+    this.#home = home;
+    this.#cancelTimer();
+    this.#set({ state: 'connecting', attempt: this.#attempt });
+    return this.#options.hello(this.#token, ++this.#sockets);
+  }
+
+  #stopSeeking(): void {
+    this.#cancelSeek();
+    this.#next?.close('');
+    this.#next = null;
+  }
+
+  #closeLeft(): void {
+    this.#left?.close('');
+    this.#left = null;
+  }
+
+  #forgetHome(): void {
+    this.#stopSeeking();
+    this.#closeLeft();
+    this.#home = null;
+  }
+
   #up(welcome: Welcome): void {
+    this.#closeLeft();
+    if (welcome.home === undefined) this.#failedHomes = 0;
+    // A home that names another one could send the link around.
+    else if (this.#home !== null) this.#failedHomes++;
     this.#upSince = elapsed(this.#clock);
     this.bounds = boundsOf(welcome);
     this.#refusedToken = null;
     this.#warned = false;
     this.#renewBefore(welcome.token_expires_at);
     this.#set({ state: 'connected', welcome });
+    if (this.#status.state === 'connected') this.#seek(welcome.home);
   }
 
   #frame(frame: LinkFrame, ageMs: number | null): void {
+    if (frame.type === 'home') return this.#seek(frame.url);
     if (frame.type === 'renewed') this.#renewBefore(frame.token_expires_at);
     if (frame.type === 'refused' && frame.frame === 'auth') this.#renewBefore(this.#expiresAt);
     guarded(() => this.#options.onFrame(frame, ageMs), this.#options.onError);
@@ -256,8 +358,15 @@ export class RelayLink {
 
   #ended(end: SessionEnd): void {
     this.#session = null;
+    this.#stopSeeking();
+    this.#closeLeft();
     this.#cancelTimer();
     if (this.#status.state === 'connected' && elapsed(this.#clock) - this.#upSince >= STABLE_MS) this.#attempt = 0;
+    // It may be of another deployment. What the program must know, the relays that it named say too.
+    if (this.#home !== null && this.#status.state === 'connecting') {
+      this.#failedHomes++;
+      return this.#retry(end);
+    }
     // Before the welcome only the hello was sent, and it would be too large again.
     const isTooLarge = end.reason === 'frame_too_large' && this.#status.state === 'connecting';
     const reconnect = isTooLarge ? 'no' : end.reconnect;
@@ -275,7 +384,9 @@ export class RelayLink {
     const retryInMs = reconnectMs(this.#attempt++, afterMs, this.#options.random);
     this.#cancelTimer = this.#clock.after(retryInMs, () => void this.#open());
     const status = { state: 'disconnected', reason: end.reason, message: this.#advice(end), retryInMs } as const;
-    this.#moves++;
+    // The relay that named the home was there.
+    if (this.#home === null) this.#moves++;
+    this.#home = null;
     if (this.#status.state === 'connecting' && !this.#warned) this.#warn(status);
     this.#set(status);
   }
@@ -313,6 +424,7 @@ export class RelayLink {
   #shut(reason: string, message: string): void {
     if (this.#status.state === 'closed') return;
     this.#session = null;
+    this.#forgetHome();
     this.#cancelTimer();
     this.#stopFollowing();
     this.#set({ state: 'closed', reason, message });
@@ -328,267 +440,18 @@ export class RelayLink {
   }
 }
 
-type Bye = Extract<DownFrame, { type: 'bye' }>;
-/** The frames that the session passes on; it handles the others itself. */
-export type LinkFrame = Exclude<DownFrame, { type: 'welcome' | 'ping' | 'bye' }>;
-
-/** Why a link is down. `said`: what the relay or the token function said about it; null if nothing. */
-type Why = { readonly reason: string; readonly said: string | null };
-
-/** The end of a session. `afterMs`: the least delay that the relay asks for. */
-type SessionEnd = Why & { readonly reconnect: Reconnect; readonly afterMs: number };
-
-type SessionOptions = {
-  readonly socket: SocketLike;
-  readonly clock: Clock;
-  readonly parse: LinkUser['parse'];
-  /** Returns the text of the hello frame. Called once, when the socket is open. */
-  hello(): string;
-  onWelcome(welcome: Welcome): void;
-  onFrame(frame: LinkFrame, ageMs: number | null): void;
-  /** Called at most once, after all other callbacks. */
-  onEnd(end: SessionEnd): void;
-};
-
 /** Why a link is down while its page runs no code. */
 const HIDDEN = 'page_hidden';
-/** The time from the start of a connection within which `welcome` must arrive, in milliseconds. */
-const OPEN_MS = 15_000;
-/** How long an answer may take that shows that a socket is alive, in milliseconds. */
-const ANSWER_MS = 5_000;
-/** How far the wall clock must run ahead of elapsed time, in milliseconds, to show that the machine has slept. */
-const ASLEEP_MS = 2_000;
 
-/** One socket from opening to end. Sends the hello, answers pings, and gives the socket up when the relay is silent. */
-class Session {
-  readonly #options: SessionOptions;
-  #phase: 'opening' | 'welcome' | 'over' = 'opening';
-  #deadMs = OPEN_MS;
-  #heardAt: number;
-  /** The wall time at which something was last heard. */
-  #heardWall: number;
-  /** The least difference of arrival and sending that was seen, by elapsed time of either side. */
-  #leastMs = Infinity;
-  #cancelWatch: () => void;
-  greeted = false;
-  #isAsking = false;
-  /** Why the relay refuses the hello. */
-  #said: string | null = null;
-  readonly #batch = new FrameBatch((text) => this.#write(text));
-
-  constructor(options: SessionOptions) {
-    const { socket, clock } = options;
-    this.#options = options;
-    this.#heardAt = elapsed(clock);
-    this.#heardWall = clock.now();
-    this.#cancelWatch = clock.after(OPEN_MS, () => this.#watch());
-    socket.addEventListener('open', () => {
-      // A socket that was given up opens too late: what its hello would say is no longer true.
-      if (this.#phase === 'opening') this.greeted = this.#write(options.hello());
-    });
-    socket.addEventListener('message', (event) => this.#received(event));
-    // The event `close` follows and ends the session. Without an error listener, some sockets throw.
-    socket.addEventListener('error', () => {});
-    socket.addEventListener('close', ({ code }) => this.#over(closeReasonOf(code) ?? 'connection_lost'));
-  }
-
-  /**
-   * Sends a frame. Returns false before `welcome`, after the end, and when the socket throws at once. If the relay
-   * accepts several frames in one message, the frames of one event-loop turn are sent together, after its microtasks.
-   */
-  send(text: string): boolean {
-    return this.#phase === 'welcome' && this.#batch.send(text);
-  }
-
-  flush(): void {
-    this.#batch.flush();
-  }
-
-  backlog(): number {
-    return this.#options.socket.bufferedAmount + this.#batch.chars;
-  }
-
-  /** Ends the session at once. `onEnd` is not called. */
-  close(reason: string): void {
-    this.#batch.flush();
-    this.#stop(reason);
-  }
-
-  /**
-   * Gives the socket up unless something is heard within ANSWER_MS. Returns false if that is expected already.
-   */
-  expectAnswer(): boolean {
-    const { clock } = this.#options;
-    const heardAt = this.#heardAt;
-    if (this.#phase !== 'welcome' || this.#isAsking || elapsed(clock) - heardAt < ANSWER_MS) return false;
-    this.#isAsking = true;
-    clock.after(ANSWER_MS, () => {
-      this.#isAsking = false;
-      if (this.#heardAt === heardAt) this.#over('heartbeat_lost');
-    });
-    return true;
-  }
-
-  #watch(): void {
-    const { clock } = this.#options;
-    const silent = elapsed(clock) - this.#heardAt;
-    if (silent < this.#deadMs) {
-      this.#cancelWatch = clock.after(this.#deadMs - silent, () => this.#watch());
-      return;
-    }
-    this.#over(this.#phase === 'opening' ? 'connect_timeout' : 'heartbeat_lost');
-  }
-
-  #stop(reason: string): boolean {
-    if (this.#phase === 'over') return false;
-    this.#phase = 'over';
-    this.#cancelWatch();
-    // A half-open socket may take long to close. Nothing waits for it, and what it still receives is ignored.
-    attempt(() => this.#options.socket.close(1000, reason));
-    return true;
-  }
-
-  #over(reason: string, reconnect = reconnectAfter(reason), afterMs = 0): void {
-    if (this.#stop('')) this.#options.onEnd({ reason, said: this.#said, reconnect, afterMs });
-  }
-
-  /** Ends the session as the relay says. PROTOCOL.md, section 9: `bye` overrides the close code, unless that says `renew`. */
-  #bye({ code, reason, reconnect, after_ms }: Bye): void {
-    const usual = reconnectAfter(closeReasonOf(code));
-    this.#over(reason, usual === 'renew' ? usual : reconnect ? 'yes' : 'no', after_ms);
-  }
-
-  #write(text: string): boolean {
-    return this.#phase !== 'over' && attempt(() => this.#options.socket.send(text));
-  }
-
-  #received(event: SocketEvent): void {
-    if (this.#phase === 'over' || typeof event.data !== 'string') return;
-    if (this.#slept()) return this.#over('heartbeat_lost');
-    const frame = this.#options.parse(event.data);
-    // An unknown frame comes from a newer relay and is ignored.
-    if (frame) this.#take(frame);
-  }
-
-  /**
-   * Notes that something was heard. Returns whether this program, or its machine, has slept for so long that what the
-   * socket has received may be older than it seems. Then the socket is given up, and the relay writes what
-   * never arrived to the next link.
-   */
-  #slept(): boolean {
-    const { clock } = this.#options;
-    const silentMs = elapsed(clock) - this.#heardAt;
-    const stoodMs = clock.now() - this.#heardWall - silentMs;
-    this.#heardAt += silentMs;
-    this.#heardWall = clock.now();
-    return silentMs >= this.#deadMs || stoodMs >= ASLEEP_MS;
-  }
-
-  /** Returns the age of a frame that was sent at this time; null if the relay does not say. */
-  #age(atMs: number | undefined): number | null {
-    if (atMs === undefined) return null;
-    const delay = this.#heardAt - atMs;
-    this.#leastMs = Math.min(this.#leastMs, delay);
-    return delay - this.#leastMs;
-  }
-
-  #take(frame: DownFrame): void {
-    const age = 'at_ms' in frame ? this.#age(frame.at_ms) : null;
-    if (frame.type === 'bye') this.#bye(frame);
-    else if (frame.type === 'ping') this.#write(upFrame({ type: 'pong' }));
-    else if (frame.type === 'welcome') this.#welcome(frame);
-    else if (this.#phase === 'welcome') this.#options.onFrame(frame, age);
-    else if (frame.type === 'refused') this.#said = frame.message;
-  }
-
-  #welcome(frame: Welcome): void {
-    if (this.#phase !== 'opening') return;
-    this.#phase = 'welcome';
-    this.#batch.allow(frame);
-    this.#deadMs = Math.max(1_000, frame.dead_ms);
-    this.#cancelWatch();
-    this.#cancelWatch = this.#options.clock.after(this.#deadMs, () => this.#watch());
-    this.#options.onWelcome(frame);
-  }
+/** Returns the pattern of hosts that a program names. */
+function hostPattern(host: string): RegExp {
+  return new RegExp(`^${host.replace(/[.*+?^${}()|[\]\\]/g, (char) => (char === '*' ? '[^.:]*' : `\\${char}`))}$`, 'i');
 }
 
-/**
- * Runs `act`, and returns false if it throws. A socket throws when it is in the wrong state. It then also emits
- * `close`, which ends the session.
- */
-function attempt(act: () => void): boolean {
-  try {
-    act();
-    return true;
-  } catch {
-    return false;
-  }
+/** Whether a link that is at one address may go to another one. */
+function mayGo(home: string, from: string, hosts: readonly RegExp[]): boolean {
+  if (!URL.canParse(home)) return false;
+  const { protocol, host } = new URL(home);
+  const isSafe = protocol === 'wss:' || (protocol === 'ws:' && new URL(from).protocol === protocol);
+  return isSafe && hosts.some((pattern) => pattern.test(host));
 }
-
-/** The most bytes that one UTF-16 code unit takes in UTF-8. */
-const UNIT_BYTES = 3;
-
-/**
- * Joins frames into messages. Before `allow` is called, each frame is sent alone and immediately. If the relay
- * accepts only one frame in a message, this stays so.
- */
-export class FrameBatch {
-  readonly #write: (message: string) => boolean;
-  #texts: string[] = [];
-  #chars = 0;
-  #mostFrames = 1;
-  #mostChars = 0;
-
-  /** `write` returns false when the message cannot be sent. */
-  constructor(write: (message: string) => boolean) {
-    this.#write = write;
-  }
-
-  /** The total length of the frames that are not sent yet, in UTF-16 code units. */
-  get chars(): number {
-    return this.#chars;
-  }
-
-  /** Sets the limits of a message from the relay's `welcome`. */
-  allow({ frames_per_message: frames = 1, max_frame_bytes: bytes }: Welcome): void {
-    this.#mostFrames = frames;
-    this.#mostChars = Math.floor(bytes / UNIT_BYTES);
-  }
-
-  /**
-   * Sends a frame, or keeps it for the next message and returns true. Returns false when it cannot be sent. Frames are
-   * sent in the order of the calls.
-   */
-  send(text: string): boolean {
-    if (this.#mostFrames <= 1) return this.#write(text);
-    if (this.#texts.length >= this.#mostFrames || this.#chars + text.length >= this.#mostChars) this.flush();
-    this.#texts.push(text);
-    this.#chars += text.length + FRAME_SEPARATOR.length;
-    if (this.#texts.length === 1) this.#flushAfter(0);
-    return true;
-  }
-
-  /**
-   * Sends the waiting frames after the first round of microtasks that adds no frame. One round is not enough, because
-   * the frames of one turn come from chains of promises of different lengths. `frames`: how many frames waited before
-   * the last round.
-   */
-  #flushAfter(frames: number): void {
-    queueMicrotask(() => {
-      const { length } = this.#texts;
-      if (length > frames) this.#flushAfter(length);
-      else this.flush();
-    });
-  }
-
-  flush(): void {
-    if (this.#texts.length === 0) return;
-    const message = this.#texts.join(FRAME_SEPARATOR);
-    this.#texts = [];
-    this.#chars = 0;
-    this.#write(message);
-  }
-}
-
-/** Returns the text of a frame to the relay. `payload` must be JSON text. */
-export const upFrame: (header: UpHeader, payload?: string | null) => string = joinFrame;

@@ -85,6 +85,11 @@ export const MS = /* @__PURE__ */ check('milliseconds from 0', (value) => typeof
 export const CONNECT_MS = /* @__PURE__ */ integer(CONNECT_WITHIN_MS);
 export const RESPOND_MS = /* @__PURE__ */ integer(RESPOND_WITHIN_MS);
 export const AWAIT_MS = /* @__PURE__ */ integer(AWAIT_WITHIN_MS);
+/** Hosts with their ports, or patterns of them. */
+export const HOSTS = /* @__PURE__ */ check(
+  'hosts such as relay-*.example:4400',
+  (value) => Array.isArray(value) && value.every((host) => typeof host === 'string' && /^[^\s/@]+$/.test(host)),
+);
 /** The address of a link, or several. */
 export const LINK_URL: Check = (url) => addressFault(url, 'ws', (path) => path.replace(/(\/connect)?\/*$/, '/connect'));
 /** The base address of a relay, or several. */

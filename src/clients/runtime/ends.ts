@@ -4,7 +4,7 @@
  */
 import { deeperThan, longerThan, utf8Length } from '../../protocol/bounds.ts';
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
-import { upFrame, type LinkFrame } from '../link/link.ts';
+import { upFrame, type LinkFrame } from '../link/session.ts';
 import { RawJson, jsonOf, type LinkBounds, type Clock } from '../link/platform.ts';
 import type { ErrorCode } from '../link/relay-request.ts';
 

@@ -36,7 +36,8 @@ import {
   type LinkStatus,
   type Welcome,
 } from '../link/platform.ts';
-import { LINK_MEMBERS, RelayLink, upFrame, type LinkFrame } from '../link/link.ts';
+import { LINK_MEMBERS, RelayLink } from '../link/link.ts';
+import { upFrame, type LinkFrame } from '../link/session.ts';
 import { Commands, type CommandFrame } from './commands.ts';
 import { Deliverer, SiteRefusedError, refusalError, retryMs, type EndReport, type Refused } from './ends.ts';
 import { ActionRegistry } from './registry.ts';
@@ -246,6 +247,7 @@ class LinkRuntime implements Runtime {
   async #leave(withinMs: number): Promise<void> {
     const enough = new AbortController();
     const waited = sleep(this.#clock, withinMs, enough.signal).catch(() => {});
+    this.#link.stay();
     if (this.status.state !== 'closed') {
       this.#leaving = 'asking';
       this.#link.send({ type: 'closing' });

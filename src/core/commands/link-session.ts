@@ -7,7 +7,6 @@ import type { ConnectionChange } from '../backend.ts';
 import {
   endCauseAt,
   linkRowId,
-  refuseOlderAttempt,
   type ClientType,
   type ConnectResult,
   type Connection,
@@ -15,6 +14,7 @@ import {
   type LinkDetails,
   type LinkEnd,
 } from '../connections/connection.ts';
+import { refuseOlderHello } from '../connections/hello-order.ts';
 import { noteOpened } from '../connections/connections.ts';
 import type { ContextReport, ReportOutcome } from '../contexts/context.ts';
 import type { Deps } from '../deps.ts';
@@ -57,6 +57,7 @@ export function createLinks(given: LinkParts) {
      */
     async open(requester: UserPrincipal, hello: HelloRequest, link: ClientLink): Promise<LinkSession> {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');
+      const helloAt = deps.clock.now();
       const { userId, scopes } = requireUser(requester, 'connect');
       const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
       const { clientType, places = false, metadata, actions, resumes = null } = hello;
@@ -70,6 +71,7 @@ export function createLinks(given: LinkParts) {
           host: scopes.has('host'),
           places,
           linkAttempt: resumes?.attempt,
+          helloAt,
           metadata,
           actions,
         }),
@@ -119,7 +121,7 @@ async function bind(parts: SessionParts, client: ClientKey, { result, link, rece
 /** Refuses a link of a client whose bound link on this node is later. */
 function refuseOlderThan(bound: LinkQueue | undefined, { epoch, instanceId }: Connection): void {
   if (!bound || bound.binding.epoch < epoch) return;
-  if (bound.binding.instanceId === instanceId) refuseOlderAttempt();
+  if (bound.binding.instanceId === instanceId) refuseOlderHello();
   fail('instance_mismatch', 'Another instance of this client has connected since.');
 }
 

@@ -3,7 +3,7 @@
  * of reconnects, and the details of a row of a link history.
  */
 import { matchesAny, readSight, type ActionPatterns, type Principal } from '../auth/principal.ts';
-import { fail, invalid } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import { clientKeyText, filterText, hasAtMost, id, name, type ClientKey } from '../ids.ts';
 import { isRecord, type JsonText } from '../json.ts';
 import {
@@ -114,6 +114,8 @@ export type Connection = ClientKey & {
   readonly places?: boolean;
   /** The number that the client gave its attempt to open this link. Undefined: it gave none. */
   readonly linkAttempt?: number | undefined;
+  /** When a relay read the hello of this link, in epoch milliseconds. Undefined: it is not known. */
+  readonly helloAt?: number | undefined;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
   readonly connectedAt: number;
@@ -151,19 +153,6 @@ export function succession(
     replacedAt: now,
     predecessors: [latest, ...predecessors.slice(0, PREDECESSORS - 1)],
   };
-}
-
-/** Whether a hello is older than the link in the client's row: one of its instance, with a later attempt. */
-export function isOlderAttempt(
-  { instanceId, linkAttempt = Infinity }: Pick<Connection, 'instanceId' | 'linkAttempt'>,
-  previous: Pick<Connection, 'instanceId' | 'linkAttempt'> | null,
-): boolean {
-  return previous?.instanceId === instanceId && linkAttempt < (previous.linkAttempt ?? 0);
-}
-
-/** Throws the refusal of a hello that is older than the present link of its instance. */
-export function refuseOlderAttempt(): never {
-  return fail('stale_instance', 'This instance has opened a later link.');
 }
 
 /** Returns why a client's previous link ended, given that a newer one is bound now: `replaced` if it was still up. */
@@ -228,6 +217,7 @@ export type ConnectRequest = ClientKey & {
   /** As in Connection. */
   readonly places?: boolean;
   readonly linkAttempt?: number | undefined;
+  readonly helloAt?: number | undefined;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
 };
@@ -253,8 +243,8 @@ export type UserRow = { readonly userId: string; readonly count: number };
 export interface ConnectionStore {
   /**
    * Atomic. Binds the client to this instance and node under a new epoch, and replaces any earlier binding. Throws
-   * `stale_instance`, and changes nothing, if the client's row is of a later attempt of the same instance
-   * (`isOlderAttempt`), whether that link is up or not.
+   * `stale_instance`, and changes nothing, if the client's row is of a later hello (`isOlderHello`), whether
+   * that link is up or not.
    */
   connect(request: ConnectRequest): MaybePromise<ConnectResult>;
   /** Atomic. Records a sign of life. Null if the epoch is not the current one or the link is down. */

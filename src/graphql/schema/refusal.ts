@@ -34,7 +34,7 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
   ambiguous: 'Several rows fit the request; the message names the parameter that selects one.',
   command_conflict: 'The command id is in use for another action, other params, another instance or another context.',
   stale_instance:
-    'Events were reported for an instance that is not the client’s present one; or a hello is older than the link of its instance.',
+    'Events were reported for an instance that is not the client’s present one; or a hello is older than that of the present link.',
   instance_mismatch: 'Another instance of the client is connected than the one named.',
   not_connected: 'The client is not connected, or is closing; the call allows no time to connect.',
   context_gone:

@@ -11,10 +11,15 @@ const WELCOME = {
 
 /** A socket that does nothing by itself. */
 export class FakeSocket implements SocketLike {
+  readonly url: string;
   readonly bufferedAmount = 0;
   readonly sent: UpFrame[] = [];
   closed = false;
   readonly #listeners = new Map<string, Listener[]>();
+
+  constructor(url: string) {
+    this.url = url;
+  }
 
   addEventListener(type: string, listener: Listener): void {
     this.#listeners.set(type, [...(this.#listeners.get(type) ?? []), listener]);
@@ -74,11 +79,16 @@ export class FakeSockets {
       this.#wake();
     };
     this.Socket = class extends FakeSocket {
-      constructor() {
-        super();
+      constructor(url: string) {
+        super(url);
         made(this);
       }
     };
+  }
+
+  /** How many sockets were opened and are not taken. */
+  get waiting(): number {
+    return this.#made.length;
   }
 
   /** Resolves with the next socket that is opened. */
