@@ -57,6 +57,7 @@ const given = readOptions({ program: 'npm run faults', about: null, options: OPT
   source: values.source,
 }));
 const { direct, durable, owned, source } = given;
+if (!owned && given.plans?.some((name) => planOf(name).aimed)) throw new Error('this plan needs --owned');
 const seed = given.seed ?? Math.floor(Math.random() * 1e9);
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 

@@ -135,7 +135,7 @@ async function isReady({ url }: Relay): Promise<boolean> {
  * Tries repeatedly to start the relay again. The lease of the previous boot may still be valid, and a second process of
  * a node is refused until the lease ends.
  */
-async function restart(relay: Relay): Promise<void> {
+export async function restart(relay: Relay): Promise<void> {
   for (let turn = 1; ; turn++) {
     try {
       return await relay.restart();

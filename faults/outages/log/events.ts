@@ -14,6 +14,8 @@ export type FaultEvent =
       readonly wait: string;
       readonly relay: string;
       readonly how: 'invoke' | 'attach';
+      /** The node that owns the user, if the run knows. */
+      readonly owner?: string | null;
       readonly budgetMs: number;
     })
   /**
@@ -131,6 +133,17 @@ export type FaultEvent =
       readonly wall?: number;
     }
   | { readonly event: 'heal'; readonly id: number }
+  /**
+   * What a kill has hit. `role`: the part of the relay in a call; null: no call was in progress. `work`: what an owner
+   * did not finish; null: nothing. `step`: of a handover, the note that was sent last.
+   */
+  | {
+      readonly event: 'aimed';
+      readonly id: number;
+      readonly role: string | null;
+      readonly work: string | null;
+      readonly step: string | null;
+    }
   /** The relays received hellos of connections that their clients had given up for later ones. */
   | { readonly event: 'late-hellos'; readonly count: number }
   /** The fault was skipped, because it is not possible on this machine. */

@@ -73,6 +73,14 @@ export type FaultKind =
   | 'spill-shut'
   | 'spill-full';
 
+/** The parts that a relay can have in a call: it owns the user, was called, or has the link of the client. */
+export const ROLES = ['owner', 'caller', 'client'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** What an owner does, in the middle of which a kill can hit. */
+export const WORKS = ['takeover', 'handover', 'snapshot'] as const;
+export type Work = (typeof WORKS)[number];
+
 export type Fault = {
   readonly id: number;
   /** The time from the start of the load to the fault, in milliseconds. */
@@ -81,6 +89,10 @@ export type Fault = {
   /** The index of the relay (or client process) that the fault hits, from 0. */
   readonly target: number;
   readonly holdMs: number;
+  /** In a plan whose kills are aimed: the part in a call of the relay that is killed. It then decides the target. */
+  readonly role?: Role;
+  /** What an owner must be doing at the kill; null: anything. */
+  readonly work?: Work | null;
 };
 
 /** A range of times, in milliseconds. */
@@ -101,6 +113,11 @@ export type Plan = {
   readonly loss: boolean;
   /** Whether the target is always the last relay, to which no client is connected. */
   readonly callersOnly: boolean;
+  /**
+   * Whether each kill hits a relay by its part in a call, most of them in the middle of a takeover, a handover or a
+   * snapshot. The relays must own partitions.
+   */
+  readonly aimed: boolean;
   /** The fraction of commands that two callers invoke at once. */
   readonly doubled: number;
   /** The longest time that a handler works, in milliseconds. */

@@ -79,6 +79,7 @@ const base = {
   durability: 'aof_everysec',
   loss: false,
   callersOnly: false,
+  aimed: false,
   doubled: 0.1,
   workMs: 20,
   connectMs: 15_000,
@@ -272,6 +273,20 @@ const rows: readonly PlanRow[] = [
   },
 ];
 
+/** The plans of relays that own partitions, which need `--owned`. */
+const OWNED_PLANS: readonly PlanRow[] = [
+  {
+    name: 'F26',
+    says: 'kill -9 of an owner, a caller’s or a client’s relay, most while an owner takes over, hands over or writes a snapshot',
+    kinds: ['relay-kill'],
+    gap: [1_000, 3_000],
+    faults: 10,
+    aimed: true,
+    workMs: 300,
+    promises: ['recovery', 'aimed'],
+  },
+];
+
 /** The plans of the data directory, which need `--durable`. */
 const DATA_PLANS: readonly PlanRow[] = [
   {
@@ -334,7 +349,7 @@ const DATA_PLANS: readonly PlanRow[] = [
     promises: ['recovery'],
   },
 ];
-export const PLANS: readonly Plan[] = [...rows, ...DATA_PLANS].map((row) => ({ ...base, ...row }));
+export const PLANS: readonly Plan[] = [...rows, ...OWNED_PLANS, ...DATA_PLANS].map((row) => ({ ...base, ...row }));
 
 export function planOf(name: string): Plan {
   const plan = PLANS.find((one) => one.name.toLowerCase() === name.toLowerCase());
