@@ -66,7 +66,7 @@ const UNLISTED = { waiters: -1, unfinished: -1 } as const;
 /** The time between two reads of the records of commands under load, in milliseconds. */
 const COUNT_MS = 1_500;
 /** How long an aimed kill may take, in milliseconds: until its moment, and until the relay is back. */
-const AIMED_MS = 8_000;
+const AIMED_MS = 12_000;
 /**
  * The cost of a log at which a snapshot is due, in bytes, if kills aim at snapshots: each partition with users then writes
  * several in a run. Relays have no setting for it.

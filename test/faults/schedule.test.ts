@@ -38,8 +38,8 @@ describe('a schedule', () => {
     expect(counts(({ work }) => work)).toEqual([
       [null, 40],
       ['takeover', 80],
-      ['snapshot', 40],
       ['handover', 40],
+      ['snapshot', 40],
     ]);
     // Each role meets each work.
     expect(new Set(schedule.map(({ role, work }) => `${role} ${work}`)).size).toBe(12);

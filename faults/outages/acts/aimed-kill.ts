@@ -12,8 +12,9 @@ const MOMENT_MS = 20_000;
 /** How long a kill without a moment waits for a call in progress, in milliseconds, and how often it looks. */
 const CALL_MS = 5_000;
 const CALL_LOOK_MS = 5;
-/** How often it is read which relay has the link of each client, in milliseconds. */
+/** How often it is read which relay has the link of each client, and how long that may take, in milliseconds. */
 const LINKS_MS = 250;
+const LINKS_READ_MS = 3_000;
 /** The steps of a handover in which the kills of a run hit, in turn. */
 const STEPS = ['follow', 'ready', 'yours'] as const;
 
@@ -95,7 +96,7 @@ async function followLinks(world: World): Promise<ClientLinks> {
 
 async function linksAt({ url }: Pick<Relay, 'url'>): Promise<Map<string, string>> {
   const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, connection: 'close' };
-  const answer = await fetch(`${url}/connections?limit=1000`, { headers, signal: AbortSignal.timeout(LINKS_MS) });
+  const answer = await fetch(`${url}/connections?limit=1000`, { headers, signal: AbortSignal.timeout(LINKS_READ_MS) });
   const { items }: { items: readonly Record<string, unknown>[] } = await answer.json();
   const linked = items.filter((row) => row['disconnected_at'] === null);
   return new Map(

@@ -119,6 +119,13 @@ function redisProxyOf({ redisProxies }: World, { target }: Fault): Proxy {
   return given(redisProxies[target % redisProxies.length]);
 }
 
+/** The time within which another relay must run before a kill that follows soon after one, in milliseconds. */
+const HEALED_MS = 60_000;
+
+function running({ relays }: World): number {
+  return relays.filter(({ proc }) => proc.alive).length;
+}
+
 type Nemesis = {
   /** Carries out the schedule until it ends or is stopped. Resolves when the last started fault is healed. */
   run(): Promise<void>;
@@ -150,7 +157,8 @@ export function createNemesis(world: World, log: FaultLog, schedule: readonly Fa
       for (const fault of schedule) {
         // The kill before causes the takeover, and its relay's return the handovers.
         const isNext = fault.work === 'takeover' || fault.work === 'handover';
-        if (!isNext) {
+        if (isNext) await until(async () => running(world) > 1, HEALED_MS, 20);
+        else {
           await Promise.all(healing.splice(0));
           await wait(Math.max(fault.atMs - (performance.now() - from), done > 0 ? REST_MS : 0));
         }

@@ -13,7 +13,7 @@ type ScheduleOptions = {
  * What owners do at the kills of a plan with aimed ones, in turn. A takeover follows the kill before it, and handovers
  * the return of its relay. There are more than half, because some kills miss their moment.
  */
-const WORK_AT_KILLS: readonly (Work | null)[] = [null, 'takeover', 'snapshot', 'handover', 'takeover'];
+const WORK_AT_KILLS: readonly (Work | null)[] = [null, 'takeover', 'handover', 'snapshot', 'takeover'];
 
 /**
  * Returns the faults of a run with their times. The same options always give the same schedule. One fault ends before

@@ -215,6 +215,7 @@ export class Owners implements OwnerTable {
     if (!partition) return;
     switch (note.kind) {
       case 'owns':
+        partition.accepted(from);
         return this.#beat();
       case 'forgot':
         return this.#options.onForgotten(note.partition);
@@ -340,7 +341,12 @@ export class Owners implements OwnerTable {
     }
     this.#isDoubtful = isDoubtful;
     if (isDoubtful) turns.settle();
-    for (const partition of this.#partitions) partition.meet();
+    for (const partition of this.#partitions) {
+      partition.meet();
+      // The note about it may be lost, or the one that it was accepted.
+      if (partition.givenTo !== null && this.isAlive(partition.givenTo))
+        this.#note(partition.givenTo, { kind: 'yours', partition: partition.number });
+    }
     if (!this.#isSuspended) return;
     this.#isSuspended = false;
     for (const { number } of this.owned) this.#moved(number);
