@@ -45,6 +45,7 @@ export type Episode = {
  */
 const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
+  'relays-kill': 10_000,
   'relay-tear': 10_000,
   'relay-halt': 10_000,
   'relay-power': 10_000,

@@ -1,6 +1,6 @@
 /** Starts the processes of a fault run: Redis, relays and clients, with the proxies between them. */
 import { join } from 'node:path';
-import { OwnerWatch } from './acts/owner-watch.ts';
+import { OwnerWatch } from './processes/owner-watch.ts';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startRedisForm, type ProxiedRedis } from '../../test/kit/redis-forms.ts';
 import { startRedisSentinel, type RedisSentinel } from '../../test/kit/redis-sentinel.ts';

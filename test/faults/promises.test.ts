@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { check } from '../../faults/outages/judge/checker.ts';
 import { readComplaints } from '../../faults/outages/log/reader.ts';
-import type { FaultEvent, Logged } from '../../faults/outages/log/events.ts';
+import { ROLES, type FaultEvent, type Logged, type Work } from '../../faults/outages/log/events.ts';
 import { PROMISE_NAMES, PROMISES, type PromiseName } from '../../faults/outages/judge/promises.ts';
 import { after, ANN, answer, attempt, changed, INSTANCE, later, storyWith, without } from './kit/story.ts';
 
@@ -61,8 +61,8 @@ type Reported = readonly [says: string, promise: PromiseName, events: () => read
 /** The calls of a run go to another relay than the owner's. */
 const foreign = changed({ event: 'attempt' }, { owner: 'b' });
 /** Three kills, and the fault of one of them. */
-function aimedKills(...works: readonly (string | null)[]) {
-  const hits = ['owner', 'caller', 'client'].map((role, i): FaultEvent => {
+function aimedKills(...works: readonly (Work | null)[]) {
+  const hits = ROLES.map((role, i): FaultEvent => {
     return { event: 'aimed', id: i + 1, role, work: works[i] ?? null, step: null };
   });
   return after(LOAD, ...hits);
@@ -255,7 +255,9 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
     'aimed',
     () => {
       const handed: FaultEvent = { event: 'aimed', id: 4, role: 'owner', work: 'handover', step: 'yours' };
-      const others = ['caller', 'client'].flatMap((role) => [handed, handed, handed].map((one) => ({ ...one, role })));
+      const others = (['caller', 'client'] as const).flatMap((role) =>
+        [handed, handed, handed].map((one) => ({ ...one, role })),
+      );
       return storyWith(foreign, aimedKills('takeover', 'takeover'), after(LOAD, handed, handed, ...others));
     },
     'a work that no kill hit',

@@ -1,10 +1,11 @@
 /** Kills the relay that has a role for a call in progress, if wanted in the middle of what an owner does. */
+import { ROLES, type Role } from '../log/events.ts';
 import type { FaultLog } from '../log/log.ts';
-import { ROLES, type Fault, type Role } from '../plan/plan.ts';
+import type { Fault } from '../plan/plan.ts';
 import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
 import type { World } from '../world.ts';
 import { given, until } from './act.ts';
-import type { CallInProgress, Moment, OwnerWatch } from './owner-watch.ts';
+import type { CallInProgress, Moment, OwnerWatch } from '../processes/owner-watch.ts';
 import { restart } from './relay-acts.ts';
 
 /** How long a kill waits for its moment, in milliseconds. */

@@ -29,6 +29,10 @@ export const ACTS_OF_RELAYS = {
     await relay.proc.kill();
     await restart(relay);
   },
+  async 'relays-kill'({ relays }) {
+    await Promise.all(relays.map(({ proc }) => proc.kill()));
+    await Promise.all(relays.map(restart));
+  },
   async 'relay-tear'(world, fault) {
     const relay = relayOf(world, fault);
     await relay.proc.kill();

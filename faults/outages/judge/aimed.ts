@@ -1,5 +1,5 @@
 /** Judges a run whose kills are aimed: what they hit, how many calls were foreign, and what ended unknown. */
-import { ROLES, WORKS } from '../plan/plan.ts';
+import { ROLES, WORKS } from '../log/events.ts';
 import { type Case, type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Finding, type Judged } from './finding.ts';
 import { setsOf } from './sets.ts';

@@ -3,6 +3,14 @@
 /** The ids that name one command. */
 export type Key = { readonly user: string; readonly client: string; readonly command: string };
 
+/** The parts that a relay can have in a call: it owns the user, was called, or has the link of the client. */
+export const ROLES = ['owner', 'caller', 'client'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** What an owner does, in the middle of which a kill can hit. */
+export const WORKS = ['takeover', 'handover', 'snapshot'] as const;
+export type Work = (typeof WORKS)[number];
+
 /**
  * The events that the processes of a run log. `wait` names one wait of one caller. The time of an event is in its
  * stamp.
@@ -140,8 +148,8 @@ export type FaultEvent =
   | {
       readonly event: 'aimed';
       readonly id: number;
-      readonly role: string | null;
-      readonly work: string | null;
+      readonly role: Role | null;
+      readonly work: Work | null;
       readonly step: string | null;
     }
   /** The relays received hellos of connections that their clients had given up for later ones. */

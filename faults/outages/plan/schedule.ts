@@ -1,5 +1,6 @@
 /** Draws the faults of a run and their times from a seed. The same seed gives the same schedule. */
-import { ROLES, type Fault, type Plan, type Work } from './plan.ts';
+import { ROLES, type Work } from '../log/events.ts';
+import type { Fault, Plan } from './plan.ts';
 import { between, pick, seeded } from '../../lib/random.ts';
 
 type ScheduleOptions = {

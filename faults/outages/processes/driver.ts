@@ -7,10 +7,10 @@ import {
   type Invocation,
 } from '../../../src/clients/caller/index.ts';
 import { signToken } from '../../../src/http/tokens.ts';
-import type { OwnerWatch } from '../acts/owner-watch.ts';
 import { canaryOf, fillerOf, type Key } from '../log/events.ts';
 import type { FaultLog } from '../log/log.ts';
 import { between, pick, seeded } from '../../lib/random.ts';
+import type { OwnerWatch } from './owner-watch.ts';
 import { SECRET } from './relays.ts';
 
 export type Load = {

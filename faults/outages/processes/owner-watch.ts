@@ -1,4 +1,5 @@
 /** Watches relays that own partitions: who owns each user, and which takeover, handover or snapshot runs. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { nodeOf, readFence } from '../../../src/backends/owned/fence.ts';
 import { Keys } from '../../../src/backends/owned/keys.ts';
@@ -6,8 +7,7 @@ import { readEnvelope } from '../../../src/backends/owned/mail.ts';
 import { createPlacement, type Placement } from '../../../src/backends/owned/placement.ts';
 import { ownedNamespace } from '../../../src/backends/redis/keys.ts';
 import { isRecord, parsedJson } from '../../../src/core/json.ts';
-import type { Work } from '../plan/plan.ts';
-import { sleep } from './act.ts';
+import type { Work } from '../log/events.ts';
 
 /**
  * Something that runs now. `by`: the node of the relay that owns the partition at that moment. `step`: the note of a
