@@ -9,6 +9,7 @@ import { createReader, leftovers, readComplaints, type Reader } from './log/read
 import { createDriver } from './processes/driver.ts';
 import { mergeLogs, openLog, readLogs, type FaultLog } from './log/log.ts';
 import { createNemesis } from './acts/nemesis.ts';
+import { plantMutant } from './mutants/plant.ts';
 import { socketsOf } from './processes/processes.ts';
 import type { Fault, FaultKind, Plan } from './plan/plan.ts';
 import { scheduleOf } from './plan/schedule.ts';
@@ -44,6 +45,7 @@ export type Episode = {
  */
 const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
+  'relays-kill': 10_000,
   'relay-tear': 10_000,
   'relay-halt': 10_000,
   'relay-power': 10_000,
@@ -64,6 +66,13 @@ const DIRECT_START_MS = 4_000;
 const UNLISTED = { waiters: -1, unfinished: -1 } as const;
 /** The time between two reads of the records of commands under load, in milliseconds. */
 const COUNT_MS = 1_500;
+/** How long an aimed kill may take, in milliseconds: until its moment, and until the relay is back. */
+const AIMED_MS = 12_000;
+/**
+ * The cost of a log at which a snapshot is due, in bytes, if kills aim at snapshots: each partition with users then writes
+ * several in a run. Relays have no setting for it.
+ */
+const SNAPSHOT_COST = { least: 64 * 1024, ofCommand: 10 };
 /** The number of commands above which their records are not read repeatedly under load. */
 const COUNTED_MAX = 2_000;
 /** The time that the last waits may take to end once no calls are made, in milliseconds. */
@@ -81,7 +90,8 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const from = performance.now();
   let done = 0;
   {
-    await using world = await startWorld({ ...options, folder });
+    await using planted = plan.aimed ? oftenSnapshots(options) : null;
+    await using world = await startWorld({ ...options, folder, source: planted?.source ?? options.source });
     const schedule = scheduleOf({ seed, plan, faults, targets: world.relays.length });
     const nemesis = createNemesis(world, log, schedule);
     const relay = () => world.relays.find(({ proc }) => proc.alive) ?? missing();
@@ -99,6 +109,13 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
 }
 
+/** Copies the sources of the relays, and lets these write snapshots more often. */
+function oftenSnapshots({ commands, source }: EpisodeOptions): ReturnType<typeof plantMutant> {
+  const cost = Math.max(SNAPSHOT_COST.least, SNAPSHOT_COST.ofCommand * commands);
+  const [find, replace] = ['const SNAPSHOT_COST = 16 * 1024 * 1024;', `const SNAPSHOT_COST = ${cost};`];
+  return plantMutant({ file: 'backends/owned/partition.ts', find, replace }, source);
+}
+
 /** Relays that own partitions write again what Redis loses. So nothing is lost while they live, and no loss is told. */
 function whileOwnersLive({ loss, promises }: Plan): Pick<Plan, 'loss' | 'promises'> {
   const isOfLoss = (promise: string): boolean => promise === 'noticed' || promise === 'answered';
@@ -114,7 +131,9 @@ function paceOf({ commands, perSecond, direct }: EpisodeOptions, schedule: reado
   if (!last) return perSecond;
   // A second process waits for a paused one in any mode.
   const mostOf = (kind: FaultKind): number => (direct && kind !== 'relay-swap' ? DIRECT_START_MS : Infinity);
-  const mending = schedule.reduce((sum, { kind }) => sum + Math.min(EXTRA_FAULT_MS[kind] ?? 0, mostOf(kind)), 0);
+  const mendingOf = ({ kind, role }: Fault): number =>
+    role ? AIMED_MS : Math.min(EXTRA_FAULT_MS[kind] ?? 0, mostOf(kind));
+  const mending = schedule.reduce((sum, fault) => sum + mendingOf(fault), 0);
   const seconds = (last.atMs + last.holdMs + mending + AFTERMATH_MS) / 1000;
   return Math.min(perSecond, commands / seconds);
 }
@@ -141,6 +160,7 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
     respondMs: plan.respondMs,
     bytes: plan.bytes,
     again: plan.again,
+    owners: world.owners,
   });
   log.write({ event: 'phase', phase: 'load' });
   await using _counting = commands > COUNTED_MAX ? null : countAgain(reader);

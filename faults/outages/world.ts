@@ -1,5 +1,6 @@
 /** Starts the processes of a fault run: Redis, relays and clients, with the proxies between them. */
 import { join } from 'node:path';
+import { OwnerWatch } from './processes/owner-watch.ts';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startRedisForm, type ProxiedRedis } from '../../test/kit/redis-forms.ts';
 import { startRedisSentinel, type RedisSentinel } from '../../test/kit/redis-sentinel.ts';
@@ -43,6 +44,8 @@ export type World = AsyncDisposable & {
   readonly spill: SmallDisk | null;
   /** The data directory of the relay; null if it has none. */
   readonly data: DataFolder | null;
+  /** Watches the owners of partitions; null if the plan does not aim at them. */
+  readonly owners: OwnerWatch | null;
 };
 
 export type WorldOptions = {
@@ -90,6 +93,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const options = { name, folder, redisUrl, namespace: NAMESPACE, source, env, logsMemory: true };
     relays.push(ends.adopt(await startRelay(options), end));
   }
+  const owners = redis && plan.aimed ? ends.use(await OwnerWatch.start(redis.url, NAMESPACE)) : null;
   const front = ends.use(await startFront(relays, plan));
   const who = USERS.flatMap((user) => CLIENTS.map((client) => ({ user, client })));
   const clients: ClientProcess[] = [];
@@ -116,6 +120,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     redisProxies,
     spill,
     data,
+    owners,
     [Symbol.asyncDispose]: stop,
   };
 }

@@ -218,8 +218,9 @@ function sendJson(response: ServerResponse, { head, type, text, nonAscii, insert
   response.writeHead(200, [...head, 'Content-Type', type, 'content-length', String(bytes)]);
   if (pieces.length === 1) {
     // If each character is one byte, the cheaper encoding `latin1` writes the same bytes.
-    if (bytes === text.length) response.end(text, 'latin1');
-    else if (text.length > TURN_CHARS) sendInTurns(response, { text, loop }, 0);
+    const encoding = bytes === text.length ? 'latin1' : 'utf8';
+    if (text.length > TURN_CHARS) sendInTurns(response, { text, encoding, loop }, 0);
+    else if (encoding === 'latin1') response.end(text, encoding);
     else response.end(bytes < LARGE ? text : Buffer.from(text));
   } else {
     // The response is corked, so that the pieces leave in one write.
@@ -232,12 +233,14 @@ function sendJson(response: ServerResponse, { head, type, text, nonAscii, insert
 /** The most characters that are encoded in one turn of the event loop. */
 const TURN_CHARS = 256 * 1024;
 
+type InTurns = Pick<JsonAnswer, 'text' | 'loop'> & { readonly encoding: 'latin1' | 'utf8' };
+
 /** Encodes and sends a large text in pieces, because encoding the whole of it would stop the event loop. */
-function sendInTurns(response: ServerResponse, answer: Pick<JsonAnswer, 'text' | 'loop'>, from: number): void {
-  const { text, loop } = answer;
+function sendInTurns(response: ServerResponse, answer: InTurns, from: number): void {
+  const { text, encoding, loop } = answer;
   if (response.destroyed) return;
   const next = pieceEnd(text, from + TURN_CHARS);
-  const piece = Buffer.from(text.slice(from, next));
+  const piece = Buffer.from(text.slice(from, next), encoding);
   if (next === text.length) return void response.end(piece);
   response.write(piece);
   loop.atTurnEnd(() => sendInTurns(response, answer, next));

@@ -37,6 +37,7 @@ export const HELPER_SPLINTERS: Readonly<Record<string, string>> = {
   'faults/neighbours/attacks/agents.ts': 'A list of attacks, as the files beside it.',
   'test/mcp/kit/host-rules.ts': 'The rules of others, which do not change with ours.',
   'test/mcp/kit/texts.ts': 'Judges tools without the code that marks their texts.',
+  'faults/outages/judge/aimed.ts': 'Judges what kills hit; the files beside it judge what came of them.',
   'faults/outages/processes/memory-log.ts': 'An entry point, which node loads before the relay.',
 };
 

@@ -5,7 +5,14 @@ import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import { RawJson } from '../../src/core/json.ts';
 import { DocumentReading } from '../../src/core/page.ts';
-import { decode, decodeError, encode, encodeError, type Encodable } from '../../src/backends/owned/encoding.ts';
+import {
+  decode,
+  decodeError,
+  encode,
+  encodeError,
+  encodeFirst,
+  type Encodable,
+} from '../../src/backends/owned/encoding.ts';
 
 /** What arrives of a value: as text, and as bytes in between. */
 function sent(value: unknown): unknown {
@@ -87,6 +94,44 @@ describe('the text of a value', () => {
     expect(() => decode(written.slice(0, 5))).toThrow(SyntaxError);
     expect(() => decode(written.slice(0, written.indexOf('\n') + 3))).toThrow(SyntaxError);
     expect(() => decode('1\n[[[["a","b"],"undefined"]],[]]\n')).toThrow(SyntaxError);
+  });
+});
+
+describe('the text of a value with a long list', () => {
+  const LONG = 'x'.repeat(1_000);
+  const first = (items: readonly unknown[], chars: number): unknown =>
+    decode(encodeFirst({ name: 'rows', items, chars }, (count) => ({ count, seen: new Set(items.slice(0, count)) })));
+
+  it('has the whole list if it is short', () => {
+    const items = [{ id: 1, text: LONG }, undefined, new Map([['a', LONG]]), -0, 'y'.repeat(500)];
+    expect(first(items, 10_000)).toStrictEqual({ rows: items, count: 5, seen: new Set(items) });
+    expect(first([], 10)).toStrictEqual({ rows: [], count: 0, seen: new Set() });
+  });
+
+  it('has the first items of a longer list, at least one, and nothing of the others', () => {
+    const items = ['a', 'b', 'c'].map((letter) => ({ id: letter, text: letter.repeat(1_000) }));
+    const [one, two] = items;
+    expect(first(items, 2_500)).toStrictEqual({ rows: [one, two], count: 2, seen: new Set([one, two]) });
+    expect(first(items, 10)).toStrictEqual({ rows: [one], count: 1, seen: new Set([one]) });
+    const text = encodeFirst({ name: 'rows', items, chars: 2_500 }, (count) => ({ count }));
+    expect(text).not.toContain('ccc');
+    expect(text.length).toBeLessThan(2_500);
+  });
+
+  it('reads each item once, up to the first one that has no room', () => {
+    const reads: number[] = [];
+    const items = [0, 1, 2, 3].map((id) => ({
+      get text() {
+        reads.push(id);
+        return LONG;
+      },
+    }));
+    encode(items[0]);
+    const once = reads.splice(0).length;
+    // The long text of the first one counts once for both.
+    const list = [items[0], items[1], { text: 'z'.repeat(1_000) }, items[2]];
+    encodeFirst({ name: 'rows', items: list, chars: 1_500 }, (count) => ({ count }));
+    expect(reads).toEqual([...Array<number>(once).fill(0), ...Array<number>(once).fill(1)]);
   });
 });
 

@@ -91,6 +91,14 @@ describe('owners over a Redis with a replica', () => {
     }
   }
 
+  /** The commands are there, and none was given up. */
+  async function expectLive(process: OwnerProcess, ids: readonly string[]): Promise<void> {
+    for (const partition of ownedBy(process)) {
+      const found = await storesOf(process, partition).commands.get(ids.map((id) => keyFor(id)));
+      expect(found.map((command) => [command?.commandId, command?.outcome])).toEqual(ids.map((id) => [id, null]));
+    }
+  }
+
   const fencesAt = async (place: OwnerDeployment, url: string): Promise<readonly (string | undefined)[]> => {
     const client = connectCommands(url);
     await client.connect();
@@ -209,6 +217,52 @@ describe('owners over a Redis with a replica', () => {
       owner = next;
     }
   });
+
+  it.each([
+    ['follows no more', (pair: RedisPair) => pair.part()],
+    ['answers no WAIT', (pair: RedisPair) => pair.hold()],
+  ])(
+    'lose nothing when a failover takes back a handover that was not accepted yet, to a replica that %s',
+    async (_, fallBehind) => {
+      const pair = await startPair();
+      const place = deploy(1);
+      let owner = await place.start('a.0', pair.url);
+      await until(() => expect(ownedBy(owner)).toEqual(ALL));
+      const ids: string[] = [];
+      for (let round = 1; round <= FAILOVERS; round++) {
+        await fallBehind(pair);
+        // The replica lacks this.
+        ids.push(`lost-${round}`);
+        await admitAll([owner], `lost-${round}`);
+        let given: number | null = null;
+        place.onNote = (text) => {
+          const { kind, partition } = JSON.parse(text);
+          if (kind !== 'yours') return;
+          given = partition;
+          // Its receiver learns nothing of it.
+          place.arrives = false;
+        };
+        const next = await started(place.start(nextAfter(owner.id), pair.url));
+        const both = [owner, next];
+        await until(() => expect(given).not.toBeNull());
+        await pair.failOver();
+        place.onNote = () => {};
+        place.arrives = true;
+        for (const { client } of both) await eventually(() => client.ping());
+        await until(() => expect(both.flatMap(ownedBy).sort()).toEqual(ALL));
+        ids.push(`later-${round}`);
+        await admitAll(both, `later-${round}`);
+        for (const process of both) await expectLive(process, ids);
+        expect(both.flatMap(({ events }) => events)).toEqual([]);
+        await until(() => expect(ownedBy(next).length).toBeGreaterThan(0));
+        await owner.die();
+        await until(() => expect(ownedBy(next)).toEqual(ALL));
+        await expectLive(next, ids);
+        next.events.length = 0;
+        owner = next;
+      }
+    },
+  );
 });
 
 /** Gives no call up for its time, so that a slow machine changes nothing. */

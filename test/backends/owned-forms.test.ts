@@ -22,6 +22,8 @@ import { startRedis } from '../kit/redis.ts';
 
 const PARTITIONS = 6;
 const DIVISION = { partitions: PARTITIONS, groups: 3, digest: 'd' };
+/** How often each test runs: a longer run sets CALLBOARD_TEST_ROUNDS. */
+const ROUNDS = Number(process.env['CALLBOARD_TEST_ROUNDS'] ?? 1);
 /** A lease that no test outlives. */
 const LEASE_MS = 600_000;
 
@@ -126,7 +128,7 @@ async function works(
   await next.backend.close();
 }
 
-describe('processes that own partitions', () => {
+describe('processes that own partitions', { repeats: ROUNDS - 1 }, () => {
   it('go on after a failover under a sentinel, without a call that fails', async () => {
     const sentinel = await startRedisSentinel();
     onTestFinished(() => sentinel.stop());

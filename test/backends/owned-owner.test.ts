@@ -285,10 +285,67 @@ describe('processes that own partitions', () => {
       expect([...first.events, ...second.events]).toEqual(['gone a.1']);
     });
 
+    /** Lets Redis have of a partition what it had at this fence. */
+    async function forgetAfter(partition: number, fence: string): Promise<void> {
+      const keys = place.keys.of(partition);
+      const last = `${readFence(fence)?.number}-0`;
+      const lost = await redis.xrange(keys.log, `(${last}`, '+');
+      if (lost.length > 0) await redis.xdel(keys.log, ...lost.map(([id]) => id));
+      await redis.call('XSETID', keys.log, last);
+      await redis.set(keys.fence, fence);
+    }
+    const fenceOf = async (partition: number): Promise<string> =>
+      (await redis.get(place.keys.of(partition).fence)) ?? '';
+
+    it.each([
+      ['the handover', 'c2'],
+      ['the handover, and acts before it', 'c1'],
+    ])('%s is taken back, if the next owner had not begun', async (_, known) => {
+      const [first, second] = await startTwo(REDIS);
+      const [partition] = first.owners.owned;
+      if (!partition) throw new Error('nothing is owned');
+      const before = await fenceOf(partition.number);
+      await admitAll(first, 'c2');
+      const kept = known === 'c1' ? before : await fenceOf(partition.number);
+      expect(await partition.give('b.1')).toBe(true);
+      const given = readFence(await fenceOf(partition.number));
+      expect(given?.process).toBe('b.1');
+      await until(() => expect(second.owners.ownerOf(partition.number)?.process).toBe('b.1'));
+      await forgetAfter(partition.number, kept);
+      await until(() => expect(ownedBy(first)).toContain(partition.number));
+      await first.turns.recorded();
+      await expectCommands([first], ['c1', 'c2']);
+      // Nobody who had seen the handover takes it for a loss.
+      expect(readFence(await fenceOf(partition.number))?.epoch).toBeGreaterThan(given?.epoch ?? 0);
+      await admitAll(first, 'c3');
+      await first.die();
+      await ownsAll(second);
+      const found = await storesOf(second, partition.number).commands.get(['c1', 'c2', 'c3'].map((id) => keyFor(id)));
+      expect(found.map((command) => command?.outcome)).toEqual([null, null, null]);
+      expect(second.events).toEqual(['gone a.1']);
+    });
+
+    it('a partition that was to be given away stays, with what Redis has lost', async () => {
+      const [first, second] = await startTwo(REDIS);
+      const [partition] = first.owners.owned;
+      if (!partition) throw new Error('nothing is owned');
+      const kept = await fenceOf(partition.number);
+      await admitAll(first, 'c2');
+      await forgetAfter(partition.number, kept);
+      expect(await partition.give('b.1')).toBe(false);
+      expect(ownedBy(first)).toContain(partition.number);
+      const { number } = partition.log?.fence ?? {};
+      await eventually(async () => expect(readFence(await fenceOf(partition.number))?.number).toBe(number));
+      await first.die();
+      await ownsAll(second);
+      const found = await storesOf(second, partition.number).commands.get(['c1', 'c2'].map((id) => keyFor(id)));
+      expect(found.map((command) => command?.outcome)).toEqual([null, null]);
+    });
+
     it('with its owner, what had not ended ends as unknown, and all processes are told', async () => {
       const [first, second] = await startTwo(REDIS);
       const [cut = -1, whole = -1] = ownedBy(first);
-      const kept = (await redis.get(place.keys.of(cut).fence)) ?? '';
+      const kept = await fenceOf(cut);
       await admitAll(first, 'c2');
       place.arrives = true;
       const third = await place.start('c.1', REDIS, false);
@@ -296,11 +353,7 @@ describe('processes that own partitions', () => {
       await until(() => expect(second.owners.alive.size).toBe(3));
       await first.die();
       place.arrives = true;
-      const { fence, log } = place.keys.of(cut);
-      const [, number = ''] = /(\d+)$/.exec(kept) ?? [];
-      const lost = await redis.xrange(log, `(${number}-0`, '+');
-      await redis.xdel(log, ...lost.map(([id]) => id));
-      await redis.set(fence, kept);
+      await forgetAfter(cut, kept);
       await ownsAll(second);
       await until(() => expect(third.events).toContain(`forgotten ${cut}`));
       expect(second.events).toEqual(['gone a.1', `forgotten ${cut}`]);
@@ -312,6 +365,17 @@ describe('processes that own partitions', () => {
       const rest = storesOf(second, whole).commands;
       expect(await rest.get([keyFor('c1'), keyFor('c2')])).toMatchObject([{ outcome: null }, { outcome: null }]);
     });
+  });
+
+  it('tell the next owner of a handover again, if it has not heard of it', async () => {
+    const first = await place.start('a.1', REDIS);
+    await ownsAll(first);
+    const second = await place.start('b.1', REDIS, false);
+    const [partition] = first.owners.owned;
+    expect(await partition?.give('b.1')).toBe(true);
+    await clock.advance(LEASE_MS / 4);
+    await eventually(() => expect(ownedBy(second)).toEqual([0]));
+    await eventually(() => expect(partition?.givenTo).toBeNull());
   });
 
   it('give no partition away whose log Redis has not whole when they end', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { check } from '../../faults/outages/judge/checker.ts';
 import { readComplaints } from '../../faults/outages/log/reader.ts';
-import type { FaultEvent, Logged } from '../../faults/outages/log/events.ts';
+import { ROLES, type FaultEvent, type Logged, type Work } from '../../faults/outages/log/events.ts';
 import { PROMISE_NAMES, PROMISES, type PromiseName } from '../../faults/outages/judge/promises.ts';
 import { after, ANN, answer, attempt, changed, INSTANCE, later, storyWith, without } from './kit/story.ts';
 
@@ -57,6 +57,25 @@ const endedUnknown = changed(annRecord, { outcome: UNKNOWN.outcome, execution: U
 const refused = (code: string) => after(annAttempt, attempt(ANN, 'w5'), { event: 'refused', ...ANN, wait: 'w5', code });
 
 type Reported = readonly [says: string, promise: PromiseName, events: () => readonly Logged[]];
+
+/** The calls of a run go to another relay than the owner's. */
+const foreign = changed({ event: 'attempt' }, { owner: 'b' });
+/** Three kills, and the fault of one of them. */
+function aimedKills(...works: readonly (Work | null)[]) {
+  const hits = ROLES.map((role, i): FaultEvent => {
+    return { event: 'aimed', id: i + 1, role, work: works[i] ?? null, step: null };
+  });
+  return after(LOAD, ...hits);
+}
+const aimed = aimedKills('takeover', null, 'snapshot');
+/** A kill of the relay before the command of a user has reached its client, and its unknown end. */
+const unknownOf = (user: string) => [
+  without({ event: 'run-begin', user }),
+  without({ event: 'run-end', user }),
+  changed({ event: 'answer', user }, UNKNOWN),
+  changed({ event: 'record', user }, { outcome: 'outcome_unknown', execution: 'may_have_run' }),
+  after({ event: 'attempt', user }, fault('relay-kill', 'a', user === 'ann' ? 1 : 2)),
+];
 
 const BROKEN: readonly (readonly [...Reported, what: string])[] = [
   ['a wait of 33 s with a budget of 30', 'prompt', () => storyWith(later(annAnswer, 33_000)), 'a wait that hung'],
@@ -225,6 +244,70 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
     () => storyWith(after(annAttempt, arrival, arrival)),
     'written again though it had arrived',
   ],
+  [
+    'kills that hit no owner at work but one',
+    'aimed',
+    () => storyWith(foreign, aimedKills('takeover')),
+    'too few kills of owners at work',
+  ],
+  [
+    'kills of which ten hit no snapshot',
+    'aimed',
+    () => {
+      const handed: FaultEvent = { event: 'aimed', id: 4, role: 'owner', work: 'handover', step: 'yours' };
+      const others = (['caller', 'client'] as const).flatMap((role) =>
+        [handed, handed, handed].map((one) => ({ ...one, role })),
+      );
+      return storyWith(foreign, aimedKills('takeover', 'takeover'), after(LOAD, handed, handed, ...others));
+    },
+    'a work that no kill hit',
+  ],
+  [
+    'kills of which none hit the relay of a client',
+    'aimed',
+    () => {
+      const more: FaultEvent = { event: 'aimed', id: 4, role: 'owner', work: 'takeover', step: null };
+      return storyWith(foreign, aimed, changed({ event: 'aimed', role: 'client' }, { role: null }), after(LOAD, more));
+    },
+    'a role that too few kills hit',
+  ],
+  [
+    'calls that are all to the owner',
+    'aimed',
+    () => storyWith(changed({ event: 'attempt' }, { owner: 'a' }), aimed),
+    'too few foreign calls',
+  ],
+  [
+    'more unknown ends than one for two kills',
+    'aimed',
+    () => storyWith(foreign, aimed, ...unknownOf('ann'), ...unknownOf('ben')),
+    'too many ended unknown',
+  ],
+  [
+    'an unknown end without a kill',
+    'aimed',
+    () => storyWith(foreign, aimed, ...unknownOf('ann').slice(0, -1)),
+    'unknown though it was not being written at a kill',
+  ],
+  [
+    'an unknown end of a command that had arrived before the kill',
+    'aimed',
+    () =>
+      storyWith(
+        foreign,
+        aimed,
+        ...unknownOf('ann'),
+        after(annAttempt, { event: 'arrival', ...ANN, instance: INSTANCE }),
+        later({ event: 'fault' }, 10),
+      ),
+    'unknown though it was not being written at a kill',
+  ],
+  [
+    'an unknown end of a command that was never marked for its link',
+    'aimed',
+    () => storyWith(foreign, aimed, ...unknownOf('ann'), changed(annRecord, { dispatched: false })),
+    'unknown though it was not being written at a kill',
+  ],
   ['a handler without time', 'timely', () => storyWith(changed(annRun, { leftMs: 0 })), 'began without time'],
   [
     'a handler that begins two seconds after its caller was told the end',
@@ -320,6 +403,8 @@ const KEPT: readonly Reported[] = [
   ['late hellos after which links stay', 'ordered', () => storyWith(after(annAttempt, link(false), hellos))],
   ['a command that arrives once', 'unrepeated', () => storyWith(after(annAttempt, arrival))],
   ['handlers that have time left', 'timely', () => storyWith()],
+  ['kills of each role, most at work', 'aimed', () => storyWith(foreign, aimed)],
+  ['a command that was being written at a kill', 'aimed', () => storyWith(foreign, aimed, ...unknownOf('ann'))],
   ['a refused start', 'shut', () => storyWith(shut('The data directory /data cannot be used.'))],
   ['counters that are right', 'counters', () => storyWith(after({ event: 'cap' }, { event: 'audited', keys: 20 }))],
 ];

@@ -1,6 +1,7 @@
 /** Tests that schedules of faults are the same for the same seed, and that they follow their plan. */
 import { describe, expect, test } from 'vitest';
 import { seeded } from '../../faults/lib/random.ts';
+import type { Fault } from '../../faults/outages/plan/plan.ts';
 import { planOf, PLANS, releaseRuns } from '../../faults/outages/plan/plans.ts';
 import { scheduleOf } from '../../faults/outages/plan/schedule.ts';
 
@@ -23,6 +24,25 @@ describe('a schedule', () => {
       expect(atMs - over).toBeLessThanOrEqual(plan.gap[1]);
       over = atMs + holdMs;
     }
+  });
+
+  test('aims a third of its kills at each role of a relay, and more than half at each work of owners', () => {
+    const schedule = scheduleOf({ seed: 1, plan: planOf('F26'), faults: 200, targets: 3 });
+    const counts = (of: (fault: Fault) => unknown) =>
+      [...Map.groupBy(schedule, of)].map(([what, faults]) => [what, faults.length]);
+    expect(counts(({ role }) => role)).toEqual([
+      ['owner', 67],
+      ['caller', 67],
+      ['client', 66],
+    ]);
+    expect(counts(({ work }) => work)).toEqual([
+      [null, 40],
+      ['takeover', 80],
+      ['handover', 40],
+      ['snapshot', 40],
+    ]);
+    // Each role meets each work.
+    expect(new Set(schedule.map(({ role, work }) => `${role} ${work}`)).size).toBe(12);
   });
 
   test('finds its plans by name', () => {

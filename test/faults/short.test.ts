@@ -37,6 +37,14 @@ describe('three relays over one Redis', () => {
     expect(episode.report.says.join()).toContain('at 1 kills');
   });
 
+  test('that own partitions lose nothing when a relay of each role is killed, in the middle of what owners do', async () => {
+    // All commands are of one user, so the log of its partition grows until a snapshot is due.
+    const plan: Plan = { ...planOf('F26'), clients: 4, respondMs: 10_000 };
+    const episode = await run({ plan, faults: 4, owned: true });
+    expectGood(episode, SMALL.commands, 4);
+    expect(episode.report.says.join()).toMatch(/kills of owner \d, caller \d, client \d; at work [2-4] of 4/);
+  });
+
   test('lose nothing and run nothing twice while their connections to Redis break and two callers request every command', async () => {
     const plan: Plan = { ...planOf('F8'), doubled: 1, respondMs: 10_000, gap: [500, 1_000], hold: [500, 1_000] };
     expectGood(await run({ plan, faults: 3 }), SMALL.commands, 3);

@@ -1,6 +1,6 @@
 /** Starts two Redis, one of which follows the other, and makes the follower the master at a time that a test chooses. */
 import { Redis } from 'ioredis';
-import { startProxy } from '../../faults/outages/processes/proxy.ts';
+import { startProxy, type Proxy } from '../../faults/outages/processes/proxy.ts';
 import { startRedis, type RedisServer } from './redis.ts';
 
 export type RedisPair = AsyncDisposable & {
@@ -10,6 +10,8 @@ export type RedisPair = AsyncDisposable & {
   readonly replica: RedisServer;
   /** Lets the replica no longer follow: it keeps what it has now. */
   part(): Promise<void>;
+  /** Lets nothing reach the replica any more, which the master does not notice: WAIT is not answered. */
+  hold(): void;
   /** Makes the replica the master, with what it has, and lets the old master follow it. All connections are cut. */
   failOver(): Promise<void>;
 };
@@ -20,7 +22,8 @@ const NO_DISK = ['--save', '', '--appendonly', 'no', '--repl-diskless-sync', 'no
 export async function startRedisPair(): Promise<RedisPair> {
   let [master, replica] = await Promise.all([startRedis(NO_DISK), startRedis(NO_DISK)]);
   const proxy = await startProxy(() => [master.port]);
-  await follows(replica, master);
+  const link = await startProxy(() => [master.port]);
+  await follows(replica, master, link);
   return {
     url: `redis://127.0.0.1:${proxy.port}`,
     get master() {
@@ -32,27 +35,33 @@ export async function startRedisPair(): Promise<RedisPair> {
     async part() {
       await call(replica, (hand) => hand.replicaof('NO', 'ONE'));
     },
+    hold() {
+      link.set({ kind: 'black-hole' });
+    },
     async failOver() {
       proxy.set({ kind: 'refuse' });
       proxy.reset();
       await call(replica, (hand) => hand.replicaof('NO', 'ONE'));
       [master, replica] = [replica, master];
-      proxy.set({ kind: 'pass' });
-      await follows(replica, master);
+      link.reset();
+      for (const one of [proxy, link]) one.set({ kind: 'pass' });
+      await follows(replica, master, link);
     },
     async [Symbol.asyncDispose]() {
-      await proxy[Symbol.asyncDispose]();
+      await Promise.all([proxy, link].map((one) => one[Symbol.asyncDispose]()));
       await Promise.all([master.stop(), replica.stop()]);
     },
   };
 }
 
 /** Resolves when the replica follows, and the master knows that it has what was written. */
-async function follows(replica: RedisServer, master: RedisServer): Promise<void> {
-  await call(replica, (hand) => hand.replicaof('127.0.0.1', master.port));
+async function follows(replica: RedisServer, master: RedisServer, link: Proxy): Promise<void> {
+  await call(replica, (hand) => hand.replicaof('127.0.0.1', link.port));
   await call(master, async (hand) => {
     // WAIT waits for what its own connection has written.
     while ((await hand.set('written', 'by the test')) && (await hand.wait(1, 100)) < 1);
+    // A replica that has just connected again has acknowledged nothing over this connection.
+    while (!/state=online,offset=[1-9]/.test(await hand.info('replication'))) await hand.wait(1, 100);
   });
 }
 

@@ -6,8 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createReply } from '../../src/web/exchange.ts';
 import { systemLoop } from '../../src/platform/system.ts';
 
-/** Texts whose characters take two to four bytes, at odd and even places, so that pieces end between halves. */
-const TEXTS = ['€'.repeat(900_000), '😀'.repeat(600_000), `x${'😀'.repeat(600_000)}`, `${'é'.repeat(300_000)}"`];
+/** Texts whose characters take one to four bytes, at odd and even places, so that pieces end between halves. */
+const TEXTS = [
+  '€'.repeat(900_000),
+  '😀'.repeat(600_000),
+  `x${'😀'.repeat(600_000)}`,
+  `${'é'.repeat(300_000)}"`,
+  'a'.repeat(900_000),
+];
 
 describe('a large answer', () => {
   /** Whether each answer was complete in the turn in which it was made. */

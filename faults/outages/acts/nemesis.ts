@@ -4,6 +4,7 @@ import type { Fault, FaultKind } from '../plan/plan.ts';
 import type { Proxy } from '../processes/proxy.ts';
 import type { ClientProcess, World } from '../world.ts';
 import { type Act, given, sleep, until } from './act.ts';
+import { killAimed } from './aimed-kill.ts';
 import { ACTS_OF_REDIS, ACTS_OF_SPILL } from './storage-acts.ts';
 import { ACTS_OF_RELAYS } from './relay-acts.ts';
 
@@ -118,6 +119,13 @@ function redisProxyOf({ redisProxies }: World, { target }: Fault): Proxy {
   return given(redisProxies[target % redisProxies.length]);
 }
 
+/** The time within which another relay must run before a kill that follows soon after one, in milliseconds. */
+const HEALED_MS = 60_000;
+
+function running({ relays }: World): number {
+  return relays.filter(({ proc }) => proc.alive).length;
+}
+
 type Nemesis = {
   /** Carries out the schedule until it ends or is stopped. Resolves when the last started fault is healed. */
   run(): Promise<void>;
@@ -145,12 +153,21 @@ export function createNemesis(world: World, log: FaultLog, schedule: readonly Fa
     },
     async run() {
       const from = performance.now();
+      const healing: Promise<void>[] = [];
       for (const fault of schedule) {
-        await wait(Math.max(fault.atMs - (performance.now() - from), done > 0 ? REST_MS : 0));
-        if (stop) return;
-        await suffer(world, log, fault);
+        // The kill before causes the takeover, and its relay's return the handovers.
+        const isNext = fault.work === 'takeover' || fault.work === 'handover';
+        if (isNext) await until(async () => running(world) > 1, HEALED_MS, 20);
+        else {
+          await Promise.all(healing.splice(0));
+          await wait(Math.max(fault.atMs - (performance.now() - from), done > 0 ? REST_MS : 0));
+        }
+        if (stop) break;
+        if (fault.role) healing.push((await killAimed(world, fault, log)).healed);
+        else await suffer(world, log, fault);
         done++;
       }
+      await Promise.all(healing);
     },
     stop() {
       stop = true;

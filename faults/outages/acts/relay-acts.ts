@@ -29,6 +29,10 @@ export const ACTS_OF_RELAYS = {
     await relay.proc.kill();
     await restart(relay);
   },
+  async 'relays-kill'({ relays }) {
+    await Promise.all(relays.map(({ proc }) => proc.kill()));
+    await Promise.all(relays.map(restart));
+  },
   async 'relay-tear'(world, fault) {
     const relay = relayOf(world, fault);
     await relay.proc.kill();
@@ -135,7 +139,7 @@ async function isReady({ url }: Relay): Promise<boolean> {
  * Tries repeatedly to start the relay again. The lease of the previous boot may still be valid, and a second process of
  * a node is refused until the lease ends.
  */
-async function restart(relay: Relay): Promise<void> {
+export async function restart(relay: Relay): Promise<void> {
   for (let turn = 1; ; turn++) {
     try {
       return await relay.restart();

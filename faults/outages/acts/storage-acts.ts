@@ -69,6 +69,11 @@ export const ACTS_OF_REDIS = {
       await redis.restart();
     }
   },
+  async 'mail-cut'(world) {
+    const hand = new Redis(given(world.redis).url);
+    await hand.call('CLIENT', 'KILL', 'TYPE', 'PUBSUB');
+    hand.disconnect();
+  },
   async 'redis-kill'(world) {
     const redis = given(world.redis);
     await redis.kill();

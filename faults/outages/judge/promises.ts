@@ -1,6 +1,7 @@
 /** Judges the promises that single plans make beyond the invariants. */
 import { answersOf, type Case, type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
+import { judgeAimed } from './aimed.ts';
 import { KILLS, judgeReattached, judgeRecovery } from './recovery.ts';
 
 /** The names of the promises that a plan may make beyond the invariants. */
@@ -21,6 +22,7 @@ export const PROMISE_NAMES = [
   'ordered',
   'unrepeated',
   'timely',
+  'aimed',
 ] as const;
 export type PromiseName = (typeof PROMISE_NAMES)[number];
 
@@ -59,6 +61,7 @@ export const PROMISES: readonly PlanPromise[] = [
   { name: 'ordered', says: 'a late hello takes no later link away', judge: judgeOrdered },
   { name: 'unrepeated', says: 'no command that arrived is written again', judge: judgeUnrepeated },
   { name: 'timely', says: 'no handler begins after the deadline of its command', judge: judgeTimely },
+  { name: 'aimed', says: 'kills hit each role alike and what owners do, and little ends unknown', judge: judgeAimed },
 ];
 
 /** The time by which a wait may exceed its limit because of a busy machine, in milliseconds. */

@@ -3,6 +3,14 @@
 /** The ids that name one command. */
 export type Key = { readonly user: string; readonly client: string; readonly command: string };
 
+/** The parts that a relay can have in a call: it owns the user, was called, or has the link of the client. */
+export const ROLES = ['owner', 'caller', 'client'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** What an owner does, in the middle of which a kill can hit. */
+export const WORKS = ['takeover', 'handover', 'snapshot'] as const;
+export type Work = (typeof WORKS)[number];
+
 /**
  * The events that the processes of a run log. `wait` names one wait of one caller. The time of an event is in its
  * stamp.
@@ -14,6 +22,8 @@ export type FaultEvent =
       readonly wait: string;
       readonly relay: string;
       readonly how: 'invoke' | 'attach';
+      /** The node that owns the user, if the run knows. */
+      readonly owner?: string | null;
       readonly budgetMs: number;
     })
   /**
@@ -131,6 +141,17 @@ export type FaultEvent =
       readonly wall?: number;
     }
   | { readonly event: 'heal'; readonly id: number }
+  /**
+   * What a kill has hit. `role`: the part of the relay in a call; null: no call was in progress. `work`: what an owner
+   * did not finish; null: nothing. `step`: of a handover, the note that was sent last.
+   */
+  | {
+      readonly event: 'aimed';
+      readonly id: number;
+      readonly role: Role | null;
+      readonly work: Work | null;
+      readonly step: string | null;
+    }
   /** The relays received hellos of connections that their clients had given up for later ones. */
   | { readonly event: 'late-hellos'; readonly count: number }
   /** The fault was skipped, because it is not possible on this machine. */

@@ -1,10 +1,11 @@
 /** Defines the types of a plan: its faults, its load and its promises. Other files of this folder list the plans. */
 import type { RedisForm } from '../../../test/kit/redis-forms.ts';
+import type { Role, Work } from '../log/events.ts';
 import type { PromiseName } from '../judge/promises.ts';
 
 /**
  * The kinds of faults that a run can carry out:
- * - `relay-kill`: kill -9, then a restart. `relay-pause`: SIGSTOP for a while. `relay-drain`: SIGTERM, then a restart.
+ * - `relay-kill`: kill -9, then a restart. `relays-kill`: the same of all relays at once. `relay-pause`: SIGSTOP for a while. `relay-drain`: SIGTERM, then a restart.
  * - `relay-tear`: kill -9, bytes of an unfinished write at the end of its journal, then a restart. `relay-halt`: SIGTERM,
  * kill -9 while it closes, then a restart. `relay-power`: kill -9, a loss of what its data directory had not synced,
  * then a restart. `relay-shut`: kill -9, a start while its data directory is read-only, then a restart. `data-full`:
@@ -20,7 +21,7 @@ import type { PromiseName } from '../judge/promises.ts';
  * whose number is the number of the fault; the first fault breaks at SUBSCRIBE. `relay-break`: a relay stops and
  * starts, and at its start the connection for commands breaks at that command, once.
  * - `redis-flap`: the connections of one relay to Redis break 300 times a minute. `redis-kills`: kill -9 of Redis and a
- * restart, 60 times a minute.
+ * restart, 60 times a minute. `mail-cut`: Redis closes all connections that subscribe.
  * - `links-reset`: the connections of the clients break. `links-late`: the same, and the relays learn of it only after
  * a while.
  * - `links-deaf`: the connections of the clients swallow what the relays send, break for the clients only, and the relays
@@ -35,6 +36,7 @@ import type { PromiseName } from '../judge/promises.ts';
  */
 export type FaultKind =
   | 'relay-kill'
+  | 'relays-kill'
   | 'relay-pause'
   | 'relay-drain'
   | 'relay-tear'
@@ -59,6 +61,7 @@ export type FaultKind =
   | 'relay-break'
   | 'redis-flap'
   | 'redis-kills'
+  | 'mail-cut'
   | 'links-reset'
   | 'links-late'
   | 'links-deaf'
@@ -81,6 +84,10 @@ export type Fault = {
   /** The index of the relay (or client process) that the fault hits, from 0. */
   readonly target: number;
   readonly holdMs: number;
+  /** In a plan whose kills are aimed: the part in a call of the relay that is killed. It then decides the target. */
+  readonly role?: Role;
+  /** What an owner must be doing at the kill; null: anything. */
+  readonly work?: Work | null;
 };
 
 /** A range of times, in milliseconds. */
@@ -101,6 +108,11 @@ export type Plan = {
   readonly loss: boolean;
   /** Whether the target is always the last relay, to which no client is connected. */
   readonly callersOnly: boolean;
+  /**
+   * Whether each kill hits a relay by its part in a call, most of them in the middle of a takeover, a handover or a
+   * snapshot. The relays must own partitions.
+   */
+  readonly aimed: boolean;
   /** The fraction of commands that two callers invoke at once. */
   readonly doubled: number;
   /** The longest time that a handler works, in milliseconds. */

@@ -79,6 +79,7 @@ const base = {
   durability: 'aof_everysec',
   loss: false,
   callersOnly: false,
+  aimed: false,
   doubled: 0.1,
   workMs: 20,
   connectMs: 15_000,
@@ -272,6 +273,36 @@ const rows: readonly PlanRow[] = [
   },
 ];
 
+/** The plans of relays that own partitions, which need `--owned`. */
+const OWNED_PLANS: readonly PlanRow[] = [
+  {
+    name: 'F26',
+    says: 'kill -9 of an owner, a caller’s or a client’s relay, most while an owner takes over, hands over or writes a snapshot',
+    kinds: ['relay-kill'],
+    gap: [1_000, 3_000],
+    faults: 10,
+    aimed: true,
+    workMs: 300,
+    promises: ['recovery', 'aimed'],
+  },
+  { name: 'F27', says: 'kill -9 of all relays at once', kinds: ['relays-kill'] },
+  { name: 'F28', says: 'the connections for mail closed', kinds: ['mail-cut'], gap: [1_000, 3_000], faults: 10 },
+  {
+    name: 'F29',
+    says: 'the last second of Redis’ log lost, or kill -9 of a relay',
+    kinds: ['redis-cut', 'relay-kill'],
+    redis: ONE_LOG,
+    faults: 6,
+  },
+  {
+    name: 'F30',
+    says: 'an owner cut from Redis alone, for longer than its lease',
+    kinds: ['hole'],
+    gap: [4_000, 8_000],
+    hold: [4_000, 8_000],
+  },
+];
+
 /** The plans of the data directory, which need `--durable`. */
 const DATA_PLANS: readonly PlanRow[] = [
   {
@@ -334,7 +365,7 @@ const DATA_PLANS: readonly PlanRow[] = [
     promises: ['recovery'],
   },
 ];
-export const PLANS: readonly Plan[] = [...rows, ...DATA_PLANS].map((row) => ({ ...base, ...row }));
+export const PLANS: readonly Plan[] = [...rows, ...OWNED_PLANS, ...DATA_PLANS].map((row) => ({ ...base, ...row }));
 
 export function planOf(name: string): Plan {
   const plan = PLANS.find((one) => one.name.toLowerCase() === name.toLowerCase());
@@ -384,6 +415,22 @@ const once = Object.entries(ONCE).map(([plan, commands]) => ({
   commands,
   rate: plan === 'F17' ? LARGE_RATE : RATE,
 }));
+
+/** The number of faults of each row of the failures of owners, and how many commands there are for each. */
+const OWNED_FAULTS = 20;
+const OWNED_COMMANDS = 200;
+/** The plans of these rows, besides kills: all at once, stops in order, pauses, and what happens to Redis. */
+const OWNED_ROWS = ['F27', 'F19', 'F7', 'F3', 'F8', 'F28', 'F29', 'F30', 'sentinel', 'F20s', 'F20c'];
+
+/**
+ * The runs of relays that own partitions: 200 aimed kills under 200,000 commands, and each row of their failures with 20
+ * faults. Failovers of clusters and moves of slots are in the tests of owners.
+ */
+export function ownedRuns(seed: number): readonly ReleaseRun[] {
+  const commands = OWNED_FAULTS * OWNED_COMMANDS;
+  const rows = OWNED_ROWS.map((plan) => ({ plan, seed, commands, faults: OWNED_FAULTS, rate: RATE }));
+  return [{ plan: 'F26', seed, commands: 200_000, faults: 200, rate: 330 }, ...rows];
+}
 
 /**
  * The runs before a release, in order: many kills of relays, then the other plans of the store and of relays three

@@ -10,6 +10,7 @@ import { signToken } from '../../../src/http/tokens.ts';
 import { canaryOf, fillerOf, type Key } from '../log/events.ts';
 import type { FaultLog } from '../log/log.ts';
 import { between, pick, seeded } from '../../lib/random.ts';
+import type { OwnerWatch } from './owner-watch.ts';
 import { SECRET } from './relays.ts';
 
 export type Load = {
@@ -29,6 +30,8 @@ export type Load = {
   readonly respondMs: number;
   /** The number of characters of params and result besides their canary. */
   readonly bytes: number;
+  /** Gets the calls in progress, and knows who owns a user; null: it does not matter. */
+  readonly owners: OwnerWatch | null;
   /** Whether the method `again` will be called after `run`. */
   readonly again: boolean;
 };
@@ -174,12 +177,15 @@ function askingAnew(command: Command, of: string, n: number): Once {
 }
 
 async function askOnce(load: Load, callers: Callers, { command, wait, how, of }: Once): Promise<AskResult> {
-  const { log, relays } = load;
+  const { log, relays, owners } = load;
   const budgetMs = load.connectMs + load.respondMs;
   const { key, random } = command;
   const relay = of ?? pick(random, relays).name;
   const caller = callers.get(relay, key.user, random() < 0.5 ? 'http' : 'link');
-  log.write({ event: 'attempt', ...key, wait, relay, how, budgetMs });
+  const owner = owners && { owner: owners.ownerOf(key.user) };
+  log.write({ event: 'attempt', ...key, wait, relay, how, budgetMs, ...owner });
+  const inProgress = { user: key.user, client: key.client, relay };
+  owners?.calls.add(inProgress);
   try {
     const invocation = await (how === 'invoke' ? invoke(load, caller, command) : attach(caller, key, budgetMs));
     const { canary, by } = resultOf(invocation, fillerOf(key, load.bytes));
@@ -191,6 +197,8 @@ async function askOnce(load: Load, callers: Callers, { command, wait, how, of }:
     const refused = REFUSALS.has(code);
     log.write({ event: refused ? 'refused' : 'broken', ...key, wait, code });
     return refused ? 'refused' : 'nothing';
+  } finally {
+    owners?.calls.delete(inProgress);
   }
 }
 

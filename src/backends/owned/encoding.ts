@@ -55,19 +55,69 @@ type Special =
  */
 export function encode(value: unknown): string {
   const writer = new Writer();
-  const json = JSON.stringify(writer.plain(value));
-  const { specials, texts } = writer;
-  if (specials.length === 0) return json;
-  return `${json}\n${JSON.stringify([specials, texts.map((text) => text.length)])}\n${texts.join('')}`;
+  return writer.textOf(writer.json(value));
+}
+
+/**
+ * Encodes an object with a list that may be long, each item once: its first items, until their texts have this many
+ * characters, and at least one. `name`: the member with the list; `rest`: returns the other members, of which one is
+ * there at least, for so many items.
+ */
+export function encodeFirst(
+  { name, items, chars: most }: { readonly name: string; readonly items: readonly unknown[]; readonly chars: number },
+  rest: (count: number) => object,
+): string {
+  const writer = new Writer();
+  const list: string[] = [];
+  for (let chars = 0; list.length < items.length;) {
+    const undo = writer.mark();
+    const before = writer.chars;
+    const item = writer.json(items[list.length], [name, list.length]);
+    chars += item.length + writer.chars - before;
+    if (chars > most && list.length > 0) {
+      undo();
+      break;
+    }
+    list.push(item);
+  }
+  const others = writer.json(rest(list.length));
+  return writer.textOf(`{${JSON.stringify(name)}:[${list.join(',')}],${others.slice(1)}`);
 }
 
 /** Replaces what JSON cannot hold. Values without such parts are not copied. */
 class Writer {
-  readonly specials: Special[] = [];
-  readonly texts: string[] = [];
+  readonly #specials: Special[] = [];
+  readonly #texts: string[] = [];
   readonly #path: Key[] = [];
+  /** The characters of the long texts. */
+  chars = 0;
 
-  plain(value: unknown): unknown {
+  /** Returns the JSON of the value, or of the part of it with this path. */
+  json(value: unknown, path: readonly Key[] = []): string {
+    this.#path.push(...path);
+    const plain = this.#plain(value);
+    this.#path.length = 0;
+    return JSON.stringify(plain);
+  }
+
+  /** Returns a function that forgets the parts that were written since. */
+  mark(): () => void {
+    const [specials, texts, chars] = [this.#specials.length, this.#texts.length, this.chars];
+    return () => {
+      this.#specials.length = specials;
+      this.#texts.length = texts;
+      this.chars = chars;
+    };
+  }
+
+  /** Returns the text of the value with this JSON. */
+  textOf(json: string): string {
+    const [specials, texts] = [this.#specials, this.#texts];
+    if (specials.length === 0) return json;
+    return `${json}\n${JSON.stringify([specials, texts.map((text) => text.length)])}\n${texts.join('')}`;
+  }
+
+  #plain(value: unknown): unknown {
     switch (typeof value) {
       case 'string':
         return value.length > LONG_CHARS && value.isWellFormed() ? this.#long(value) : value;
@@ -76,7 +126,7 @@ class Writer {
       case 'boolean':
         return value;
       case 'undefined':
-        this.specials.push([[...this.#path], 'undefined']);
+        this.#specials.push([[...this.#path], 'undefined']);
         return null;
       case 'object':
         return value === null ? null : this.#object(value);
@@ -86,15 +136,19 @@ class Writer {
   }
 
   #long(text: string): null {
-    let at = this.texts.length - 1;
+    let at = this.#texts.length - 1;
     const first = Math.max(0, at - COMPARED_TEXTS + 1);
-    while (at >= first && this.texts[at] !== text) at--;
-    this.specials.push([[...this.#path], 'text', at >= first ? at : this.texts.push(text) - 1]);
+    while (at >= first && this.#texts[at] !== text) at--;
+    if (at < first) {
+      at = this.#texts.push(text) - 1;
+      this.chars += text.length;
+    }
+    this.#specials.push([[...this.#path], 'text', at]);
     return null;
   }
 
   #number(number: number): null {
-    this.specials.push([[...this.#path], 'number', Object.is(number, -0) ? '-0' : String(number)]);
+    this.#specials.push([[...this.#path], 'number', Object.is(number, -0) ? '-0' : String(number)]);
     return null;
   }
 
@@ -112,7 +166,7 @@ class Writer {
     const path = [...this.#path];
     const plain = this.#list(entries);
     // After the entries, because they are decoded in their list.
-    this.specials.push([path, kind]);
+    this.#specials.push([path, kind]);
     return plain;
   }
 
@@ -137,7 +191,7 @@ class Writer {
 
   #at(key: Key, value: unknown): unknown {
     this.#path.push(key);
-    const plain = value instanceof DocumentReading ? this.plain(undefined) : this.plain(value);
+    const plain = value instanceof DocumentReading ? this.#plain(undefined) : this.#plain(value);
     this.#path.pop();
     return plain;
   }

@@ -46,6 +46,11 @@ export function isBefore(found: Fence | null, known: Fence): boolean {
   return found === null || found.epoch < known.epoch || found.number < known.number;
 }
 
+/** Whether a fence that was found is of after one that was known: an owner has set it since, or appended to the log. */
+export function isAfter(found: Fence, known: Fence): boolean {
+  return found.epoch > known.epoch || (found.epoch === known.epoch && found.number > known.number);
+}
+
 /** The id of a process: unique for each start. The node id in it is a name for people. */
 export function processIdOf(nodeId: string, token: string): string {
   return `${nodeId}.${token}`;

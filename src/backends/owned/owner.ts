@@ -226,6 +226,7 @@ export class Owners implements OwnerTable {
     if (!partition) return;
     switch (note.kind) {
       case 'owns':
+        partition.accepted(from);
         return this.#beat();
       case 'forgot':
         return this.#options.onForgotten(note.partition);
@@ -355,7 +356,12 @@ export class Owners implements OwnerTable {
     }
     this.#isDoubtful = isDoubtful;
     if (isDoubtful) turns.settle();
-    for (const partition of this.#partitions) partition.meet();
+    for (const partition of this.#partitions) {
+      partition.meet();
+      // The note about it may be lost, or the one that it was accepted.
+      if (partition.givenTo !== null && this.isAlive(partition.givenTo))
+        this.#note(partition.givenTo, { kind: 'yours', partition: partition.number });
+    }
     for (const other of addresses.keys()) if (!known.has(other) && other !== process) onAddress(other);
     if (!this.#isSuspended) return;
     this.#isSuspended = false;

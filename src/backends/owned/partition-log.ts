@@ -26,6 +26,8 @@ export type PartitionLogParts = {
   /** The records to append. Their `onFirst` wakes the turns. */
   readonly records: Pick<ActWriter, 'take' | 'beginFile'>;
   readonly room: Pick<RecordRoom, 'full' | 'written' | 'uncovered' | 'want'>;
+  /** What the first batch begins with, if the records go on that an earlier log of this process had; absent: they begin. */
+  readonly head?: string | undefined;
   /** Called once, when another process owns the partition. */
   readonly onLost: () => void;
   /** Writes a whole snapshot, because Redis has lost more of the log than is kept here. */
@@ -79,8 +81,13 @@ export class PartitionLog implements FactLog {
     this.#turns = turns;
     this.#fence = parts.fence;
     this.tail = new Tail(parts.fence.number);
-    this.#head = this.#newHead();
+    this.#head = parts.head ?? this.#newHead();
     this.judgeRoom();
+  }
+
+  /** What the next batch begins with. */
+  get head(): string {
+    return this.#head;
   }
 
   get fence(): Fence {
@@ -90,6 +97,11 @@ export class PartitionLog implements FactLog {
   /** Whether another process owns the partition. */
   get isLost(): boolean {
     return this.#isLost;
+  }
+
+  /** Whether Redis has all that was decided. */
+  get isConfirmed(): boolean {
+    return this.tail.confirmed >= this.#fence.number;
   }
 
   get full(): boolean {

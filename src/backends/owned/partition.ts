@@ -10,9 +10,9 @@ import { RecordRoom } from '../journal/room.ts';
 import { Snapshots } from '../journal/snapshot.ts';
 import { giveUpAll, RecordedState, type StateOptions } from '../journal/state.ts';
 import type { Client } from '../redis/client.ts';
-import { fenceText, isBefore, readFence, type Fence } from './fence.ts';
+import { fenceText, isAfter, isBefore, readFence, type Fence } from './fence.ts';
 import type { Keys } from './keys.ts';
-import type { PartitionLog } from './partition-log.ts';
+import type { PartitionLog, PartitionLogParts } from './partition-log.ts';
 import type { PartitionStores } from './routes.ts';
 import type { Replicas } from './replicas.ts';
 import { setFence } from './scripts.ts';
@@ -53,7 +53,12 @@ export type PartitionParts = {
 };
 
 /** A state that this process decides in. */
-type OwnedState = { readonly state: RecordedState; readonly log: PartitionLog; readonly snapshots: Snapshots };
+type OwnedState = {
+  readonly state: RecordedState;
+  readonly room: RecordRoom;
+  readonly log: PartitionLog;
+  readonly snapshots: Snapshots;
+};
 
 /**
  * A state that is being put back, so that little is left to read when the fence moves. `of`: the owner and epoch of the
@@ -65,6 +70,12 @@ type Followed = {
   readonly reader: StreamReader;
   readonly of: string;
 };
+
+/**
+ * A state that this process has given to another one, until that one decides: a failover may forget the handover, and
+ * batches that only this state has. `fence`: the one that was set, or may have been.
+ */
+type Given = { readonly owned: OwnedState; readonly fence: Fence };
 
 function holdingOf({ process, epoch }: Pick<Fence, 'process' | 'epoch'>): string {
   return `${process} ${epoch}`;
@@ -80,6 +91,7 @@ export class Partition {
   #furthest: Fence | null = null;
   #isTaking = false;
   #followed: Followed | null = null;
+  #given: Given | null = null;
   #marked = 0;
 
   constructor(number: number, parts: PartitionParts) {
@@ -90,6 +102,11 @@ export class Partition {
   /** The stores, while this process owns the partition. */
   get stores(): PartitionStores | null {
     return this.#owned?.state.ports ?? null;
+  }
+
+  /** The log, while this process owns the partition. */
+  get log(): PartitionLog | null {
+    return this.#owned?.log ?? null;
   }
 
   /** The process that owns the partition, as far as this one knows. */
@@ -113,6 +130,17 @@ export class Partition {
     return links;
   }
 
+  /** The process that this one has given the partition to, as long as it is not known that it decides. */
+  get givenTo(): string | null {
+    const given = this.#given;
+    return given && this.#seen?.process === given.fence.process ? given.fence.process : null;
+  }
+
+  /** Notes that a process decides in the partition. */
+  accepted(by: string): void {
+    if (this.#given?.fence.process === by) this.#forgetGiven();
+  }
+
   /** Notes how much of the log is confirmed, before fences are read. */
   mark(): void {
     this.#marked = this.#owned?.log.tail.confirmed ?? 0;
@@ -130,8 +158,11 @@ export class Partition {
   see(text: string | null): void {
     const fence = readFence(text);
     const [before, epoch] = [this.owner, this.#seen?.epoch ?? 0];
-    this.#seen = fence ?? this.#seen;
+    // What this process has given away and Redis has forgotten is its own again.
+    this.#seen = fence ?? (this.#given ? null : this.#seen);
     if (!this.#isCut(fence)) this.#furthest = fence;
+    const isOthers = fence !== null && fence.process !== this.#parts.process;
+    if (isOthers && this.#given && isAfter(fence, this.#given.fence)) this.#forgetGiven();
     const isOther = this.owner !== before;
     // With a higher epoch the same owner may have lost the partition meanwhile, and what it was asked.
     if (!isOther && (this.#seen?.epoch ?? 0) <= epoch) return;
@@ -156,11 +187,14 @@ export class Partition {
     const isCut = this.#isCut(before);
     const owner = this.#seen?.process ?? process;
     if (owner !== process && isAlive(owner)) return false;
-    const next = { process, epoch: (before?.epoch ?? 0) + 1, number: before?.number ?? 0 };
+    const given = owner === process ? this.#given : null;
+    const epoch = Math.max(before?.epoch ?? 0, given?.fence.epoch ?? 0) + 1;
+    const next = { process, epoch, number: before?.number ?? 0 };
     const dead = owner === process ? [] : [of.live(owner)];
     const change = { keys: of, map: keys.map, found, next, alive: [of.live(process)], dead };
     if (!(await setFence(client, change))) return false;
     await replicas.have(of);
+    if (given) return this.#takeBack(given, epoch);
     await this.#take(next, before ?? next);
     if (isCut) this.#giveUp();
     return this.#keepEvidence();
@@ -223,35 +257,74 @@ export class Partition {
   }
 
   /**
-   * Gives the partition to another process, which must follow its log. Resolves with whether it did; otherwise this
-   * process has lost it meanwhile, or ends before Redis has its log. From the call on nothing is decided here.
+   * Gives the partition to another process, which must follow its log. Resolves with whether it did; otherwise another
+   * process owns it, this one keeps it because Redis has not what was expected, or this one ends before Redis has its log.
+   * While this runs, and afterwards, nothing is decided here. The state is kept until the other process decides.
    */
   async give(to: string): Promise<boolean> {
-    const { turns, client, keys, onMove, replicas } = this.#parts;
+    const { turns, onMove, replicas, keys } = this.#parts;
     const owned = this.#owned;
     if (!owned) return false;
     this.#owned = null;
-    owned.snapshots.stop();
     let given: Fence | null = null;
     try {
       turns.flush();
+      // After a loss of Redis that needs a snapshot.
       await turns.confirmed(owned.log);
-      const { fence, isLost, tail } = owned.log;
-      const next = { process: to, epoch: fence.epoch + 1, number: fence.number };
-      const of = keys.of(this.number);
-      const change = { keys: of, map: keys.map, found: fenceText(fence), next };
-      if (!isLost && tail.unconfirmedChars === 0 && (await setFence(client, change))) {
-        await replicas.have(of);
-        given = next;
+      if (owned.log.isLost || !owned.log.isConfirmed) return false;
+      const next = { ...owned.log.fence, process: to, epoch: owned.log.fence.epoch + 1 };
+      // Without an answer it may be set.
+      this.#given = { owned, fence: next };
+      if (!(await this.#setGiven(owned.log, next))) {
+        this.#given = null;
+        return this.#keep(owned);
       }
+      given = next;
+      await replicas.have(keys.of(this.number));
     } finally {
-      turns.drop(owned.log);
-      owned.state.tables.discard();
-      this.#seen = given;
-      if (given) this.#furthest = given;
+      if (this.#owned !== owned) this.#leave(owned, given);
       onMove(this.number);
     }
-    return given !== null;
+    return true;
+  }
+
+  #setGiven({ fence }: PartitionLog, next: Fence): Promise<boolean> {
+    const { client, keys } = this.#parts;
+    return setFence(client, { keys: keys.of(this.number), map: keys.map, found: fenceText(fence), next });
+  }
+
+  /** Goes on to decide: Redis may have lost a part of the log meanwhile. If it has another owner, that is found now. */
+  #keep(owned: OwnedState): false {
+    this.#owned = owned;
+    this.#parts.turns.settle();
+    return false;
+  }
+
+  /** Ends to append. `given`: the fence that was set; null: it is not known. */
+  #leave(owned: OwnedState, given: Fence | null): void {
+    owned.snapshots.stop();
+    this.#parts.turns.drop(owned.log);
+    if (this.#given?.owned === owned) owned.state.onFirst = () => {};
+    else owned.state.tables.discard();
+    this.#seen = given;
+    if (given) this.#furthest = given;
+  }
+
+  #forgetGiven(): void {
+    this.#given?.owned.state.tables.discard();
+    this.#given = null;
+  }
+
+  /** Goes on in what was given away: Redis has forgotten that, and its receiver has not set the fence again. */
+  #takeBack({ owned: { state, room, log } }: Given, epoch: number): boolean {
+    const { turns, log: logger } = this.#parts;
+    this.#given = null;
+    const again = this.#decide({ state, room, head: log.head }, { ...log.fence, epoch });
+    logger.warn({ partition: this.number }, 'Redis has forgotten that this was given away: it stays here');
+    // If Redis has less of the log than this state, it gets a snapshot.
+    turns.settle();
+    turns.wake(again);
+    return true;
   }
 
   /** Notes the living processes: links of the others are lost, also of a process whose node has another process now. */
@@ -273,6 +346,7 @@ export class Partition {
   stop(): void {
     this.#owned?.snapshots.stop();
     this.#owned = null;
+    this.#given = null;
   }
 
   /** Whether Redis has lost something of the partition, if this is its fence. */
@@ -296,20 +370,28 @@ export class Partition {
   async #take(fence: Fence, before: Pick<Fence, 'process' | 'epoch'>): Promise<void> {
     const { clock, log, process } = this.#parts;
     const began = clock.monotonic();
-    const followed = this.#readerOf(holdingOf(before));
-    const { reader, state } = followed;
-    try {
-      await reader.catchUp();
-      if (reader.number !== fence.number)
-        throw new BrokenLog(`it ends with the batch ${reader.number}, and its fence is at ${fence.number}`);
-    } catch (error) {
-      this.#forgetFollowed();
-      throw error;
-    }
+    // A snapshot may have replaced what was read ahead, or what is being read.
+    const followed = await this.#readWhole(before, fence).catch(() => this.#readWhole(before, fence));
+    const { state } = followed;
     this.#followed = null;
     this.#begin(followed, fence);
     const ms = Math.round(clock.monotonic() - began);
     if (fence.number > 0) log.info({ partition: this.number, process, acts: state.replay.acts, ms }, 'took over');
+  }
+
+  /** Puts back all of the log of this owner and epoch. Rejects if it does not end where the fence says. */
+  async #readWhole(of: Pick<Fence, 'process' | 'epoch'>, { number }: Fence): Promise<Followed> {
+    const followed = this.#readerOf(holdingOf(of));
+    const { reader } = followed;
+    try {
+      await reader.catchUp();
+      if (reader.number !== number)
+        throw new BrokenLog(`it ends with the batch ${reader.number}, and its fence is at ${number}`);
+      return followed;
+    } catch (error) {
+      this.#forgetFollowed();
+      throw error;
+    }
   }
 
   /**
@@ -333,13 +415,24 @@ export class Partition {
   }
 
   #begin({ state, room, reader }: Followed, fence: Fence): void {
-    const { turns, keys, version, clock, loop, log: logger, onLost, onMove } = this.#parts;
-    const { records, tables, replay } = state;
+    const { replay } = state;
     // Time does not go back when another clock takes over.
     state.begin(replay.lastAt);
+    room.start(reader.bytes.snapshot, { bytes: reader.bytes.batches, records: replay.journalActs });
+    this.#decide({ state, room }, fence, () => resume(state, this.#parts.clock.now()));
+  }
+
+  /** Decides in the partition from now on. `head`: see the parts of a log. `begin`: what is decided first. */
+  #decide(
+    { state, room, head }: Pick<OwnedState, 'state' | 'room'> & Pick<PartitionLogParts, 'head'>,
+    fence: Fence,
+    begin: () => void = () => {},
+  ): PartitionLog {
+    const { turns, keys, version, clock, loop, log: logger, onLost, onMove } = this.#parts;
+    const { records, tables, replay } = state;
     const log = turns.open({
       ...{ partition: this.number, keys: keys.of(this.number), fence, version },
-      ...{ records, room },
+      ...{ records, room, head },
       writeSnapshot: () => snapshots.write(),
       onLost: () => {
         snapshots.stop();
@@ -354,13 +447,14 @@ export class Partition {
     const snapshots = new Snapshots({
       ...{ log, room, tables, clock, loop, logger, tickets: replay.tickets, nodes: replay.nodes },
     });
-    room.start(reader.bytes.snapshot, { bytes: reader.bytes.batches, records: replay.journalActs });
     state.onFirst = () => turns.wake(log);
-    this.#owned = { state, log, snapshots };
+    this.#forgetGiven();
+    this.#owned = { state, room, log, snapshots };
     this.#seen = this.#furthest = fence;
-    resume(state, clock.now());
+    begin();
     this.meet();
     onMove(this.number);
+    return log;
   }
 }
 

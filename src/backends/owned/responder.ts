@@ -4,7 +4,7 @@ import { CallboardError } from '../../core/errors.ts';
 import { thenDo, orElse, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Scan } from '../../core/page.ts';
 import type { Clock, Log } from '../../core/ports.ts';
-import { decode, encode, encodeError } from './encoding.ts';
+import { decode, encode, encodeError, encodeFirst } from './encoding.ts';
 import type { OwnerTable } from './owners.ts';
 import { isChange, runIn } from './requests.ts';
 import { routeOf, type PartitionStores } from './routes.ts';
@@ -150,10 +150,12 @@ export class Responder {
   /** Runs a call and sends its answer. Never throws. */
   #answer(peer: Peer, request: Request, body: string): MaybePromise<void> {
     const { port, method } = request;
+    const isPage = routeOf(port, method)?.kind === 'page';
     return orElse(
       () =>
         thenDo(this.#call(peer.stores, request, body), (value) =>
-          this.#respond(peer, request, 'answer', encode(value)),
+          // The route says what the method answers.
+          this.#respond(peer, request, 'answer', isPage ? encodePage(value as Scan<unknown>) : encode(value)),
         ),
       (error) => {
         if (!(error instanceof CallboardError))
@@ -168,9 +170,7 @@ export class Responder {
     if (kind === undefined || kind === 'here' || kind === 'pure')
       throw new CallboardError('internal', `No other relay may call ${port}.${method}.`);
     const args = decode(body);
-    const answer = runIn(stores, { port, method, args: Array.isArray(args) ? args : [] });
-    // The route says what the method answers.
-    return kind === 'page' ? thenDo(answer, (scan) => endEarly(scan as Scan<unknown>)) : answer;
+    return runIn(stores, { port, method, args: Array.isArray(args) ? args : [] });
   }
 
   #respond(peer: Peer, request: Request, kind: 'answer' | 'error', body: string): void {
@@ -218,11 +218,9 @@ export class Responder {
   }
 }
 
-/** Returns the page, or its first rows if they are long: at least one. */
-function endEarly(scan: Scan<unknown>): Scan<unknown> {
-  let chars = 0;
-  const more = scan.rows.findIndex((row) => (chars += encode(row).length) > PAGE_CHARS);
-  if (more < 0) return scan;
-  const rows = scan.rows.slice(0, Math.max(1, more));
-  return { rows, next: rows.at(-1)?.position ?? null, gaps: scan.gaps };
+/** Encodes a page, or its first rows if they are long: at least one. */
+function encodePage({ rows, ...rest }: Scan<unknown>): string {
+  return encodeFirst({ name: 'rows', items: rows, chars: PAGE_CHARS }, (count) =>
+    count === rows.length ? rest : { next: rows[count - 1]?.position ?? null, gaps: rest.gaps },
+  );
 }

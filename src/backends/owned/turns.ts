@@ -130,7 +130,7 @@ export class Turns {
    * Resolves too if the log is lost, or if this ends: its tail tells.
    */
   async confirmed(log: PartitionLog): Promise<void> {
-    while (!this.#isClosed && !log.isLost && log.tail.unconfirmedChars > 0)
+    while (!this.#isClosed && !log.isLost && !log.isConfirmed)
       await new Promise<void>((resolve) => this.#confirming.push(resolve));
   }
 

@@ -1,0 +1,90 @@
+/** Judges a run whose kills are aimed: what they hit, how many calls were foreign, and what ended unknown. */
+import { ROLES, WORKS } from '../log/events.ts';
+import { type Case, type Evidence, MS, verdictsOf } from './evidence.ts';
+import { find, type Finding, type Judged } from './finding.ts';
+import { setsOf } from './sets.ts';
+
+/** The least share of kills that must hit each role. A third of them aims at each. */
+const ROLE_SHARE = 0.3;
+/** The least share of kills that must hit an owner at work. */
+const WORK_SHARE = 0.5;
+/** The number of kills from which on each kind of work must have been hit. */
+const ALL_WORKS_FROM = 10;
+/** The least share of calls to a relay that does not own the user. */
+const FOREIGN_SHARE = 0.2;
+/**
+ * The most commands that may end unknown: a share of all, or with more kills for each command, so many for each kill. Both
+ * are the same with a kill for each thousand commands.
+ */
+const UNKNOWN_SHARE = 0.0005;
+const UNKNOWN_OF_KILL = 0.5;
+
+/** How many kills hit something. `text`: what. */
+type Count = { readonly text: string; readonly count: number };
+
+export function judgeAimed(evidence: Evidence): Judged {
+  const kills = evidence.of('aimed');
+  const attempts = evidence.of('attempt').filter(({ owner }) => typeof owner === 'string');
+  const foreign = attempts.filter(({ owner, relay }) => owner !== relay).length;
+  const share = attempts.length === 0 ? 0 : foreign / attempts.length;
+  const roles: readonly Count[] = ROLES.map((text) => ({
+    text,
+    count: kills.filter(({ role }) => role === text).length,
+  }));
+  const works: readonly Count[] = WORKS.map((text) => ({
+    text,
+    count: kills.filter(({ work }) => work === text).length,
+  }));
+  const atWork = works.reduce((sum, { count }) => sum + count, 0);
+  const unknown = [...evidence.cases.values()].filter((one) => evidence.final(one)?.outcome === 'outcome_unknown');
+  const counted = (list: readonly Count[]): string => list.map(({ text, count }) => `${text} ${count}`).join(', ');
+  return {
+    looked: kills.length,
+    findings: [
+      ...find(
+        'a role that too few kills hit',
+        roles.filter(({ count }) => count < Math.floor(ROLE_SHARE * kills.length)),
+      ),
+      ...insufficient(
+        atWork < WORK_SHARE * kills.length,
+        'too few kills of owners at work',
+        `${atWork} of ${kills.length}`,
+      ),
+      ...find(
+        'a work that no kill hit',
+        works.filter(({ count }) => count === 0 && kills.length >= ALL_WORKS_FROM),
+      ),
+      ...insufficient(share < FOREIGN_SHARE, 'too few foreign calls', `${foreign} of ${attempts.length}`),
+      ...tooMany(evidence, unknown, kills.length),
+      ...find(
+        'unknown though it was not being written at a kill',
+        unknown.filter((one) => !wasBeingWritten(evidence, one)),
+      ),
+    ],
+    says: `kills of ${counted(roles)}; at work ${atWork} of ${kills.length}: ${counted(works)}; ${(share * 100).toFixed(0)} % of calls foreign; ${unknown.length} unknown`,
+  };
+}
+
+function insufficient(isSo: boolean, what: string, text: string): readonly Finding[] {
+  return isSo ? find(what, [{ text }]) : [];
+}
+
+function tooMany(evidence: Evidence, unknown: readonly Case[], kills: number): readonly Finding[] {
+  const most = Math.max(UNKNOWN_SHARE * setsOf(evidence).attempts.length, UNKNOWN_OF_KILL * kills);
+  return unknown.length > most ? find('too many ended unknown', unknown) : [];
+}
+
+/**
+ * Returns whether the command had been marked for its link and had not reached its client when a relay was killed. It
+ * may not be written again then.
+ */
+function wasBeingWritten(evidence: Evidence, one: Case): boolean {
+  const from = one.waits[0]?.attempt.at ?? Infinity;
+  const to = verdictsOf(one)[0]?.at ?? Infinity;
+  const arrived = one.arrivals[0]?.at ?? Infinity;
+  const isMarked = evidence.final(one)?.dispatched ?? false;
+  return (
+    isMarked &&
+    evidence.faults('relay-kill').some((kill) => from <= kill.from && kill.from < Math.min(to, arrived + MS))
+  );
+}

@@ -1,0 +1,177 @@
+/** Watches relays that own partitions: who owns each user, and which takeover, handover or snapshot runs. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { nodeOf, readFence } from '../../../src/backends/owned/fence.ts';
+import { Keys } from '../../../src/backends/owned/keys.ts';
+import { readEnvelope } from '../../../src/backends/owned/mail.ts';
+import { createPlacement, type Placement } from '../../../src/backends/owned/placement.ts';
+import { ownedNamespace } from '../../../src/backends/redis/keys.ts';
+import { isRecord, parsedJson } from '../../../src/core/json.ts';
+import type { Work } from '../log/events.ts';
+
+/**
+ * Something that runs now. `by`: the node of the relay that owns the partition at that moment. `step`: the note of a
+ * handover that was just sent: before the next owner reads, before the fence moves, or after that.
+ */
+export type Moment = {
+  readonly work: Work;
+  readonly by: string;
+  readonly step: 'follow' | 'ready' | 'yours' | null;
+  /** Resolves with whether it was unfinished when this node was killed. To be called right after the kill. */
+  readonly wasCut: (victim: string) => Promise<boolean>;
+};
+
+/** The relays that serve a call in progress, besides its owner. */
+export type CallInProgress = { readonly user: string; readonly client: string; readonly relay: string };
+
+/** The notes of a process to another one, or to all, that tell of its partitions. */
+type Note = { readonly from: string; readonly to: string | null; readonly kind: string; readonly partition: number };
+
+/** How often fences are read, in milliseconds. */
+const LOOK_MS = 100;
+/** How long a note may take that was sent before a kill, in milliseconds. */
+const UNDER_WAY_MS = 100;
+
+export class OwnerWatch implements AsyncDisposable {
+  /** The calls in progress. The driver of the run notes them. */
+  readonly calls = new Set<CallInProgress>();
+  readonly #redis: Redis;
+  readonly #notes: Redis;
+  readonly #keys: Keys;
+  readonly #placement: Placement;
+  #fences: readonly (string | null)[] = [];
+  /** When each partition was last announced by its owner, and by which node. */
+  readonly #announced = new Map<number, { readonly at: number; readonly node: string }>();
+  #onMoment: (moment: Moment) => void = () => {};
+  #isClosed = false;
+  readonly #looking: Promise<void>;
+
+  private constructor({ redis, notes, keys }: { redis: Redis; notes: Redis; keys: Keys }) {
+    this.#redis = redis;
+    this.#notes = notes;
+    this.#keys = keys;
+    this.#placement = createPlacement(keys.division.partitions, (userId) => userId);
+    notes.on('pmessage', (_pattern, channel: string, text: string) => void this.#heard(channel, text));
+    this.#looking = this.#look();
+  }
+
+  /** Watches the relays of a namespace over one Redis, once they have claimed. */
+  static async start(url: string, namespace: string): Promise<OwnerWatch> {
+    const redis = new Redis(url);
+    const named = ownedNamespace(namespace);
+    const [partitions, groups] = ((await redis.get(new Keys(named, ONE_GROUP).ofGroup(0).map)) ?? '').split(' ');
+    if (groups !== '1') throw new Error('the partitions of the relays are not in one slot group');
+    const keys = new Keys(named, { ...ONE_GROUP, partitions: Number(partitions) });
+    // Redis tells of what is appended to lists: the pieces of snapshots.
+    await redis.config('SET', 'notify-keyspace-events', 'Kl');
+    const notes = redis.duplicate();
+    await notes.psubscribe(`${keys.mailToAll}*`, `${LISTS}${keys.of(0).snapshot('').replace(/0:$/, '')}*`);
+    return new OwnerWatch({ redis, notes, keys });
+  }
+
+  /** Returns the node that owns a user, as it was read last; null: none, or a dead one that is not known as such. */
+  ownerOf(user: string): string | null {
+    return this.#nodeIn(this.#placement.ofUser(user));
+  }
+
+  /** Resolves with the next moment of this kind; null: there was none in this time. */
+  async next(fits: (moment: Moment) => boolean, withinMs: number): Promise<Moment | null> {
+    const { promise, resolve } = Promise.withResolvers<Moment | null>();
+    const timer = setTimeout(() => resolve(null), withinMs);
+    this.#onMoment = (moment) => {
+      if (fits(moment)) resolve(moment);
+    };
+    const found = await promise;
+    clearTimeout(timer);
+    this.#onMoment = () => {};
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await this.#looking;
+    this.#notes.disconnect();
+    this.#redis.disconnect();
+  }
+
+  async #look(): Promise<void> {
+    while (!this.#isClosed) {
+      await this.#readFences();
+      await sleep(LOOK_MS);
+    }
+  }
+
+  async #readFences(): Promise<void> {
+    const { partitions } = this.#keys.division;
+    const all = Array.from({ length: partitions }, (_, partition) => this.#keys.of(partition).fence);
+    this.#fences = await this.#redis.mget(all);
+  }
+
+  #nodeIn(partition: number): string | null {
+    const process = readFence(this.#fences[partition] ?? null)?.process;
+    return process === undefined || process === '-' ? null : nodeOf(process);
+  }
+
+  async #heard(channel: string, text: string): Promise<void> {
+    if (channel.startsWith(LISTS)) return this.#pushed(channel.slice(LISTS.length), text);
+    for (const note of this.#notesIn(channel, text)) await this.#noted(note);
+  }
+
+  #pushed(key: string, event: string): void {
+    const partition = Number(/:snap:(\d+):/.exec(key)?.[1]);
+    const by = this.#nodeIn(partition);
+    if (event !== 'rpush' || by === null) return;
+    // A snapshot that counts has no expiry.
+    const wasCut = async (): Promise<boolean> => (await this.#redis.pttl(key)) >= 0;
+    this.#onMoment({ work: 'snapshot', by, step: null, wasCut });
+  }
+
+  #notesIn(channel: string, text: string): readonly Note[] {
+    const [, sender = '', json = ''] = /^(\S+) (\{.*)$/.exec(text) ?? [];
+    if (sender !== '') return noteIn(sender, null, json);
+    const { from, messages } = readEnvelope(text) ?? { from: '', messages: [] };
+    const to = channel.slice(this.#keys.mailToAll.length + 1);
+    return messages.flatMap((message) => (message.kind === 'note' ? noteIn(from, to, message.text) : []));
+  }
+
+  async #noted({ from, to, kind, partition }: Note): Promise<void> {
+    if (kind === 'owns') {
+      this.#announced.set(partition, { at: performance.now(), node: nodeOf(from) });
+      if ((await this.#orphans()) === 0) return;
+      const wasCut = async (): Promise<boolean> => (await this.#orphans()) > 0;
+      return this.#onMoment({ work: 'takeover', by: nodeOf(from), step: null, wasCut });
+    }
+    if (to === null || (kind !== 'follow' && kind !== 'ready' && kind !== 'yours')) return;
+    const [giver, receiver] = kind === 'ready' ? [to, from] : [from, to];
+    const began = performance.now();
+    const wasCut = async (victim: string): Promise<boolean> => {
+      const killed = performance.now();
+      await sleep(UNDER_WAY_MS);
+      const { at, node } = this.#announced.get(partition) ?? { at: -Infinity, node: '' };
+      const isOver = at > began && node === nodeOf(receiver) && (at < killed || node === victim);
+      return !isOver;
+    };
+    this.#onMoment({ work: 'handover', by: nodeOf(kind === 'yours' ? receiver : giver), step: kind, wasCut });
+  }
+
+  /** Returns how many partitions name a process without a lease. */
+  async #orphans(): Promise<number> {
+    await this.#readFences();
+    const { live } = this.#keys.ofGroup(0);
+    const owners = this.#fences.map((text) => readFence(text)?.process ?? '-');
+    const processes = [...new Set(owners)];
+    const leases = await this.#redis.mget(processes.map(live));
+    const dead = new Set(processes.filter((_, i) => leases[i] === null));
+    return owners.filter((process) => dead.has(process)).length;
+  }
+}
+
+const ONE_GROUP = { partitions: 1, groups: 1, digest: '' };
+/** How the channels begin on which Redis tells what happens to a key. */
+const LISTS = '__keyspace@0__:';
+
+function noteIn(from: string, to: string | null, json: string): readonly Note[] {
+  const note = parsedJson(json);
+  if (!isRecord(note) || typeof note['kind'] !== 'string' || typeof note['partition'] !== 'number') return [];
+  return [{ from, to, kind: note['kind'], partition: note['partition'] }];
+}
