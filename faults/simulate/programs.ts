@@ -2,17 +2,16 @@
  * Programs of users in a simulation: a client with handlers, and a caller. Each runs the client library in a process of
  * its own, which drifts, is paused, sleeps, and is started again.
  */
-import type { Authenticator } from '../../src/core/auth/principal.ts';
-import { CallboardError } from '../../src/core/errors.ts';
 import { CallerError, createLinkCaller, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
 import type { Clock, LinkStatus } from '../../src/clients/link/platform.ts';
 import { ActionCancelled, ActionError } from '../../src/clients/runtime/ends.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import type { Call as HandlerCall } from '../../src/clients/runtime/types.ts';
 import { between } from '../lib/random.ts';
+import { userToken } from './entry.ts';
 import { frameWatch, progressWatch, type Call, type Run, type Told, type Work } from './ledger.ts';
 import type { LinkNetwork } from './link-network.ts';
-import { START, SimulatedProcess } from './process.ts';
+import { SimulatedProcess } from './process.ts';
 import type { Simulation } from './virtual.ts';
 
 export const CLIENT = 'desk';
@@ -45,7 +44,6 @@ abstract class Program {
   protected readonly parts: ProgramParts;
   #process: SimulatedProcess | null = null;
   #runs = 0;
-  #tokens = 0;
   #isConnected = false;
   /** How long its machine has slept in this run, in milliseconds: some monotonic clocks stand still then. */
   #sleptMs = 0;
@@ -122,7 +120,7 @@ abstract class Program {
     };
     return {
       url: URL,
-      token: () => `${userId}:${this.#expiry()}:${this.#tokens++}`,
+      token: () => userToken(simulation, userId, ['connect', 'invoke'], this.#validMs()),
       WebSocket: network.socketsOf(process, () => frameWatch((fault) => report(`${process.name}: ${fault}`))),
       clock,
       random: simulation.random,
@@ -131,9 +129,8 @@ abstract class Program {
     };
   }
 
-  #expiry(): number {
-    const { simulation } = this.parts;
-    return START + Math.floor(simulation.now) + between(simulation.random, TOKEN_MS.least, TOKEN_MS.most);
+  #validMs(): number {
+    return between(this.parts.simulation.random, TOKEN_MS.least, TOKEN_MS.most);
   }
 
   /** The library passes on what the relay refused. Anything else is a mistake. */
@@ -316,16 +313,4 @@ function answerOf(invocation: Invocation): Answer {
   const { code = null, message = null } = 'error' in invocation ? invocation.error : { code: invocation.code };
   const value = 'result' in invocation ? invocation.result : 'partial' in invocation ? invocation.partial : null;
   return { told: { outcome, execution, code, message, value } };
-}
-
-/** Reads the tokens of programs: the user, when the token expires, and a number. */
-export function authenticatorOf(now: () => number): Authenticator {
-  return {
-    authenticate(token) {
-      const [userId = '', expiry = ''] = token?.split(':') ?? [];
-      const expiresAt = Number(expiry);
-      if (now() >= expiresAt) throw new CallboardError('unauthenticated', 'The token has expired.');
-      return Promise.resolve({ kind: 'user', userId, scopes: new Set(['connect', 'invoke'] as const), expiresAt });
-    },
-  };
 }
