@@ -4,6 +4,7 @@
  */
 import type { Log } from '../../src/core/ports.ts';
 import { between, pick } from '../lib/random.ts';
+import { CommandReads } from './command-reads.ts';
 import { openEntry } from './entry.ts';
 import { HttpCaller } from './http-caller.ts';
 import { HttpNetwork, type HttpDoor } from './http-network.ts';
@@ -62,6 +63,7 @@ export class Calls implements Workload {
   readonly #network: LinkNetwork;
   readonly #http: HttpNetwork;
   readonly #httpCaller: HttpCaller;
+  readonly #reads: CommandReads;
   readonly #doors = new Set<Door & HttpDoor>();
   readonly #calls = new Map<string, Asked>();
   readonly #clients: readonly ClientProgram[];
@@ -82,6 +84,10 @@ export class Calls implements Workload {
       count: (what) => relays.count(what),
     };
     this.#httpCaller = new HttpCaller({ network: this.#http, report: parts.report, count: parts.count });
+    this.#reads = new CommandReads({
+      ...{ relays, network: this.#http, calls: () => [...this.#calls.values()].map(({ call }) => call) },
+      report: (call, fault) => this.#mayBeLost(call) || this.#reportUnlessLost(`${call.commandId} ${fault}`),
+    });
     this.#clients = USERS.map((userId) => new ClientProgram(userId, parts));
     this.#callers = USERS.map((userId) => new CallerProgram(userId, parts));
     this.#network.stalling = STALLING;
@@ -104,6 +110,7 @@ export class Calls implements Workload {
     this.#begin(call, this.#random() < 0.75 ? this.#callerOf(call.userId) : null);
     if (this.#random() < 0.08) this.#cancelLater(call);
     if (this.#random() < 0.05) pick(this.#random, this.#clients).changeContexts();
+    if (this.#random() < 0.4) this.#reads.act();
     if (this.#random() < 0.03) this.#trouble();
   }
 
@@ -123,6 +130,7 @@ export class Calls implements Workload {
 
   async judge(): Promise<readonly string[]> {
     const broken: string[] = [...(await this.#repeatAll()), ...(await this.#callAll())];
+    await this.#reads.judge();
     for (const { call } of this.#calls.values()) {
       if (!this.#mayBeLost(call)) broken.push(...faultsOf(call));
       const [told] = call.told;
