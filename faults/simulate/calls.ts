@@ -2,7 +2,6 @@
  * A workload of calls: callers invoke actions of clients. Clients and most callers are programs with the client
  * libraries, over simulated connections to the gateways of relays; other calls enter over HTTP.
  */
-import type { Log } from '../../src/core/ports.ts';
 import { between, pick } from '../lib/random.ts';
 import { CommandReads } from './command-reads.ts';
 import { openEntry } from './entry.ts';
@@ -11,7 +10,7 @@ import { HttpNetwork, type HttpDoor } from './http-network.ts';
 import { LOST, faultsOf, outcomeOf, type Call, type Work } from './ledger.ts';
 import { LinkNetwork, type Door } from './link-network.ts';
 import { CallerProgram, ClientProgram, type Answer, type ProgramParts } from './programs.ts';
-import { countingLog, type OpenRelay, type Relay, type Relays } from './relays.ts';
+import { faultLog, type OpenRelay, type Relay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
 /** The users, each with one client and one caller. */
@@ -99,7 +98,12 @@ export class Calls implements Workload {
 
   async onOpened(relay: OpenRelay): Promise<void> {
     relay.process.onDeath = () => this.#died(relay);
-    this.#doors.add(await openEntry(relay, this.#log(relay)));
+    this.#doors.add(
+      await openEntry(
+        relay,
+        faultLog(this.#relays, relay.process, (fault) => this.#report(fault)),
+      ),
+    );
   }
 
   onGone(): void {}
@@ -212,19 +216,6 @@ export class Calls implements Workload {
   #report(fault: string): void {
     this.#relays.trace(fault);
     this.broken.push(fault);
-  }
-
-  /** An error that a relay does not expect is a fault of it. */
-  #log({ process }: Relay): Log {
-    const counting = countingLog(this.#relays, process);
-    return {
-      ...counting,
-      error: (fields, message) => {
-        counting.error(fields, message);
-        const { err } = fields;
-        this.#report(`${process.name}: ${message}: ${err instanceof Error ? err.stack : String(err)}`);
-      },
-    };
   }
 
   #newCall(userId = pick(this.#random, USERS), names = 0.15): Call {

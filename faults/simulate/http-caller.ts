@@ -119,7 +119,7 @@ export class HttpCaller {
       get isOpen() {
         return isOpen;
       },
-      last: (): HttpAnswer | null => {
+      last: (): Omit<HttpAnswer, 'relay'> | null => {
         const body = memberAt(answered, 'body');
         return answered ? { status: Number(memberAt(answered, 'status')), body: isRecord(body) ? body : null } : null;
       },
@@ -128,7 +128,7 @@ export class HttpCaller {
 }
 
 /** What a caller is told by an answer. */
-function toldBy(answer: HttpAnswer | null): Answer {
+function toldBy(answer: Omit<HttpAnswer, 'relay'> | null): Answer {
   // The stream ended before the answer.
   if (!answer) return { failed: 'unreachable' };
   const graphqlAnswer = memberAt(answer.body, 'data', 'invokeAction');

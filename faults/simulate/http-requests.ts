@@ -7,8 +7,12 @@ import type { HttpNetwork } from './http-network.ts';
 /** How long a requester waits for an answer, in milliseconds, if the request itself does not wait. */
 const ANSWER_MS = 8_000;
 
-/** An answer. `body`: what its JSON says; null if it has none. */
-export type HttpAnswer = { readonly status: number; readonly body: Readonly<Record<string, unknown>> | null };
+/** An answer. `body`: what its JSON says; null if it has none. `relay`: the one that gave it. */
+export type HttpAnswer = {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>> | null;
+  readonly relay: string;
+};
 
 export type AskOptions = {
   /** The name of the relay to ask; absent: any. */
@@ -60,7 +64,7 @@ export function ask(
           text += part;
           onText?.(part);
         },
-        onEnd: () => resolve({ status, body: objectIn(text) }),
+        onEnd: () => resolve({ status, body: objectIn(text), relay: exchange.door?.process.name ?? '' }),
         onLost: () => resolve(null),
       },
       relay,
@@ -79,7 +83,7 @@ function objectIn(text: string): HttpAnswer['body'] {
 }
 
 /** The code of a refusal by REST or GraphQL; null if the answer is none. */
-export function refusalOf({ status, body }: HttpAnswer): string | null {
+export function refusalOf({ status, body }: Omit<HttpAnswer, 'relay'>): string | null {
   if (body === null) return status < 400 ? null : `status ${status}`;
   if (typeof body['code'] === 'string' && status >= 400) return body['code'];
   const { errors } = body;

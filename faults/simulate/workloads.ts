@@ -2,6 +2,7 @@
 import { Calls } from './calls.ts';
 import { Deployment, OWNED_FAULTS, type DeploymentOptions } from './deployment.ts';
 import { DIRECTORY_FAULTS, DirectoryDeployment } from './directory.ts';
+import { Events } from './events.ts';
 import type { FaultKind, Plan } from './plan.ts';
 import type { Relays, SimulatedDeployment } from './relays.ts';
 import { StoreActs } from './store-acts.ts';
@@ -9,6 +10,7 @@ import { simulate, type Verdict, type Workload } from './world.ts';
 
 export const WORKLOADS = {
   calls: (relays: Relays): Workload => new Calls(relays),
+  events: (relays: Relays): Workload => new Events(relays),
   store: (relays: Relays): Workload => new StoreActs(relays),
 } as const;
 
