@@ -10,7 +10,7 @@ import { toldIn } from './http-caller.ts';
 import type { Target } from './http-messages.ts';
 import type { HttpNetwork } from './http-network.ts';
 import { ask, get, graphql, memberAt, refusalOf, type HttpAnswer } from './http-requests.ts';
-import { outcomeOf, type Call } from './ledger.ts';
+import { LOST, outcomeOf, type Call } from './ledger.ts';
 import { CLIENT } from './programs.ts';
 import { onRecord, type OpenRelay, type Relays } from './relays.ts';
 import { HEAL_MS } from './world.ts';
@@ -79,6 +79,8 @@ export class CommandReads {
   /** What is known of a command, by anyone who was told. */
   #known({ commandId, told }: Call): Known {
     const [first] = told;
+    // What an owner had not recorded when it lost the partition is not known any more.
+    if (told.some((one) => outcomeOf(one) === LOST)) return NOTHING;
     return first ? { rank: 2, outcome: outcomeOf(first) } : (this.#read.get(commandId) ?? NOTHING);
   }
 
@@ -108,7 +110,7 @@ export class CommandReads {
   /** Judges what a read says of a command, and remembers it. `before`: what was known when the read began. */
   #note(call: Call, { before, shown, where }: { before: Known; shown: Shown; where: string }): void {
     const rank = RANKS[String(shown.stage)] ?? 0;
-    const outcome = shown.code === 'store_lost' ? 'store_lost' : (shown.outcome as string | null);
+    const outcome = shown.code === LOST ? LOST : (shown.outcome as string | null);
     if (rank < before.rank)
       this.#parts.report(call, `${where} says ${String(shown.stage)}, after ${before.outcome ?? 'a record'} was told`);
     else if (before.outcome !== null && outcome !== before.outcome)

@@ -125,16 +125,24 @@ class Router {
     const { owners } = this.#options;
     const stores = owners.local(partition);
     if (!stores) return this.#request(partition, call).then(({ value }) => value);
-    if (this.#counts(call)) return runIn(stores, call);
+    if (owners.mayAnswer) return runIn(stores, call);
+    if (isChange(call.port, call.method)) return this.#recorded(runIn(stores, call));
+    // What is read now could leave later, together with other reads, when this process owns the partition again.
     return owners.answerable().then(() => this.#at(partition, call));
   }
 
   /**
-   * Whether what a call finds here counts. If another process owns the partition already, the log refuses a change; but
-   * what was read could leave later, together with other reads, when this process owns the partition again.
+   * Resolves with what a change found, once it is recorded. Without that, what follows from it could be decided after
+   * another process has taken the partition, and with it the change, and leave when this process owns the partition again.
    */
-  #counts({ port, method }: PortCall): boolean {
-    return isChange(port, method) || this.#options.owners.mayAnswer;
+  #recorded<T>(found: T): Promise<T> {
+    const { onRecord } = this.#options.members;
+    return new Promise((resolve, reject) => {
+      const lost = (): void =>
+        reject(new CallboardError('store_unavailable', 'Another relay owns the data now.', { retryAfterMs: 1_000 }));
+      if (onRecord) onRecord(() => resolve(found), { destroy: lost });
+      else resolve(found);
+    });
   }
 
   /** Runs a call in one of all partitions. Null: its owner does not answer. */
@@ -142,7 +150,8 @@ class Router {
     const { owners } = this.#options;
     const stores = owners.local(partition);
     if (!stores) return this.#requests.ask(partition, call, EACH_OWNER_MS);
-    if (this.#counts(call)) return { value: await runIn(stores, call), chars: 0 };
+    if (owners.mayAnswer) return { value: await runIn(stores, call), chars: 0 };
+    if (isChange(call.port, call.method)) return { value: await this.#recorded(runIn(stores, call)), chars: 0 };
     return owners.answerable().then(() => this.#poll(partition, call));
   }
 

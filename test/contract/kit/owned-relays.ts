@@ -59,6 +59,8 @@ export class Relays {
   readonly doubted: number[] = [];
   /** Whether what relays read in their own partitions counts now. */
   mayAnswer = true;
+  /** What waits for its record, while relays may not answer. */
+  readonly unrecorded: { readonly run: () => void; readonly holder: { destroy(): void } | undefined }[] = [];
   #answering: (() => void)[] = [];
 
   constructor(options: RelaysOptions) {
@@ -118,6 +120,7 @@ export class Relays {
       own: this.#own,
       members: {
         capabilities: { shared: true, allWaits: true, exactDedupCounters: true, cheapStreamSummaries: true },
+        onRecord: (run, holder) => (this.mayAnswer ? run() : void this.unrecorded.push({ run, holder })),
         ready() {},
         close() {},
       },
