@@ -48,6 +48,7 @@ const OF_WORKLOAD: Readonly<Record<WorkloadName, readonly string[]>> = {
     'log: link closed',
   ],
   events: [],
+  sites: [],
   store: ['admit: admitted', 'admit: store_full', 'cancel: settled'],
 };
 

@@ -2,6 +2,7 @@
  * Programs of users in a simulation: a client with handlers, and a caller. Each runs the client library in a process of
  * its own, which drifts, is paused, sleeps, and is started again.
  */
+import type { Scope } from '../../src/core/auth/principal.ts';
 import { CallerError, createLinkCaller, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
 import type { Clock, LinkStatus } from '../../src/clients/link/platform.ts';
 import { ActionCancelled, ActionError } from '../../src/clients/runtime/ends.ts';
@@ -39,7 +40,7 @@ export type ProgramParts = {
 };
 
 /** A program, run by run. */
-abstract class Program {
+export abstract class Program {
   readonly name: string;
   protected readonly parts: ProgramParts;
   #process: SimulatedProcess | null = null;
@@ -110,7 +111,7 @@ abstract class Program {
   protected abstract run(process: SimulatedProcess): void;
 
   /** The options of a link of this run. */
-  protected linkOf(process: SimulatedProcess, userId: string) {
+  protected linkOf(process: SimulatedProcess, userId: string, scopes: readonly Scope[] = ['connect', 'invoke']) {
     const { simulation, network, report } = this.parts;
     const clock: Clock = {
       now: process.clock.now,
@@ -120,7 +121,7 @@ abstract class Program {
     };
     return {
       url: URL,
-      token: () => userToken(simulation, userId, ['connect', 'invoke'], this.#validMs()),
+      token: () => userToken(simulation, userId, scopes, this.#validMs()),
       WebSocket: network.socketsOf(process, () => frameWatch((fault) => report(`${process.name}: ${fault}`))),
       clock,
       random: simulation.random,

@@ -98,6 +98,8 @@ export function faultLog(
     error: (fields, message) => {
       counting.error(fields, message);
       const { err } = fields;
+      // A relay that has lost its partitions, or cannot reach their owners, says so.
+      if (err instanceof CallboardError && err.code === 'store_unavailable') return;
       report(`${process.name}: ${message}: ${err instanceof Error ? err.stack : String(err)}`);
     },
   };
