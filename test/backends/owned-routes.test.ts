@@ -242,4 +242,21 @@ describe('a relay without a lease', () => {
       { status: 'rejected', reason: { code: 'store_unavailable' } },
     ]);
   });
+
+  it('answers nothing that waited while it lost a partition: what was read before may not be recorded', async () => {
+    const { clock, network, relays, backend } = await open();
+    const user = USERS.find((userId) => relays.placement.ofUser(userId) % 3 === 1) ?? '';
+    const read = async (): Promise<unknown> =>
+      backend.commands.mark({ userId: user, clientId: 'tab', commandId: 'c0' });
+    network.cut('b');
+    const waiting = Promise.allSettled([read()]);
+    await clock.advance(100);
+    relays.losses++;
+    network.cut('b', false);
+    await clock.advance(5_000);
+    expect(await waiting).toMatchObject([{ status: 'rejected', reason: { code: 'store_unavailable' } }]);
+    const again = read();
+    await clock.advance(100);
+    expect(await again).toBeNull();
+  });
 });

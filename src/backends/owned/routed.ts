@@ -128,7 +128,18 @@ class Router {
     if (owners.mayAnswer) return runIn(stores, call);
     if (isChange(call.port, call.method)) return this.#recorded(runIn(stores, call));
     // What is read now could leave later, together with other reads, when this process owns the partition again.
-    return owners.answerable().then(() => this.#at(partition, call));
+    return this.#unlessLost(owners.answerable()).then(() => this.#at(partition, call));
+  }
+
+  /**
+   * Waits. Rejects if this process has lost a partition meanwhile: whoever waits may have read before what was not
+   * recorded, and could answer when this process owns the partition again.
+   */
+  async #unlessLost<T>(wait: Promise<T>): Promise<T> {
+    const { owners } = this.#options;
+    const before = owners.losses;
+    const found = await wait;
+    return owners.losses === before ? found : failLost();
   }
 
   /**
@@ -138,9 +149,7 @@ class Router {
   #recorded<T>(found: T): Promise<T> {
     const { onRecord } = this.#options.members;
     return new Promise((resolve, reject) => {
-      const lost = (): void =>
-        reject(new CallboardError('store_unavailable', 'Another relay owns the data now.', { retryAfterMs: 1_000 }));
-      if (onRecord) onRecord(() => resolve(found), { destroy: lost });
+      if (onRecord) onRecord(() => resolve(found), { destroy: () => reject(lost()) });
       else resolve(found);
     });
   }
@@ -149,10 +158,10 @@ class Router {
   async #poll(partition: number, call: PortCall): Promise<OwnerAnswer | null> {
     const { owners } = this.#options;
     const stores = owners.local(partition);
-    if (!stores) return this.#requests.ask(partition, call, EACH_OWNER_MS);
+    if (!stores) return this.#unlessLost(this.#requests.ask(partition, call, EACH_OWNER_MS));
     if (owners.mayAnswer) return { value: await runIn(stores, call), chars: 0 };
     if (isChange(call.port, call.method)) return { value: await this.#recorded(runIn(stores, call)), chars: 0 };
-    return owners.answerable().then(() => this.#poll(partition, call));
+    return this.#unlessLost(owners.answerable()).then(() => this.#poll(partition, call));
   }
 
   /** Runs a call in all partitions. Returns their answers, and a gap for each owner that gave none. */
@@ -228,7 +237,7 @@ class Router {
 
   /** Runs a call with the owner of a partition. Rejects with `store_unavailable` if that does not answer. */
   async #request(partition: number, call: PortCall): Promise<OwnerAnswer> {
-    return (await this.#requests.ask(partition, call, OWNER_MS)) ?? failSilent();
+    return (await this.#unlessLost(this.#requests.ask(partition, call, OWNER_MS))) ?? failSilent();
   }
 
   /** Reads pages of one partition. `ask`: resolves with the answer of its owner; null: there is none. */
@@ -276,6 +285,14 @@ class Router {
 }
 
 type Polled = { readonly parts: readonly unknown[]; readonly gaps: readonly ObservedSource[] };
+
+function lost(): CallboardError {
+  return new CallboardError('store_unavailable', 'Another relay owns the data now.', { retryAfterMs: 1_000 });
+}
+
+function failLost(): never {
+  throw lost();
+}
 
 function failSilent(): never {
   throw new CallboardError('store_unavailable', 'The owner of the data does not answer.', { retryAfterMs: 1_000 });
