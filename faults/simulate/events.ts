@@ -328,6 +328,7 @@ export class Events implements Workload {
     this.#viewers.push(
       new Viewer({
         ...{ name: `viewer-${this.#viewers.length}`, network: this.#network, sessionId, names, by },
+        trace: this.#relays.trace,
         token: () => this.#token(userId),
         onEnd: (code) => this.#ended(userId, sessionId, code),
       }),

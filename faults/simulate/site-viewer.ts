@@ -24,6 +24,7 @@ export type ViewerOptions = {
   readonly by: 'site' | 'live';
   /** Called with the code with which the subscription ended for good. */
   readonly onEnd: (code: string) => void;
+  readonly trace: (line: string) => void;
 };
 
 /** The clock of programs outside of relays. */
@@ -68,11 +69,13 @@ export class Viewer {
 
   #opened(): void {
     this.#broke();
+    this.options.trace(`${this.options.name} is live`);
     this.segments.push({ openedAt: this.options.network.simulation.now, endedAt: Infinity, got: [] });
   }
 
   #broke(): void {
     const last = this.segments.at(-1);
+    if (last?.endedAt === Infinity) this.options.trace(`${this.options.name} is not live`);
     if (last && last.endedAt === Infinity) last.endedAt = this.options.network.simulation.now;
   }
 
@@ -82,6 +85,7 @@ export class Viewer {
     // The head of a stream of GraphQL arrives before the subscription has begun.
     if (segment?.got.length === 0 && by === 'live') segment.openedAt = network.simulation.now;
     segment?.got.push({ id, missed, at: network.simulation.now });
+    this.options.trace(`${this.options.name} gets ${id}, missed ${missed}`);
   }
 
   async #runSite(): Promise<void> {

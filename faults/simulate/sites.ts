@@ -300,6 +300,7 @@ export class Sites implements Workload {
     const { sessionId, token, grantId } = given;
     const viewer = new Viewer({
       ...{ name: `viewer of ${grantId}`, network: this.#network, sessionId, names: null },
+      trace: this.#relays.trace,
       by: this.#random() < 0.6 ? 'site' : 'live',
       token: () => token,
       onEnd: (code) => {
