@@ -22,6 +22,8 @@ export type Given = {
   readonly ttlMs: number;
   /** When its end was told: the grant, one that it derives from, or its session is over. Infinity: it was not. */
   endedAt: number;
+  /** When its end was asked for first: from then on it may be over. Infinity: it was not. */
+  endingFrom: number;
 };
 
 /** An invocation by the holder of a grant. `status`: of the last answer; null: none. */
@@ -39,8 +41,8 @@ export function isOver({ toldAt, ttlMs, endedAt }: Given, at: number): boolean {
 }
 
 /** Whether a grant certainly lasts until a time. */
-export function isLasting({ askedAt, ttlMs, endedAt }: Given, until: number): boolean {
-  return endedAt === Infinity && askedAt + ttlMs - CLOCKS_MS > until;
+export function isLasting({ askedAt, ttlMs, endingFrom }: Given, until: number): boolean {
+  return endingFrom === Infinity && askedAt + ttlMs - CLOCKS_MS > until;
 }
 
 /** Returns what is wrong with an invocation, and with what the host ran for it. */

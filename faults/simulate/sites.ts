@@ -43,7 +43,7 @@ export class Sites implements Workload {
   readonly #hosts: readonly SiteHost[];
   readonly #given: Given[] = [];
   /** The sessions by their ids: each as the grant of its owner, which ends with the session. */
-  readonly #sessions = new Map<string, Pick<Given, 'askedAt' | 'ttlMs'> & { endedAt: number }>();
+  readonly #sessions = new Map<string, Pick<Given, 'askedAt' | 'ttlMs'> & { endedAt: number; endingFrom: number }>();
   readonly #invokes: SiteInvoke[] = [];
   readonly #sent = new Map<string, Sent>();
   readonly #viewers: { readonly viewer: Viewer; readonly given: Given }[] = [];
@@ -194,8 +194,10 @@ export class Sites implements Workload {
     if (!told) return;
     const sessionId = String(memberAt(opened?.body, 'session_id'));
     const own = { sessionId, userId, events, actions, share: true, parentId: null, askedAt, ttlMs: ttlSeconds * 1000 };
-    this.#sessions.set(sessionId, { askedAt, ttlMs: ttlSeconds * 1000, endedAt: Infinity });
-    this.#given.push({ ...told, ...own, toldAt: this.#relays.simulation.now, endedAt: Infinity });
+    this.#sessions.set(sessionId, {
+      ...{ askedAt, ttlMs: ttlSeconds * 1000, endedAt: Infinity, endingFrom: Infinity },
+    });
+    this.#given.push({ ...told, ...own, toldAt: this.#relays.simulation.now, endedAt: Infinity, endingFrom: Infinity });
   }
 
   /** The owner or the holder of a grant shares a session. */
@@ -222,23 +224,28 @@ export class Sites implements Workload {
     const above = isOwner ? [session] : [session, giver];
     const lasts = Math.min(askedAt + ttlSeconds * 1000, ...above.map((one) => one.askedAt + one.ttlMs));
     const endedAt = Math.min(...above.map((one) => one.endedAt));
+    const endingFrom = Math.min(...above.map((one) => one.endingFrom));
     const { now: toldAt } = this.#relays.simulation;
-    this.#given.push({ ...told, ...own, askedAt, toldAt, ttlMs: Math.max(0, lasts - askedAt), endedAt });
+    const ttlMs = Math.max(0, lasts - askedAt);
+    this.#given.push({ ...told, ...own, askedAt, toldAt, ttlMs, endedAt, endingFrom });
   }
 
   /** Ends a grant, or the whole session. */
   async #end({ sessionId, userId, grantId }: Given): Promise<void> {
     const isSession = this.#random() < 0.4;
     const path = `/site-sessions/${sessionId}${isSession ? '' : `/grants/${grantId}`}`;
+    const { now: from } = this.#relays.simulation;
+    const concerned = (one: Given): boolean =>
+      one.sessionId === sessionId && (isSession || this.#derives(one, grantId));
+    const session = this.#sessions.get(sessionId);
+    for (const one of this.#given) if (concerned(one)) one.endingFrom = Math.min(one.endingFrom, from);
+    if (isSession && session) session.endingFrom = Math.min(session.endingFrom, from);
     const answer = await this.#ask('end', sending('DELETE', path, { token: this.#token(userId), body: {} }));
     if (answer?.status !== 200) return;
     const { now } = this.#relays.simulation;
     this.#relays.trace(`${isSession ? sessionId : grantId} has ended`);
-    const session = this.#sessions.get(sessionId);
     if (isSession && session) session.endedAt = Math.min(session.endedAt, now);
-    for (const one of this.#given)
-      if (one.sessionId === sessionId && (isSession || this.#derives(one, grantId)))
-        one.endedAt = Math.min(one.endedAt, now);
+    for (const one of this.#given) if (concerned(one)) one.endedAt = Math.min(one.endedAt, now);
   }
 
   #derives(one: Given, from: string): boolean {
