@@ -4,6 +4,7 @@
  */
 import { between, pick } from '../lib/random.ts';
 import { CommandReads } from './command-reads.ts';
+import { CommandStream } from './command-streams.ts';
 import { openEntry } from './entry.ts';
 import { HttpCaller } from './http-caller.ts';
 import { HttpNetwork, type HttpDoor } from './http-network.ts';
@@ -63,6 +64,7 @@ export class Calls implements Workload {
   readonly #http: HttpNetwork;
   readonly #httpCaller: HttpCaller;
   readonly #reads: CommandReads;
+  #streams: readonly CommandStream[] = [];
   readonly #doors = new Set<Door & HttpDoor>();
   readonly #calls = new Map<string, Asked>();
   readonly #clients: readonly ClientProgram[];
@@ -85,7 +87,7 @@ export class Calls implements Workload {
     this.#httpCaller = new HttpCaller({ network: this.#http, report: parts.report, count: parts.count });
     this.#reads = new CommandReads({
       ...{ relays, network: this.#http, calls: () => [...this.#calls.values()].map(({ call }) => call) },
-      report: (call, fault) => this.#mayBeLost(call) || this.#reportUnlessLost(`${call.commandId} ${fault}`),
+      report: (call, fault) => this.#reportOf(call, fault),
     });
     this.#clients = USERS.map((userId) => new ClientProgram(userId, parts));
     this.#callers = USERS.map((userId) => new CallerProgram(userId, parts));
@@ -110,6 +112,7 @@ export class Calls implements Workload {
 
   act(): void {
     this.#startAll();
+    if (this.#streams.length === 0) this.#startStreams();
     const call = this.#newCall();
     this.#begin(call, this.#random() < 0.75 ? this.#callerOf(call.userId) : null);
     if (this.#random() < 0.08) this.#cancelLater(call);
@@ -125,16 +128,29 @@ export class Calls implements Workload {
     this.#http.heal();
   }
 
+  /** Follows the commands of each user. */
+  #startStreams(): void {
+    const parts = {
+      ...{ network: this.#http, callOf: (commandId: string) => this.#calls.get(commandId)?.call },
+      report: (call: Call, fault: string) => this.#reportOf(call, fault),
+      broken: (fault: string) => this.#report(fault),
+      count: this.#relays.count,
+    };
+    this.#streams = USERS.map((userId) => new CommandStream(userId, parts));
+  }
+
   isDone(): boolean {
     return (
       [...this.#calls.values()].every(({ call }) => !call.isOpen) &&
-      this.#clients.every(({ unfinished }) => unfinished === 0)
+      this.#clients.every(({ unfinished }) => unfinished === 0) &&
+      this.#streams.every(({ isLive }) => isLive)
     );
   }
 
   async judge(): Promise<readonly string[]> {
     const broken: string[] = [...(await this.#repeatAll()), ...(await this.#callAll())];
     await this.#reads.judge();
+    for (const stream of this.#streams) stream.judge();
     for (const { call } of this.#calls.values()) {
       if (!this.#mayBeLost(call)) broken.push(...faultsOf(call));
       const [told] = call.told;
@@ -205,6 +221,10 @@ export class Calls implements Workload {
 
   #startAll(): void {
     for (const program of [...this.#clients, ...this.#callers]) program.start();
+  }
+
+  #reportOf(call: Call, fault: string): void {
+    if (!this.#mayBeLost(call)) this.#reportUnlessLost(`${call.commandId} ${fault}`);
   }
 
   /** What is forgotten comes again: its command, and its reports. */
