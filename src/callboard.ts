@@ -363,6 +363,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
     metricsToken: credentials.metricsToken,
     tickets: credentials.tickets,
     version: VERSION,
+    descriptors: descriptorLimit(),
     signIn: options.signIn,
   });
   const onRecord = backend.onRecord?.bind(backend);

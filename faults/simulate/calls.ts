@@ -1,28 +1,17 @@
 /**
  * A workload of calls: callers invoke actions of clients. Clients and most callers are programs with the client
- * libraries, over simulated connections to the gateways of relays; other calls go to the core of a relay, as those over
- * HTTP do.
+ * libraries, over simulated connections to the gateways of relays; other calls enter over HTTP.
  */
-import { endOf } from '../../src/core/calls/call.ts';
-import type { Core, Invocation } from '../../src/core/core.ts';
-import { trustJson } from '../../src/core/json.ts';
-import { silentMetrics } from '../../src/core/metrics.ts';
-import type { Log } from '../../src/core/ports.ts';
-import { createGateway } from '../../src/gateway/gateway.ts';
 import { between, pick } from '../lib/random.ts';
-import { LOST, faultsOf, outcomeOf, progressWatch, type Call, type Told, type Work } from './ledger.ts';
+import { CommandReads } from './command-reads.ts';
+import { CommandStream } from './command-streams.ts';
+import { openEntry } from './entry.ts';
+import { HttpCaller } from './http-caller.ts';
+import { HttpNetwork, type HttpDoor } from './http-network.ts';
+import { LOST, faultsOf, outcomeOf, type Call, type Work } from './ledger.ts';
 import { LinkNetwork, type Door } from './link-network.ts';
-import {
-  ACTION,
-  CLIENT,
-  CallerProgram,
-  ClientProgram,
-  TIMES,
-  authenticatorOf,
-  type Answer,
-  type ProgramParts,
-} from './programs.ts';
-import { codeOf, coreOf, countingLog, onRecord, type OpenRelay, type Relay, type Relays } from './relays.ts';
+import { CallerProgram, ClientProgram, type Answer, type ProgramParts } from './programs.ts';
+import { faultLog, type OpenRelay, type Relay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
 /** The users, each with one client and one caller. */
@@ -34,18 +23,12 @@ const RESULT_CHARS = 20_000;
 const TROUBLE_MS = 9_000;
 /** The part of the connections that stall before the first frame arrives. */
 const STALLING = 0.05;
-/** How long a message between a relay and a caller over HTTP takes, in milliseconds. */
-const DELAY_MS = 5;
-/** How long such a caller waits before it asks another relay, in milliseconds: longer than the call may take. */
-const ASK_AGAIN_MS = TIMES.connectWithinMs + TIMES.respondWithinMs + 4_000;
 /** How long what a client reports may take once it has a link, in milliseconds. */
 const REPORT_MS = 500;
 /** Within what time programs have noticed what is over, in milliseconds. */
 const NOTICED_MS = 40_000;
 /** How long a call may take once nothing is wrong, in milliseconds. */
 const SOON_MS = 6_000;
-/** How long a relay that leaves waits for commands in flight, in milliseconds. */
-const DRAIN_MS = 2_000;
 
 /** Failures of a request after which it is sent again: they may pass. */
 const PASSES = /^(pending|unreachable|not_connected|draining|internal|rate_limited|\w+_unavailable|node_lost)$/;
@@ -78,25 +61,34 @@ type Asked = { readonly call: Call; readonly over: CallerProgram | null };
 export class Calls implements Workload {
   readonly #relays: Relays;
   readonly #network: LinkNetwork;
-  readonly #doors = new Set<Door>();
+  readonly #http: HttpNetwork;
+  readonly #httpCaller: HttpCaller;
+  readonly #reads: CommandReads;
+  #streams: readonly CommandStream[] = [];
+  readonly #doors = new Set<Door & HttpDoor>();
   readonly #calls = new Map<string, Asked>();
   readonly #clients: readonly ClientProgram[];
   readonly #callers: readonly CallerProgram[];
-  /** What callers over HTTP wait for, by relay: its end is told to them. */
-  readonly #asking = new Map<Relay['process'], Set<() => void>>();
   #isOver = false;
   readonly broken: string[] = [];
 
   constructor(relays: Relays) {
     this.#relays = relays;
     const { simulation } = relays;
-    this.#network = new LinkNetwork(simulation, () => [...this.#doors].filter(({ process }) => !process.isDead));
+    const living = (): readonly (Door & HttpDoor)[] => [...this.#doors].filter(({ process }) => !process.isDead);
+    this.#network = new LinkNetwork(simulation, living);
+    this.#http = new HttpNetwork(simulation, living);
     const parts: ProgramParts = {
       ...{ simulation, network: this.#network },
       callOf: (commandId) => this.#calls.get(commandId)?.call,
       report: (fault) => this.#reportUnlessLost(fault),
       count: (what) => relays.count(what),
     };
+    this.#httpCaller = new HttpCaller({ network: this.#http, report: parts.report, count: parts.count });
+    this.#reads = new CommandReads({
+      ...{ relays, network: this.#http, calls: () => [...this.#calls.values()].map(({ call }) => call) },
+      report: (call, fault) => this.#reportOf(call, fault),
+    });
     this.#clients = USERS.map((userId) => new ClientProgram(userId, parts));
     this.#callers = USERS.map((userId) => new CallerProgram(userId, parts));
     this.#network.stalling = STALLING;
@@ -107,38 +99,25 @@ export class Calls implements Workload {
   }
 
   async onOpened(relay: OpenRelay): Promise<void> {
-    const { process } = relay;
-    const log = this.#log(relay);
-    const core = coreOf(relay, log);
-    await core.start();
-    const gateway = createGateway({
-      ...{ core, log, metrics: silentMetrics, clock: process.clock },
-      authenticator: authenticatorOf(process.clock.now),
-      ...{ allowedOrigins: null, trustProxy: false, refused() {} },
-    });
-    process.onDeath = () => this.#died(relay);
-    relay.core = core;
-    relay.leave = async () => {
-      await core.drain(DRAIN_MS);
-      await core.close();
-      await new Promise<void>((turn) => process.loop.atTurnEnd(turn));
-      await gateway.closeAll('draining');
-    };
-    this.#doors.add({
-      process,
-      accept: (socket, address) => gateway.accept(socket, address),
-      onRecord: (run, holder) => onRecord(relay, run, holder),
-    });
+    relay.process.onDeath = () => this.#died(relay);
+    this.#doors.add(
+      await openEntry(
+        relay,
+        faultLog(this.#relays, relay.process, (fault) => this.#report(fault)),
+      ),
+    );
   }
 
   onGone(): void {}
 
   act(): void {
     this.#startAll();
+    if (this.#streams.length === 0) this.#startStreams();
     const call = this.#newCall();
     this.#begin(call, this.#random() < 0.75 ? this.#callerOf(call.userId) : null);
     if (this.#random() < 0.08) this.#cancelLater(call);
     if (this.#random() < 0.05) pick(this.#random, this.#clients).changeContexts();
+    if (this.#random() < 0.4) this.#reads.act();
     if (this.#random() < 0.03) this.#trouble();
   }
 
@@ -146,17 +125,32 @@ export class Calls implements Workload {
     this.#isOver = true;
     this.#startAll();
     this.#network.heal();
+    this.#http.heal();
+  }
+
+  /** Follows the commands of each user. */
+  #startStreams(): void {
+    const parts = {
+      ...{ network: this.#http, callOf: (commandId: string) => this.#calls.get(commandId)?.call },
+      report: (call: Call, fault: string) => this.#reportOf(call, fault),
+      broken: (fault: string) => this.#report(fault),
+      count: this.#relays.count,
+    };
+    this.#streams = USERS.map((userId) => new CommandStream(userId, parts));
   }
 
   isDone(): boolean {
     return (
       [...this.#calls.values()].every(({ call }) => !call.isOpen) &&
-      this.#clients.every(({ unfinished }) => unfinished === 0)
+      this.#clients.every(({ unfinished }) => unfinished === 0) &&
+      this.#streams.every(({ isLive }) => isLive)
     );
   }
 
   async judge(): Promise<readonly string[]> {
     const broken: string[] = [...(await this.#repeatAll()), ...(await this.#callAll())];
+    await this.#reads.judge();
+    for (const stream of this.#streams) stream.judge();
     for (const { call } of this.#calls.values()) {
       if (!this.#mayBeLost(call)) broken.push(...faultsOf(call));
       const [told] = call.told;
@@ -176,25 +170,26 @@ export class Calls implements Workload {
         if (!relay.core || call.told.length === 0 || call.told.some((told) => outcomeOf(told) === LOST)) continue;
         if (this.#mayBeLost(call)) continue;
         open++;
-        invoke(relay.core, call).then(
-          (answer) =>
-            onRecord(
-              relay,
-              () => {
-                open--;
-                if ('told' in answer) call.told.push(answer.told);
-                else broken.push(`${call.commandId} was repeated at ${relay.process.name}: ${answer.failed}`);
-              },
-              { destroy: () => open-- },
-            ),
-          (error: unknown) => {
-            open--;
-            broken.push(`${call.commandId} was repeated at ${relay.process.name}: ${codeOf(error)}`);
-          },
-        );
+        this.#repeat(call, relay.process.name, (failed) => {
+          open--;
+          if (failed !== null) broken.push(`${call.commandId} was repeated at ${relay.process.name}: ${failed}`);
+        });
       }
     if (!(await simulation.run(HEAL_MS, () => open === 0))) broken.push(`${open} repeated calls were not answered`);
     return broken;
+  }
+
+  /** Repeats a call at a relay: later, if its user has too many requests now. */
+  #repeat(call: Call, relay: string, done: (failed: string | null) => void): void {
+    const repeated = (answer: Answer): void => {
+      if ('told' in answer) call.told.push(answer.told);
+      else if (answer.failed === 'rate_limited') {
+        const again = (): void => this.#repeat(call, relay, done);
+        return void this.#relays.simulation.after(between(this.#random, 100, 2_000), 'is repeated later', again);
+      }
+      done('told' in answer ? null : answer.failed);
+    };
+    this.#httpCaller.invoke(call, repeated, relay);
   }
 
   /** Once nothing is wrong any more, each client has a link, and each call completes. */
@@ -228,6 +223,10 @@ export class Calls implements Workload {
     for (const program of [...this.#clients, ...this.#callers]) program.start();
   }
 
+  #reportOf(call: Call, fault: string): void {
+    if (!this.#mayBeLost(call)) this.#reportUnlessLost(`${call.commandId} ${fault}`);
+  }
+
   /** What is forgotten comes again: its command, and its reports. */
   #reportUnlessLost(fault: string): void {
     const { simulation } = this.#relays;
@@ -237,19 +236,6 @@ export class Calls implements Workload {
   #report(fault: string): void {
     this.#relays.trace(fault);
     this.broken.push(fault);
-  }
-
-  /** An error that a relay does not expect is a fault of it. */
-  #log({ process }: Relay): Log {
-    const counting = countingLog(this.#relays, process);
-    return {
-      ...counting,
-      error: (fields, message) => {
-        counting.error(fields, message);
-        const { err } = fields;
-        this.#report(`${process.name}: ${message}: ${err instanceof Error ? err.stack : String(err)}`);
-      },
-    };
   }
 
   #newCall(userId = pick(this.#random, USERS), names = 0.15): Call {
@@ -282,7 +268,8 @@ export class Calls implements Workload {
 
   #cancelLater(call: Call): void {
     const { simulation } = this.#relays;
-    const cancel = (): void => this.#callerOf(call.userId)?.cancel(call);
+    const isHttp = this.#random() < 0.3;
+    const cancel = (): void => (isHttp ? this.#httpCaller.cancel(call) : this.#callerOf(call.userId)?.cancel(call));
     simulation.after(between(this.#random, 0, HANDLER_MS), 'a call is cancelled', cancel);
   }
 
@@ -304,41 +291,12 @@ export class Calls implements Workload {
       else simulation.after(between(this.#random, 100, 1_000), 'asks again', () => this.#ask(asked));
     };
     if (over) over.invoke(call, answer);
-    else this.#askRelay(call, answer);
-  }
-
-  /** Asks the core of a relay, and another one if that does not answer. */
-  #askRelay(call: Call, answer: (answer: Answer) => void): void {
-    const { simulation, living } = this.#relays;
-    const ready = living.filter(({ core }) => core !== null);
-    if (ready.length === 0) return answer({ failed: 'unreachable' });
-    const relay = pick(this.#random, ready);
-    const { process, core } = relay;
-    let isAnswered = false;
-    const settle = (one: Answer): void => {
-      if (isAnswered) return;
-      isAnswered = true;
-      this.#asking.get(process)?.delete(lost);
-      answer(one);
-    };
-    const lost = (): void => settle({ failed: 'unreachable' });
-    this.#asking.set(process, (this.#asking.get(process) ?? new Set()).add(lost));
-    simulation.after(ASK_AGAIN_MS, 'asks another', lost);
-    const arrives = (what: string, run: () => void): void =>
-      void simulation.after(between(this.#random, 0, DELAY_MS), what, run);
-    process.after(between(this.#random, 0, DELAY_MS), 'a call arrives', () => {
-      const watch = progressWatch(call, (fault) => this.#reportUnlessLost(fault));
-      invoke(core as Core, call, watch).then(
-        (one) => onRecord(relay, () => arrives('an answer arrives', () => settle(one)), { destroy: lost }),
-        (error: unknown) => settle({ failed: codeOf(error) }),
-      );
-    });
+    else this.#httpCaller.invoke(call, answer);
   }
 
   #died({ process }: Relay): void {
     this.#network.relayDied(process);
-    for (const lost of this.#asking.get(process) ?? [])
-      this.#relays.simulation.after(between(this.#random, 0, DELAY_MS), 'a connection is lost', lost);
+    this.#http.relayDied(process);
   }
 
   // Troubles of connections and programs, besides the faults of the deployment.
@@ -379,25 +337,4 @@ export class Calls implements Workload {
         return connection.slow(ms);
     }
   }
-}
-
-/** Invokes as a request over HTTP does. */
-async function invoke(core: Core, call: Call, watch?: ReturnType<typeof progressWatch>): Promise<Answer> {
-  const { userId, commandId, work, contextId } = call;
-  const params = trustJson(JSON.stringify(work));
-  const requester = { kind: 'user', userId, scopes: new Set(['invoke'] as const), expiresAt: null } as const;
-  const answer = await core.rpc.invoke(requester, {
-    ...{ userId, clientId: CLIENT, action: ACTION, params, commandId, contextId, ...TIMES },
-    onProgress: watch && (({ payload, number }) => watch(JSON.parse(payload), number, null)),
-  });
-  return answer.kind === 'refused' ? { failed: answer.code } : answerOf(answer);
-}
-
-function answerOf(answer: Exclude<Invocation, { kind: 'refused' }>): Answer {
-  if (answer.kind === 'pending') return { failed: 'pending' };
-  const { outcome, execution, error } = endOf(answer);
-  if (outcome === null) return { failed: 'pending' };
-  const [code, message] = [error?.code ?? null, error?.message ?? null];
-  const told: Told = { outcome, execution, code, message, value: JSON.parse(answer.result ?? 'null') };
-  return { told };
 }

@@ -47,6 +47,8 @@ const OF_WORKLOAD: Readonly<Record<WorkloadName, readonly string[]>> = {
     'log: link opened',
     'log: link closed',
   ],
+  events: [],
+  sites: [],
   store: ['admit: admitted', 'admit: store_full', 'cancel: settled'],
 };
 

@@ -216,7 +216,7 @@ type Item = { readonly bytes: number; readonly arrive: () => void };
 
 /** One direction of a connection. What is sent arrives in its order. */
 export class Way {
-  readonly #network: LinkNetwork;
+  readonly #network: Pick<LinkNetwork, 'simulation' | 'delay'>;
   /** Who reads. */
   to: SimulatedProcess | null = null;
   /** Called when everything is read that was sent. */
@@ -236,7 +236,7 @@ export class Way {
   #isReading = false;
   #isLost = false;
 
-  constructor(network: LinkNetwork) {
+  constructor(network: Pick<LinkNetwork, 'simulation' | 'delay'>) {
     this.#network = network;
   }
 

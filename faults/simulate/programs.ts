@@ -2,17 +2,17 @@
  * Programs of users in a simulation: a client with handlers, and a caller. Each runs the client library in a process of
  * its own, which drifts, is paused, sleeps, and is started again.
  */
-import type { Authenticator } from '../../src/core/auth/principal.ts';
-import { CallboardError } from '../../src/core/errors.ts';
+import type { Scope } from '../../src/core/auth/principal.ts';
 import { CallerError, createLinkCaller, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
 import type { Clock, LinkStatus } from '../../src/clients/link/platform.ts';
 import { ActionCancelled, ActionError } from '../../src/clients/runtime/ends.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import type { Call as HandlerCall } from '../../src/clients/runtime/types.ts';
 import { between } from '../lib/random.ts';
+import { userToken } from './entry.ts';
 import { frameWatch, progressWatch, type Call, type Run, type Told, type Work } from './ledger.ts';
 import type { LinkNetwork } from './link-network.ts';
-import { START, SimulatedProcess } from './process.ts';
+import { SimulatedProcess } from './process.ts';
 import type { Simulation } from './virtual.ts';
 
 export const CLIENT = 'desk';
@@ -40,12 +40,11 @@ export type ProgramParts = {
 };
 
 /** A program, run by run. */
-abstract class Program {
+export abstract class Program {
   readonly name: string;
   protected readonly parts: ProgramParts;
   #process: SimulatedProcess | null = null;
   #runs = 0;
-  #tokens = 0;
   #isConnected = false;
   /** How long its machine has slept in this run, in milliseconds: some monotonic clocks stand still then. */
   #sleptMs = 0;
@@ -112,7 +111,7 @@ abstract class Program {
   protected abstract run(process: SimulatedProcess): void;
 
   /** The options of a link of this run. */
-  protected linkOf(process: SimulatedProcess, userId: string) {
+  protected linkOf(process: SimulatedProcess, userId: string, scopes: readonly Scope[] = ['connect', 'invoke']) {
     const { simulation, network, report } = this.parts;
     const clock: Clock = {
       now: process.clock.now,
@@ -122,7 +121,7 @@ abstract class Program {
     };
     return {
       url: URL,
-      token: () => `${userId}:${this.#expiry()}:${this.#tokens++}`,
+      token: () => userToken(simulation, userId, scopes, this.#validMs()),
       WebSocket: network.socketsOf(process, () => frameWatch((fault) => report(`${process.name}: ${fault}`))),
       clock,
       random: simulation.random,
@@ -131,9 +130,8 @@ abstract class Program {
     };
   }
 
-  #expiry(): number {
-    const { simulation } = this.parts;
-    return START + Math.floor(simulation.now) + between(simulation.random, TOKEN_MS.least, TOKEN_MS.most);
+  #validMs(): number {
+    return between(this.parts.simulation.random, TOKEN_MS.least, TOKEN_MS.most);
   }
 
   /** The library passes on what the relay refused. Anything else is a mistake. */
@@ -316,16 +314,4 @@ function answerOf(invocation: Invocation): Answer {
   const { code = null, message = null } = 'error' in invocation ? invocation.error : { code: invocation.code };
   const value = 'result' in invocation ? invocation.result : 'partial' in invocation ? invocation.partial : null;
   return { told: { outcome, execution, code, message, value } };
-}
-
-/** Reads the tokens of programs: the user, when the token expires, and a number. */
-export function authenticatorOf(now: () => number): Authenticator {
-  return {
-    authenticate(token) {
-      const [userId = '', expiry = ''] = token?.split(':') ?? [];
-      const expiresAt = Number(expiry);
-      if (now() >= expiresAt) throw new CallboardError('unauthenticated', 'The token has expired.');
-      return Promise.resolve({ kind: 'user', userId, scopes: new Set(['connect', 'invoke'] as const), expiresAt });
-    },
-  };
 }

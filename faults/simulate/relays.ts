@@ -6,6 +6,7 @@ import { CallboardError } from '../../src/core/errors.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { Cursors } from '../../src/core/page.ts';
 import type { Log } from '../../src/core/ports.ts';
+import type { SpillStore } from '../../src/core/history/message.ts';
 import type { Shares } from '../../src/core/shares/shares.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -57,8 +58,8 @@ export interface SimulatedDeployment extends Relays {
   stop(): void;
 }
 
-/** Makes the core of a relay. The caller starts it. */
-export function coreOf({ process, backend, shares }: OpenRelay, log: Log): Core {
+/** Makes the core of a relay. The caller starts it. `spill`: where large payloads are; default: in its memory. */
+export function coreOf({ process, backend, shares }: OpenRelay, log: Log, spill?: SpillStore): Core {
   const { clock, crypto, loop } = process;
   return createCore({
     ...{ loop, clock, crypto, shares, nodeId: process.name, backend, log },
@@ -70,7 +71,7 @@ export function coreOf({ process, backend, shares }: OpenRelay, log: Log): Core 
       rawMessages: false,
     },
     processMeter: { take: () => ({ memoryBytes: 0, loopDelayMs: null }) },
-    spill: createMemorySpill(clock, crypto, shares),
+    spill: spill ?? createMemorySpill(clock, crypto, shares),
     server: { version: 'simulated', label: null, traceUrl: null, maxBodyBytes: 1_000_000 },
   });
 }
@@ -83,6 +84,25 @@ export function countingLog({ count, trace }: Pick<Relays, 'count' | 'trace'>, p
     trace(`${process.name} logs: ${text} ${shown}`);
   };
   return { debug: line, info: line, warn: line, error: line };
+}
+
+/** The same, for which an error that a relay does not expect is a fault of it. */
+export function faultLog(
+  relays: Pick<Relays, 'count' | 'trace'>,
+  process: SimulatedProcess,
+  report: (fault: string) => void,
+): Log {
+  const counting = countingLog(relays, process);
+  return {
+    ...counting,
+    error: (fields, message) => {
+      counting.error(fields, message);
+      const { err } = fields;
+      // A relay that has lost its partitions, or cannot reach their owners, says so.
+      if (err instanceof CallboardError && err.code === 'store_unavailable') return;
+      report(`${process.name}: ${message}: ${err instanceof Error ? err.stack : String(err)}`);
+    },
+  };
 }
 
 /**

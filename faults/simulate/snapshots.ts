@@ -1,4 +1,5 @@
 /** Judges snapshots: with the batches that follow it, each must give the state that all batches before it gave. */
+import { isRecord } from '../../src/core/json.ts';
 import { silentLog, type Clock, type EventLoop } from '../../src/core/ports.ts';
 import type { FactLog } from '../../src/backends/journal/log.ts';
 import { RecordRoom } from '../../src/backends/journal/room.ts';
@@ -72,7 +73,7 @@ export class SnapshotJudge {
     const { tickets, nodes } = state.replay;
     const log = new Dump();
     await new Snapshots({ log, room, tables: state.tables, clock, loop, logger: silentLog, tickets, nodes }).write();
-    return withoutNumbers(log.text).replace(LOOKED_AT, '$1').replaceAll(SEEN_AT, '');
+    return withSortedSessions(withoutNumbers(log.text)).replace(LOOKED_AT, '$1').replaceAll(SEEN_AT, '');
   }
 }
 
@@ -103,6 +104,24 @@ function withoutNumbers(text: string): string {
     return [JSON.stringify(facts), ...payloads].join('\x1f');
   });
   return records.join('\x1e');
+}
+
+/** Writes sessions in the order of their ids: their order in a table is that of their last changes, and means nothing. */
+function withSortedSessions(text: string): string {
+  const records = text.split('\x1e').map((record) => {
+    const [head = '', ...payloads] = record.split('\x1f');
+    const facts: unknown[] = head === '' ? [] : JSON.parse(head);
+    const places = facts.flatMap((fact, i) => (fact === 'session' && isRecord(facts[i + 1]) ? [i] : []));
+    return { facts, payloads, places };
+  });
+  const idOf = ([session]: readonly unknown[]): string => String(isRecord(session) && session['sessionId']);
+  const sessions = records
+    .flatMap(({ facts, places }) => places.map((i) => facts.slice(i + 1, i + 3)))
+    .toSorted((one, other) => idOf(one).localeCompare(idOf(other)));
+  for (const { facts, places } of records) for (const i of places) facts.splice(i + 1, 2, ...(sessions.shift() ?? []));
+  return records
+    .map(({ facts, payloads }) => [facts.length === 0 ? '' : JSON.stringify(facts), ...payloads].join('\x1f'))
+    .join('\x1e');
 }
 
 /** How many characters before and after the first difference of two texts are shown. */

@@ -2,13 +2,17 @@
 import { Calls } from './calls.ts';
 import { Deployment, OWNED_FAULTS, type DeploymentOptions } from './deployment.ts';
 import { DIRECTORY_FAULTS, DirectoryDeployment } from './directory.ts';
+import { Events } from './events.ts';
 import type { FaultKind, Plan } from './plan.ts';
 import type { Relays, SimulatedDeployment } from './relays.ts';
+import { Sites } from './sites.ts';
 import { StoreActs } from './store-acts.ts';
 import { simulate, type Verdict, type Workload } from './world.ts';
 
 export const WORKLOADS = {
   calls: (relays: Relays): Workload => new Calls(relays),
+  events: (relays: Relays): Workload => new Events(relays),
+  sites: (relays: Relays): Workload => new Sites(relays),
   store: (relays: Relays): Workload => new StoreActs(relays),
 } as const;
 

@@ -19,12 +19,12 @@ import { createGateway, type Gateway } from '../gateway/gateway.ts';
 import type { Introspection } from '../graphql/execute/documents.ts';
 import { createPlans, readDocument } from '../graphql/execute/executor.ts';
 import { createMask } from '../graphql/execute/mask.ts';
-import { createGraphqlHandler } from '../graphql/http/handler.ts';
+import { createGraphqlHandler, type LoadYoga } from '../graphql/http/handler.ts';
 import { createContext } from '../graphql/schema/context.ts';
 import { restSchema, schema } from '../graphql/schema/schema.ts';
 import { createMcpHandler } from '../mcp/handler.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { descriptorLimit, socketRoom, systemLoop } from '../platform/system.ts';
+import { socketRoom } from '../platform/system.ts';
 import { ACCESS_WORDS } from '../rest/compile.ts';
 import type { Described } from '../rest/openapi.ts';
 import { createRestHandler, type RestHandler } from '../rest/serve.ts';
@@ -66,6 +66,10 @@ export type AppOptions = Omit<
   /** The interval of pings over links and event streams, in milliseconds; default PING_MS. */
   readonly pingMs?: number | undefined;
   readonly version: string;
+  /** The most files and sockets that the process may have open; null (the default): no limit is known. */
+  readonly descriptors?: number | null;
+  /** Loads Yoga. Default: imports it when it is first needed. */
+  readonly loadYoga?: LoadYoga | undefined;
   /**
    * Whether the fast path is used. It skips repeated work for known documents, and encodes an event once for many
    * subscribers. Default true. The responses have the same bytes either way.
@@ -76,6 +80,8 @@ export type AppOptions = Omit<
 /** The request handlers of one relay: HTTP, GraphQL, REST and links. */
 export type App = {
   readonly requestHandler: RequestHandler;
+  /** See `Gateway.accept`. */
+  readonly accept: Gateway['accept'];
   /** Loads what serves agents, if they are served. Otherwise their first request does, and other requests wait for it. */
   loadAgents(): Promise<void>;
   /**
@@ -112,10 +118,11 @@ export function createApp(options: AppOptions): App {
   const graphql = createGraphqlHandler({
     ...{ schema, core, log, metrics: meter, basePath, fastPath, streams },
     introspection: options.introspection,
+    loadYoga: options.loadYoga,
   });
   const sockets = new Sockets({
-    ...{ clock, loop: systemLoop, log, metrics: meter, shares: core.shares },
-    inAll: Math.min(UNAUTHENTICATED_SOCKETS, socketRoom(descriptorLimit()).unauthenticated),
+    ...{ clock, loop: core.loop, log, metrics: meter, shares: core.shares },
+    inAll: Math.min(UNAUTHENTICATED_SOCKETS, socketRoom(options.descriptors ?? null).unauthenticated),
     perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   });
   const inbound = new ByteRates(clock, options.inboundBytesPerSecond ?? INBOUND_BYTES_PER_SECOND);
@@ -145,6 +152,7 @@ export function createApp(options: AppOptions): App {
   let stopPreload = (): void => {};
   return {
     requestHandler,
+    accept: gateway.accept,
     loadAgents: async () => mcp?.load(),
     preload() {
       let before = sockets.requests;

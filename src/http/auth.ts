@@ -36,7 +36,6 @@ import {
   type KeySet,
   type Names,
 } from './tokens.ts';
-import type { IncomingMessage } from 'node:http';
 import type { Sites } from '../core/core.ts';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
@@ -45,6 +44,7 @@ import { isGrantToken } from '../core/sites/sessions.ts';
 import { networkOf } from '../web/forwarded.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Sockets } from './sockets.ts';
+import type { HttpRequest } from '../web/request.ts';
 
 export type AuthOptions = {
   /** The administrators' tokens. Each is a bare token or `name=token`; see `parseAdminToken`. */
@@ -483,7 +483,7 @@ export class AnonymousGate {
    * Counts one request of this address. Over the rate, throws `rate_limited` with the time to wait and counts nothing.
    * Throws `unauthenticated` if the announced body is larger than `bodyBytes`.
    */
-  admit({ headers }: Pick<IncomingMessage, 'headers'>, address: string): void {
+  admit({ headers }: Pick<HttpRequest, 'headers'>, address: string): void {
     const retryAfterMs = this.#buckets.of(address).take();
     if (retryAfterMs > 0)
       fail('rate_limited', 'Too many GraphQL requests without a token from this address.', { retryAfterMs });
@@ -519,7 +519,7 @@ export function createAuthenticateRequest(
 }
 
 /** Returns the bearer token of a request; null if it has none. Throws `unauthenticated` for any other authorization. */
-export function bearerOf({ headers }: IncomingMessage): string | null {
+export function bearerOf({ headers }: HttpRequest): string | null {
   const { authorization } = headers;
   if (authorization === undefined) return null;
   const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];

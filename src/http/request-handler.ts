@@ -2,8 +2,7 @@
  * Checks, authenticates, routes and counts each HTTP request, and charges its body to the user's byte rate. Other
  * handlers produce the responses, except those to input that is not a valid request.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
@@ -53,6 +52,7 @@ import {
 import { isAnswering, type Sockets, type UnreadBytes } from './sockets.ts';
 import { AnonymousGate } from './auth.ts';
 import { namesIn, type Names } from './tokens.ts';
+import type { HttpRequest, HttpResponse, HttpSocket } from '../web/request.ts';
 
 export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'agents'> & {
   readonly core: Core;
@@ -81,22 +81,22 @@ export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'agen
 
 /** Handles the events of the HTTP server. No method throws, whatever the input. */
 export type RequestHandler = {
-  connection(socket: Socket): void;
+  connection(socket: HttpSocket): void;
   /** Called when the TLS handshake of an accepted socket is complete; its requests arrive over `secured`. */
-  secured(socket: Socket, secured: Socket): void;
+  secured(socket: HttpSocket, secured: HttpSocket): void;
   /** Called when no request is in progress over a socket that belongs to another program. */
-  released(socket: Socket): void;
-  request(request: IncomingMessage, response: ServerResponse): void;
+  released(socket: HttpSocket): void;
+  request(request: HttpRequest, response: HttpResponse): void;
   /** Handles a request with `Expect: 100-continue`: it sends its body once it may. */
-  continuing(request: IncomingMessage, response: ServerResponse): void;
+  continuing(request: HttpRequest, response: HttpResponse): void;
   /** Handles a request with an `Expect` header that is not `100-continue`. */
-  expectation(request: IncomingMessage, response: ServerResponse): void;
+  expectation(request: HttpRequest, response: HttpResponse): void;
   /** Handles a CONNECT request. */
-  tunnel(request: IncomingMessage, socket: Duplex): void;
+  tunnel(request: HttpRequest, socket: Duplex): void;
   /** Handles input that is not a valid request. */
   broken(error: ParseError, socket: Duplex): void;
   /** Whether the upgrade is a WebSocket for the gateway; any other Upgrade header is ignored, as RFC 9110 allows. */
-  shouldUpgrade(request: IncomingMessage): boolean;
+  shouldUpgrade(request: HttpRequest): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
 
@@ -110,12 +110,12 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
   const route = createRouter(options);
   const counted = (label: RouteLabel): void => meter.count('requests', label);
   // One function for all requests: a function of each request would keep all of it in memory while a stream is open.
-  const ended = (socket: Socket, response: ServerResponse): void => {
+  const ended = (socket: HttpSocket, response: HttpResponse): void => {
     sockets.ended(socket);
     requestDone(response);
   };
-  const logging = { log, metrics: meter, ended };
-  const answer = (request: IncomingMessage, response: ServerResponse, route: Router): void => {
+  const logging = { log, metrics: meter, clock, ended };
+  const answer = (request: HttpRequest, response: HttpResponse, route: Router): void => {
     const info = requestInfoOf(request, response, {
       id: options.randomId(),
       basePath,
@@ -340,7 +340,7 @@ function requireHost({ request, response }: RequestInfo): void {
   fail('invalid_argument', fault);
 }
 
-function hostFault(request: IncomingMessage): string | null {
+function hostFault(request: HttpRequest): string | null {
   const { host } = request.headers;
   if (host === undefined) return request.httpVersionMinor === 0 ? null : 'A request needs a Host header.';
   if (hasTwoHosts(request)) return 'A request has one Host header.';
@@ -348,7 +348,7 @@ function hostFault(request: IncomingMessage): string | null {
 }
 
 /** Node drops all Host headers but the first from `headers`, so the header lines are read. */
-function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+function hasTwoHosts({ rawHeaders }: HttpRequest): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i];
@@ -419,7 +419,7 @@ function rateOf(rates: ByteRates, requester: Principal | null): ByteRate | null 
  */
 function admitBody(
   rate: ByteRate,
-  { headers }: IncomingMessage,
+  { headers }: HttpRequest,
   { maxBodyBytes, meter }: Pick<RequestHandlerOptions, 'maxBodyBytes' | 'meter'>,
 ): void {
   const announced = Number(headers['content-length'] ?? 0);

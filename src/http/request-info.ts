@@ -3,28 +3,26 @@
  * built-in route. Only this file takes the base path off a request's path.
  */
 import { isUtf8 } from 'node:buffer';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import { performance } from 'node:perf_hooks';
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { jsonFault, trustJson, type JsonFault, type JsonText } from '../core/json.ts';
 import { ENVELOPE_DEPTH, JSON_DEPTH } from '../core/limits.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Metrics } from '../core/metrics.ts';
-import type { Log } from '../core/ports.ts';
+import type { Clock, Log } from '../core/ports.ts';
 import { traceContextOf, traceLogFields } from '../core/trace-context.ts';
 import { emptyNotes, type RequestNotes } from '../web/exchange.ts';
 import { addressOf, type ProxyTrust } from '../web/forwarded.ts';
 import { originRefusal, type OriginRule, type RefusalLog } from '../web/origin.ts';
+import type { HttpRequest, HttpResponse, HttpSocket } from '../web/request.ts';
 
 /** `basePath`: what all paths of the relay begin with, without a trailing slash; empty for the root. */
 type RequestInfoOptions = { readonly id: string; readonly basePath: string; readonly trustProxy: ProxyTrust };
 
 /** One HTTP request with its parsed target and the peer's address. */
 export type RequestInfo = {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
   /** The id of the request in the log and in `x-request-id`. The relay never takes it from the request. */
   readonly id: string;
   readonly method: string;
@@ -40,11 +38,7 @@ export type RequestInfo = {
 };
 
 /** Reads the request target, and takes the base path off `request.url`: handlers only know paths without it. */
-export function requestInfoOf(
-  request: IncomingMessage,
-  response: ServerResponse,
-  options: RequestInfoOptions,
-): RequestInfo {
+export function requestInfoOf(request: HttpRequest, response: HttpResponse, options: RequestInfoOptions): RequestInfo {
   const { url = '' } = request;
   const target = targetOf(url);
   const path = target === null ? null : below(options.basePath, target.path);
@@ -63,7 +57,7 @@ export function requestInfoOf(
 }
 
 /** Returns the path of a request below the base path, or null. */
-export function pathOf(request: IncomingMessage, basePath: string): string | null {
+export function pathOf(request: HttpRequest, basePath: string): string | null {
   const target = targetOf(request.url ?? '');
   return target === null ? null : below(basePath, target.path);
 }
@@ -146,7 +140,7 @@ type OwnPageParts = { readonly origins: OriginRule; /** Logs the refusal. */ rea
  * body without Content-Length, `unannounced` is called with the size of each chunk as it arrives.
  */
 export function readBody<T>(
-  request: IncomingMessage,
+  request: HttpRequest,
   maxBytes: number,
   { use, unannounced }: BodyOptions<T>,
 ): MaybePromise<T> {
@@ -167,28 +161,28 @@ type BodyOptions<T> = {
 };
 
 /** The responses of requests that wait for `100 Continue` before they send their bodies. */
-const awaited = new WeakMap<IncomingMessage, ServerResponse>();
+const awaited = new WeakMap<HttpRequest, HttpResponse>();
 
 /** Defers the answer to `Expect: 100-continue` until the body is read: a request that is refused sends none. */
-export function deferContinue(request: IncomingMessage, response: ServerResponse): void {
+export function deferContinue(request: HttpRequest, response: HttpResponse): void {
   awaited.set(request, response);
 }
 
-function continueNow(request: IncomingMessage): void {
+function continueNow(request: HttpRequest): void {
   awaited.get(request)?.writeContinue();
   awaited.delete(request);
 }
 
 /** Whether a request may have a body. Without Content-Length and Transfer-Encoding it has none (RFC 9112, 6.3). */
-export function mayHaveBody(request: IncomingMessage): boolean {
+export function mayHaveBody(request: HttpRequest): boolean {
   return isChunked(request) || Number(request.headers['content-length'] ?? 0) > 0;
 }
 
-export function isChunked({ headers }: IncomingMessage): boolean {
+export function isChunked({ headers }: HttpRequest): boolean {
   return headers['transfer-encoding'] !== undefined;
 }
 
-function requireJson({ headers }: IncomingMessage): void {
+function requireJson({ headers }: HttpRequest): void {
   if (headers['content-type'] === 'application/json' && headers['content-encoding'] === undefined) return;
   const [type = '', ...parameters] = (headers['content-type'] ?? '')
     .split(';')
@@ -201,7 +195,7 @@ function requireJson({ headers }: IncomingMessage): void {
   }
 }
 
-function collect(request: IncomingMessage, maxBytes: number, unannounced?: (bytes: number) => void): Promise<Buffer> {
+function collect(request: HttpRequest, maxBytes: number, unannounced?: (bytes: number) => void): Promise<Buffer> {
   continueNow(request);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
@@ -267,17 +261,18 @@ const PATH_MAX = 512;
 type AccessLogParts = {
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'observe'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
   /** Called once, when the response has closed. */
-  readonly ended: (socket: Socket, response: ServerResponse) => void;
+  readonly ended: (socket: HttpSocket, response: HttpResponse) => void;
 };
 
 /** What a log line says of a request. `requester` is set by authentication; the handlers fill in the notes. */
 export type AccessEntry = RequestNotes & { requester: Principal | null };
 
 /** Writes one access log line, and measures the request by its route, when the response (or its stream) closes. */
-export function logAccess(info: RequestInfo, { log, metrics, ended }: AccessLogParts): AccessEntry {
+export function logAccess(info: RequestInfo, { log, metrics, clock, ended }: AccessLogParts): AccessEntry {
   const access: AccessEntry = { requester: null, ...emptyNotes(info.id) };
-  const started = performance.now();
+  const started = clock.monotonic();
   // Destructured here, because a stream may be open for days and the closure would keep the rest of the request info
   // alive.
   const { id, method, path, address, request, response } = info;
@@ -285,7 +280,7 @@ export function logAccess(info: RequestInfo, { log, metrics, ended }: AccessLogP
   access.trace = traceContextOf(request.headers) ?? null;
   response.on('close', () => {
     ended(socket, response);
-    const ms = performance.now() - started;
+    const ms = clock.monotonic() - started;
     if (access.route !== null) metrics.observe('http_seconds', ms, access.route);
     const status = response.headersSent ? response.statusCode : null;
     const shared = sharedFields(request, { method, path, status, address }, access);
@@ -308,10 +303,10 @@ type LineNotes = Pick<AccessEntry, 'requester' | 'outcome' | 'code'>;
 type LastLine = { readonly of: Answered; readonly notes: LineNotes; readonly fields: SharedFields };
 
 /** The last line of each socket, which most next lines repeat but for the id and the time. */
-const lastLines = new WeakMap<Socket, LastLine>();
+const lastLines = new WeakMap<HttpSocket, LastLine>();
 
 /** Returns the fields that describe this request. If it is like the last one of its socket, the object is the same. */
-function sharedFields({ socket, url = '' }: IncomingMessage, of: Answered, notes: LineNotes): SharedFields {
+function sharedFields({ socket, url = '' }: HttpRequest, of: Answered, notes: LineNotes): SharedFields {
   const last = lastLines.get(socket);
   if (last && isLike(last, of, notes)) return last.fields;
   const { requester, outcome, code } = notes;

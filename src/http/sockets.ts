@@ -3,7 +3,6 @@
  * bounds the bytes that wait in them until peers read them. Reads no request.
  */
 import { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
@@ -13,6 +12,7 @@ import type { Cancel, Clock, EventLoop, Log } from '../core/ports.ts';
 import { LineLimit } from '../core/rates.ts';
 import { SHARE_MESSAGE, holderOf, type Holdings, type Shares, BORROWED_PART } from '../core/shares/shares.ts';
 import { networkOf } from '../web/forwarded.ts';
+import type { HttpSocket } from '../web/request.ts';
 import { isEventStream } from '../web/sse.ts';
 
 /** The interval at which stalled readers and idle sockets are looked for, in milliseconds. */
@@ -40,7 +40,7 @@ export type SocketsOptions = {
 /** One open socket of the server. */
 type Watched = {
   /** The accepted socket, or the one that speaks TLS over it. */
-  socket: Socket;
+  socket: HttpSocket;
   readonly address: string;
   /** The holder of the last valid token that arrived; null while the socket is unauthenticated. */
   holdings: Holdings | null;
@@ -113,7 +113,7 @@ class Evictable {
  */
 export class Sockets {
   readonly #options: SocketsOptions;
-  readonly #open = new Map<Socket, Watched>();
+  readonly #open = new Map<HttpSocket, Watched>();
   readonly #unauthenticated = new Evictable();
   readonly #byAddress = new Map<string, Evictable>();
   /** The addresses that hold more than `perAddress`, of which sockets are evicted in a later turn of the loop. */
@@ -122,13 +122,13 @@ export class Sockets {
   readonly #stop: Cancel;
   #began = 0;
   /** The one listener of all sockets, so that an idle link holds none of its own. */
-  readonly #onClose: (this: Socket) => void;
+  readonly #onClose: (this: HttpSocket) => void;
 
   constructor(options: SocketsOptions) {
     this.#options = options;
     this.#lines = new LineLimit(options.clock, LINES);
     this.#stop = options.clock.every(CHECK_MS, () => this.#check());
-    const forget = (socket: Socket): void => this.#forget(socket);
+    const forget = (socket: HttpSocket): void => this.#forget(socket);
     this.#onClose = function () {
       forget(this);
     };
@@ -144,7 +144,7 @@ export class Sockets {
    * `inAll` or twice `perAddress` at once, beyond `perAddress` in a later turn of the event loop, when requests that
    * arrived with their connections have been read.
    */
-  accepted(socket: Socket): void {
+  accepted(socket: HttpSocket): void {
     const { clock, perAddress, inAll } = this.#options;
     const address = networkOf(socket.remoteAddress ?? '');
     const ofAddress = this.#byAddress.get(address);
@@ -165,7 +165,7 @@ export class Sockets {
   /**
    * Called when TLS is established: `secured` speaks TLS over the accepted socket, and takes the place of that socket.
    */
-  secured(socket: Socket, secured: Socket): void {
+  secured(socket: HttpSocket, secured: HttpSocket): void {
     const watched = this.#open.get(socket);
     if (!watched) return;
     this.#open.delete(socket);
@@ -180,7 +180,7 @@ export class Sockets {
    * Counts a socket for the requester whose valid token or ticket arrived over it. Throws `share_exceeded` or
    * `store_full` (share `sockets`), and changes nothing, if the requester may not hold another one.
    */
-  authenticated(socket: Socket, requester: Principal): void {
+  authenticated(socket: HttpSocket, requester: Principal): void {
     const watched = this.#open.get(socket);
     const holder = holderOf(requester);
     if (!watched || watched.holdings?.userId === holder) return;
@@ -205,7 +205,7 @@ export class Sockets {
   }
 
   /** Called for each request that begins. Each call is followed by one call of `ended` for the same socket. */
-  began(socket: Socket): void {
+  began(socket: HttpSocket): void {
     this.#began++;
     const watched = this.#open.get(socket);
     if (!watched) return;
@@ -215,7 +215,7 @@ export class Sockets {
     this.#byAddress.get(watched.address)?.active(watched);
   }
 
-  ended(socket: Socket): void {
+  ended(socket: HttpSocket): void {
     const watched = this.#open.get(socket);
     if (!watched || --watched.requests > 0) return;
     watched.waitsSince = this.#options.clock.monotonic();
@@ -223,7 +223,7 @@ export class Sockets {
   }
 
   /** Marks a socket that the gateway takes over. It counts as before until its link is welcomed. */
-  upgraded(socket: Socket): void {
+  upgraded(socket: HttpSocket): void {
     const watched = this.#open.get(socket);
     if (watched) watched.upgraded = true;
   }
@@ -232,7 +232,7 @@ export class Sockets {
    * Called when a socket no longer counts here: its link was welcomed and counts in the shares instead, or it belongs
    * to another program.
    */
-  released(socket: Socket): void {
+  released(socket: HttpSocket): void {
     this.#forget(socket);
     socket.off('close', this.#onClose);
   }
@@ -321,7 +321,7 @@ export class Sockets {
     socket.destroy();
   }
 
-  #forget(socket: Socket): void {
+  #forget(socket: HttpSocket): void {
     const watched = this.#open.get(socket);
     if (!watched) return;
     this.#open.delete(socket);
@@ -335,7 +335,7 @@ export class Sockets {
  * of a large write. No public property of a socket shows that part, so this reads the socket's handle: bytes given to
  * it minus bytes that still wait in it. Without such a handle only whole writes count.
  */
-export function takenBytes(socket: Socket): number {
+export function takenBytes(socket: HttpSocket): number {
   const handle: unknown = Reflect.get(socket, '_handle');
   const given = numberOf(handle, 'bytesWritten');
   const waiting = numberOf(handle, 'writeQueueSize');

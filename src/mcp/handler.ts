@@ -1,5 +1,4 @@
 /** The MCP endpoint: loads the SDK, passes requests to it as fetch requests, sends its responses. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type * as Sdk from '@modelcontextprotocol/server';
 import { readToolChoice, type Principal, type ToolChoice, type UserPrincipal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
@@ -12,11 +11,12 @@ import { readMessage, type AgentMessage } from './message.ts';
 import { AnswerDeliveries } from './running-call.ts';
 import type * as Agents from './server.ts';
 import { readingText, type Turn } from './turn.ts';
+import type { HttpRequest, HttpResponse } from '../web/request.ts';
 
 /** One POST, whose size, media type and JSON syntax have been checked. */
 export type McpExchange = {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
   readonly requester: Principal | null;
   /** The query of its address, as it was written. */
   readonly query: string;
@@ -203,7 +203,7 @@ function changesOf(
 const PASSED_ON = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
 
 /** Returns a signal that is aborted if the requester hangs up before it has the whole response. */
-function hangUpOf(response: ServerResponse): AbortSignal {
+function hangUpOf(response: HttpResponse): AbortSignal {
   const hungUp = new AbortController();
   response.once('close', () => {
     if (!response.writableFinished) hungUp.abort();
@@ -214,7 +214,7 @@ function hangUpOf(response: ServerResponse): AbortSignal {
 /** The media types of answers. The SDK refuses old requests that do not name both, whatever it answers with. */
 const BOTH_TYPES = 'application/json, text/event-stream';
 
-function webRequest({ headers }: IncomingMessage, signal: AbortSignal): Request {
+function webRequest({ headers }: HttpRequest, signal: AbortSignal): Request {
   const passed = PASSED_ON.flatMap((name): [string, string][] => {
     const value = headers[name];
     return typeof value === 'string' ? [[name, value]] : [];
@@ -224,7 +224,7 @@ function webRequest({ headers }: IncomingMessage, signal: AbortSignal): Request 
 }
 
 /** Whether the requester takes JSON alone: it names it, and no event streams. */
-function wantsJson({ headers: { accept = '' } }: IncomingMessage): boolean {
+function wantsJson({ headers: { accept = '' } }: HttpRequest): boolean {
   return /application\/(?:json|\*)/i.test(accept) && !/text\/(?:event-stream|\*)|\*\/\*/i.test(accept);
 }
 
@@ -284,7 +284,7 @@ function lastMessage(events: string): string {
 }
 
 /** Copies a stream to the response, as fast as the requester reads it. */
-async function stream(body: ReadableStream<Uint8Array>, response: ServerResponse): Promise<void> {
+async function stream(body: ReadableStream<Uint8Array>, response: HttpResponse): Promise<void> {
   const reader = body.getReader();
   const closed = new Promise<void>((resolve) => response.once('close', resolve));
   for (;;) {

@@ -1,10 +1,9 @@
 /** One call of an agent while it runs and until its answer has arrived: what is known of its answer, and who ends it. */
-import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { OwedAnswer } from '../core/calls/owed-answers.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { AGENT_ARRIVED_MS } from '../core/limits.ts';
 import type { Cancel, Clock } from '../core/ports.ts';
+import type { HttpResponse, HttpSocket } from '../web/request.ts';
 
 /** What a running call tells of its answer. `answered`: notes that the answer told the end of a command, whole. */
 export type CallParts = {
@@ -111,21 +110,21 @@ export class RunningCall {
 
 /** A response with the answers of calls. `closingCancels`: the protocol says that closing it cancels the calls. */
 export type Delivery = {
-  readonly socket: Socket;
-  readonly response: ServerResponse;
+  readonly socket: HttpSocket;
+  readonly response: HttpResponse;
   readonly closingCancels: boolean;
 };
 
 export class AnswerDeliveries {
   readonly #clock: Clock;
-  readonly #watched = new Map<Socket, () => void>();
+  readonly #watched = new Map<HttpSocket, () => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** A request arrived: its sender has read the answer that the socket took before. */
-  another(socket: Socket): void {
+  another(socket: HttpSocket): void {
     this.#watched.get(socket)?.();
   }
 
@@ -157,7 +156,7 @@ export class AnswerDeliveries {
   }
 
   /** Watches for a reset of the connection, until it carries another request, closes, or AGENT_ARRIVED_MS are over. */
-  #watch(socket: Socket, calls: readonly RunningCall[]): void {
+  #watch(socket: HttpSocket, calls: readonly RunningCall[]): void {
     this.another(socket);
     const lost = (): void => {
       for (const call of calls) call.reset();
@@ -184,6 +183,6 @@ export class AnswerDeliveries {
  * Lets a connection that is to be closed after its response be closed in stages, as RFC 9112 asks for: it stays open
  * for reading until the peer closes it, so that a reset is seen. The watch ends that.
  */
-function closeInStages(socket: Socket): void {
+function closeInStages(socket: HttpSocket): void {
   socket.destroySoon = () => void socket.end();
 }

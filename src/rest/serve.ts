@@ -1,5 +1,4 @@
 /** Creates the REST handler, and answers its requests: access, inputs, execution, response. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import type { CallboardError } from '../core/errors.ts';
@@ -43,18 +42,19 @@ import {
   type Answer,
   type Explain,
 } from './problem.ts';
+import type { HttpRequest, HttpResponse } from '../web/request.ts';
 
 export type RestHandler = {
   /**
    * Returns false, and sends nothing, when no route has this path. Answers every other request, including 405 for a
    * method that the path does not have. Never throws.
    */
-  handle(req: IncomingMessage, res: ServerResponse, exchange: RestExchange): boolean;
+  handle(req: HttpRequest, res: HttpResponse, exchange: RestExchange): boolean;
   /**
    * Sends an error that the HTTP layer found, in the problem format of the routes. A `www-authenticate` of the response
    * stays.
    */
-  refuse(res: ServerResponse, error: CallboardError): void;
+  refuse(res: HttpResponse, error: CallboardError): void;
   /**
    * Resolves with the OpenAPI 3.1 document of the routes and of `besides`. The document is created at the first call.
    */
@@ -158,7 +158,7 @@ export type Serving = {
   readonly explain: Explain;
 };
 
-type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly exchange: RestExchange };
+type Call = { readonly req: HttpRequest; readonly res: HttpResponse; readonly exchange: RestExchange };
 
 /** Answers one request to a resource. Never throws. */
 export function serve(serving: Serving, call: Call, { resource, path }: Match): void {
@@ -214,7 +214,7 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
 
 // Answers a call by an event stream, so that its caller receives progress.
 
-function acceptsEvents({ headers: { accept = '' } }: IncomingMessage): boolean {
+function acceptsEvents({ headers: { accept = '' } }: HttpRequest): boolean {
   return accept.includes('text/event-stream');
 }
 
@@ -275,7 +275,7 @@ function noteProblem(notes: RequestNotes | undefined, { status, body }: Answer):
 
 /** Sends an answer, unless the client has disconnected. A HEAD request gets the headers of the corresponding GET. */
 function send(
-  res: ServerResponse,
+  res: HttpResponse,
   { status, body, text: written, nonAscii, inserts = [], headers }: Answer,
   reply?: HttpReply,
 ): void {

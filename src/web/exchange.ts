@@ -4,8 +4,6 @@
  * headers that every response has, and files, compressed where it pays.
  */
 import { createHash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { CancelReceipt, Invocation } from '../core/core.ts';
@@ -14,13 +12,14 @@ import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { EventLoop } from '../core/ports.ts';
 import type { Holdings } from '../core/shares/shares.ts';
 import type { TraceContext } from '../core/trace-context.ts';
+import type { HttpRequest, HttpResponse, HttpSocket } from './request.ts';
 
 /** A cheap part of AbortSignal: aborted when the requester hangs up before the response is complete. */
 export class HangUpSignal {
-  readonly #res: ServerResponse;
+  readonly #res: HttpResponse;
   #listeners: Set<() => void> | null = null;
 
-  constructor(res: ServerResponse) {
+  constructor(res: HttpResponse) {
     this.#res = res;
     // An operation that may wait begins: the share `waits` bounds it from now on.
     requestDone(res);
@@ -98,10 +97,10 @@ export function noteCommand<T extends Noted>(notes: RequestNotes | undefined, an
 // Counts requests in the share `requests`.
 
 /** The requests that count in the share `requests`, by their response. */
-const counted = new WeakMap<ServerResponse, Holdings>();
+const counted = new WeakMap<HttpResponse, Holdings>();
 
 /** Counts a request until `requestDone`. Throws `share_exceeded` or `store_full` if the holder has too many. */
-export function requestBegan(response: ServerResponse, holdings: Holdings): void {
+export function requestBegan(response: HttpResponse, holdings: Holdings): void {
   // The requester may have hung up while its token was checked.
   if (response.destroyed) return;
   holdings.claim('requests', 1);
@@ -113,7 +112,7 @@ export function requestBegan(response: ServerResponse, holdings: Holdings): void
  * socket. Also called when an operation that may wait begins: the share `waits` counts it, and a burst of calls that
  * `waits` allows must not be refused here. Idempotent.
  */
-export function requestDone(response: ServerResponse): void {
+export function requestDone(response: HttpResponse): void {
   const holdings = counted.get(response);
   if (!holdings) return;
   counted.delete(response);
@@ -137,7 +136,7 @@ export type HttpReply = {
 };
 
 /** Returns a reply that adds no default headers and bounds no unread bytes. */
-export function plainReply(response: ServerResponse, loop: EventLoop): HttpReply {
+export function plainReply(response: HttpResponse, loop: EventLoop): HttpReply {
   return {
     json: (type, text, nonAscii = true, inserts = []) =>
       sendJson(response, { head: [], type, text, nonAscii, inserts, loop }),
@@ -148,12 +147,12 @@ export function plainReply(response: ServerResponse, loop: EventLoop): HttpReply
 
 type ReplyParts = {
   readonly requestId: string;
-  readonly socket: Socket;
-  readonly response: ServerResponse;
+  readonly socket: HttpSocket;
+  readonly response: HttpResponse;
   /** Bounds the bytes that a requester leaves unread. `refusal` returns null while there is room for more. */
   readonly unread: {
-    refusal(socket: Socket, bytes: number): CallboardError | null;
-    wrote(socket: Socket, bytes: number): void;
+    refusal(socket: HttpSocket, bytes: number): CallboardError | null;
+    wrote(socket: HttpSocket, bytes: number): void;
   };
   readonly loop: EventLoop;
   /** Answers with an error, in the format that belongs to the request's path. */
@@ -211,7 +210,7 @@ type JsonAnswer = {
 const LARGE = 8 * 1024;
 
 /** Sends the head and the text together. */
-function sendJson(response: ServerResponse, { head, type, text, nonAscii, inserts, loop }: JsonAnswer): void {
+function sendJson(response: HttpResponse, { head, type, text, nonAscii, inserts, loop }: JsonAnswer): void {
   if (response.destroyed) return;
   const pieces = inserts.length === 0 ? [text] : piecesOf(text, inserts);
   const bytes = pieces.reduce((sum, piece) => sum + lengthOf(piece, nonAscii), 0);
@@ -236,7 +235,7 @@ const TURN_CHARS = 256 * 1024;
 type InTurns = Pick<JsonAnswer, 'text' | 'loop'> & { readonly encoding: 'latin1' | 'utf8' };
 
 /** Encodes and sends a large text in pieces, because encoding the whole of it would stop the event loop. */
-function sendInTurns(response: ServerResponse, answer: InTurns, from: number): void {
+function sendInTurns(response: HttpResponse, answer: InTurns, from: number): void {
   const { text, encoding, loop } = answer;
   if (response.destroyed) return;
   const next = pieceEnd(text, from + TURN_CHARS);
@@ -318,11 +317,7 @@ const PACK: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
 export type PackedFile = { readonly text: PackedText; readonly headers: Readonly<Record<string, string>> };
 
 /** Answers a GET or HEAD, with 304 if the client has the text. By default clients ask each time (`no-cache`). */
-export function sendPacked(
-  req: IncomingMessage,
-  res: ServerResponse,
-  { text, headers }: PackedFile,
-): MaybePromise<void> {
+export function sendPacked(req: HttpRequest, res: HttpResponse, { text, headers }: PackedFile): MaybePromise<void> {
   const vary = [res.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', ');
   const all = { 'cache-control': 'no-cache', ...headers, vary, etag: text.etag };
   if (isCurrent(req.headers['if-none-match'], text.etag)) return void res.writeHead(304, all).end();
@@ -360,6 +355,6 @@ export function weightsOf(header: string): ReadonlyMap<string, number> {
 }
 
 /** Sends a complete response. */
-export function sendText(response: ServerResponse, status: number, type: string, text: string): void {
+export function sendText(response: HttpResponse, status: number, type: string, text: string): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text);
 }

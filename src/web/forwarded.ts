@@ -2,8 +2,8 @@
  * Reads who sent a request: the address of the peer and the origin under which it reached the relay, as far as trusted
  * proxies in front say so.
  */
-import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import type { HttpRequest } from './request.ts';
 
 /**
  * The proxies in front whose forwarding headers are trusted. `false` or 0: none. A number: so many, each of which adds
@@ -16,7 +16,7 @@ export type ProxyTrust = boolean | number;
 const TEXT_MAX = 300;
 
 /** Returns the peer's address: the one that the outermost trusted proxy saw, or else that of the socket. */
-export function addressOf(request: IncomingMessage, trust: ProxyTrust): string {
+export function addressOf(request: HttpRequest, trust: ProxyTrust): string {
   const { remoteAddress = '' } = request.socket;
   if (!trust) return remoteAddress;
   const listed = valuesIn(request.headers['x-forwarded-for']);
@@ -46,7 +46,7 @@ export function networkOf(address: string): string {
  * Returns the origins under which the requester reached the relay, the most likely first: two if a proxy names a port
  * that its host lacks, because that may be the proxy's port for the browser or its own. Empty without a valid host.
  */
-export function ownOrigins(request: IncomingMessage, trust: ProxyTrust): readonly string[] {
+export function ownOrigins(request: HttpRequest, trust: ProxyTrust): readonly string[] {
   const encrypted = 'encrypted' in request.socket && request.socket.encrypted === true;
   const { proto, host, port } = trust ? forwardedBy(request, trust) : NOTHING;
   const scheme = proto ?? (encrypted || port === '443' ? 'https' : 'http');
@@ -64,7 +64,7 @@ type Forwarded = {
 const NOTHING: Forwarded = {};
 
 /** Reads what the proxies say of the browser's request. X-Forwarded-* takes precedence over `Forwarded`. */
-function forwardedBy(request: IncomingMessage, trust: ProxyTrust): Forwarded {
+function forwardedBy(request: HttpRequest, trust: ProxyTrust): Forwarded {
   const hops = trust === true ? Infinity : Number(trust);
   const { headers } = request;
   const said = element(request, hops);
@@ -82,7 +82,7 @@ function forwardedBy(request: IncomingMessage, trust: ProxyTrust): Forwarded {
 }
 
 /** Returns the parameters of the element of `Forwarded` (RFC 7239) that the outermost of so many proxies added. */
-function element({ headers }: IncomingMessage, hops: number): ReadonlyMap<string, string> {
+function element({ headers }: HttpRequest, hops: number): ReadonlyMap<string, string> {
   const text = counted(valuesIn(headers.forwarded), hops) ?? '';
   const parameters = text.matchAll(/(?:^|;)\s*([a-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;"]*))/gi);
   return new Map(

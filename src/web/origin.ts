@@ -1,8 +1,8 @@
 /** Decides whether pages of an origin may use the relay, and logs refusals. */
-import type { IncomingMessage } from 'node:http';
 import type { Clock, Log } from '../core/ports.ts';
 import { LineLimit } from '../core/rates.ts';
 import { ownOrigins, type ProxyTrust } from './forwarded.ts';
+import type { HttpRequest } from './request.ts';
 
 export type OriginRule = {
   /** The allowed origins besides the relay's own, as browsers send them (`https://app.example`). Null: none. */
@@ -34,7 +34,7 @@ const ORIGIN_SHOWN = 200;
  * from a browser. The relay's own origin is compared as parsed, those of `allowedOrigins` as exact texts. So `null` is
  * foreign unless it is named, and so are suffixes, other ports and other spellings.
  */
-export function originRefusal(request: IncomingMessage, rule: OriginRule): OriginRefusal | null {
+export function originRefusal(request: HttpRequest, rule: OriginRule): OriginRefusal | null {
   const { origin } = request.headers;
   if (origin === undefined || rule.allowedOrigins?.includes(origin)) return null;
   if (isOwn(request, rule.trustProxy)) return null;
@@ -51,13 +51,13 @@ export function originRefusal(request: IncomingMessage, rule: OriginRule): Origi
   return { reason: 'foreign_origin', detail };
 }
 
-function isOwn(request: IncomingMessage, trust: ProxyTrust): boolean {
+function isOwn(request: HttpRequest, trust: ProxyTrust): boolean {
   const origin = URL.parse(request.headers.origin ?? '')?.origin;
   return origin !== undefined && ownOrigins(request, trust).includes(origin);
 }
 
 /** Returns the origin of a request for messages: cut, and empty if it has none. */
-function shownOrigin({ headers: { origin = '' } }: IncomingMessage): string {
+function shownOrigin({ headers: { origin = '' } }: HttpRequest): string {
   return origin.slice(0, ORIGIN_SHOWN);
 }
 
@@ -65,7 +65,7 @@ function shownOrigin({ headers: { origin = '' } }: IncomingMessage): string {
 const LINES = { perSecond: 1, burst: 5 };
 
 /** Logs refused requests and upgrades, each reason at a rate of its own. */
-export type RefusalLog = (request: IncomingMessage, about: { reason: RefusalReason; address: string }) => void;
+export type RefusalLog = (request: HttpRequest, about: { reason: RefusalReason; address: string }) => void;
 
 export function createRefusalLog({ clock, log }: { readonly clock: Clock; readonly log: Log }): RefusalLog {
   const limits = new Map<RefusalReason, LineLimit>();

@@ -2,13 +2,12 @@
  * Writes HTTP responses as event streams, with pings and back-pressure; limits the streams of each requester, and ends
  * them when their tokens expire. It does not know what the events mean.
  */
-import type { ServerResponse } from 'node:http';
-import type { Writable } from 'node:stream';
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import { fail } from '../core/errors.ts';
 import { SSE_PER_ADMIN, SSE_PER_PRINCIPAL, SSE_PING_MS, SSE_STALL_MS } from '../core/limits.ts';
 import type { Cancel, Clock } from '../core/ports.ts';
 import { requestDone } from './exchange.ts';
+import type { HttpResponse, HttpSocket } from './request.ts';
 
 /** The text before and after an event in its SSE frame. */
 export type Envelope = { readonly head: string; readonly tail: string };
@@ -37,10 +36,10 @@ export class Chunk {
 const PING = new Chunk(':\n\n');
 const NO_HEADERS = Object.freeze({});
 
-const streaming = new WeakSet<Writable>();
+const streaming = new WeakSet<HttpSocket>();
 
 /** Whether an event stream is open on this socket. The stream itself closes a stalled reader. */
-export function isEventStream(socket: Writable): boolean {
+export function isEventStream(socket: HttpSocket): boolean {
   return streaming.has(socket);
 }
 
@@ -51,6 +50,9 @@ export interface StreamMember {
   /** Called when the stream has ended: nothing can be written any more. */
   gone(): void;
 }
+
+/** What the chunks of a stream are written to. */
+type Out = Pick<HttpSocket, 'write' | 'writableLength'> & Pick<HttpResponse, 'once'>;
 
 /** The parameters of one stream. */
 type SseStreamOptions = {
@@ -80,10 +82,10 @@ type SseStreamHost = {
  */
 export class SseStream {
   readonly options: SseStreamOptions;
-  readonly #res: ServerResponse;
+  readonly #res: HttpResponse;
   readonly #host: SseStreamHost;
   /** The socket, when chunks can be written to it directly; else the response, which frames them. */
-  readonly #out: Writable;
+  readonly #out: Out;
   readonly #direct: boolean;
   #members: StreamMember[] = [];
   #closed = false;
@@ -92,7 +94,7 @@ export class SseStream {
   #drained: PromiseWithResolvers<void> | null = null;
 
   constructor(
-    res: ServerResponse,
+    res: HttpResponse,
     { host, options }: { readonly host: SseStreamHost; readonly options: SseStreamOptions },
   ) {
     requestDone(res);
@@ -204,7 +206,7 @@ export class SseStream {
 }
 
 /** Returns the socket that a chunked response has for itself. Null for HTTP/1.0, a queued response, and TLS. */
-function chunkedSocket(res: ServerResponse): Writable | null {
+function chunkedSocket(res: HttpResponse): HttpSocket | null {
   const { socket, req } = res;
   const own = res.chunkedEncoding && socket !== null && socket === req.socket;
   return own && !('encrypted' in socket) ? socket : null;
@@ -215,7 +217,7 @@ function chunkedSocket(res: ServerResponse): Writable | null {
  * kilobyte for each reader. Node has no API to free the head; where a version of Node stores it elsewhere, it stays in
  * memory.
  */
-function forget(res: ServerResponse): void {
+function forget(res: HttpResponse): void {
   const { req } = res;
   req.rawHeaders = [];
   req.headers = NO_HEADERS;
@@ -230,7 +232,7 @@ export type SseStreams = {
   /** Reserves a stream of the requester; returns the function that frees it. Throws `rate_limited` or `draining`. */
   reserve(requester: Principal): () => void;
   /** Opens a response as a stream. The caller has called `reserve` before; it writes to the stream and ends it. */
-  open(res: ServerResponse, options: SseStreamOptions): SseStream;
+  open(res: HttpResponse, options: SseStreamOptions): SseStream;
   /** Ends every stream with its last chunk, if it has one, and refuses new streams as `draining`. */
   close(): void;
 };

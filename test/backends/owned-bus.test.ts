@@ -35,4 +35,29 @@ describe('the bus of owners', () => {
     listens(1, 'command');
     expect(bus.bus.hasSubscribers('command')).toBe(true);
   });
+
+  it('tells a process again that has not heard what it listens to, and that events may be lost until it has', () => {
+    const { bus, sent } = openBus();
+    let interrupted = 0;
+    bus.bus.subscribe(
+      'site:alice/board',
+      () => {},
+      () => interrupted++,
+    );
+    const note = JSON.stringify({ kind: 'listens', kinds: ['site'], number: 1 });
+    expect(sent).toEqual([note]);
+    // The answer may be under way.
+    bus.beat();
+    expect(sent).toEqual([note]);
+    bus.beat();
+    expect(sent).toEqual([note, note]);
+    expect(interrupted).toBe(0);
+    bus.receive('b.1', JSON.stringify({ kind: 'heard', kinds: ['site'], number: 1 }));
+    expect(interrupted).toBe(1);
+    bus.beat();
+    bus.beat();
+    expect(sent).toEqual([note, note]);
+    bus.receive('b.1', JSON.stringify({ kind: 'heard', kinds: ['site'], number: 1 }));
+    expect(interrupted).toBe(1);
+  });
 });

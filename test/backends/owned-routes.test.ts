@@ -219,4 +219,44 @@ describe('a relay without a lease', () => {
     await Promise.all(readings);
     expect(events.toSorted()).toEqual(['each', 'one', 'page']);
   });
+
+  it('tells what it changed without a lease once that is recorded, and refuses it if the partition is lost', async () => {
+    const { relays, backend } = await open();
+    relays.giveAll(['here']);
+    relays.mayAnswer = false;
+    const events: string[] = [];
+    const changes = ['c20', 'c21'].map(async (commandId) => {
+      const own = { userId: USERS[0] ?? '', clientId: 'tab', scopeId: 'user-0', connectWithinMs: 300_000 };
+      const { kind } = await backend.commands.admit(admission(commandId, own));
+      events.push(kind);
+    });
+    await new Promise(setImmediate);
+    expect(events).toEqual([]);
+    const [recorded, lost] = relays.unrecorded;
+    recorded?.run();
+    lost?.holder?.destroy();
+    const settled = await Promise.allSettled(changes);
+    expect(events).toEqual(['admitted']);
+    expect(settled).toMatchObject([
+      { status: 'fulfilled' },
+      { status: 'rejected', reason: { code: 'store_unavailable' } },
+    ]);
+  });
+
+  it('answers nothing that waited while it lost a partition: what was read before may not be recorded', async () => {
+    const { clock, network, relays, backend } = await open();
+    const user = USERS.find((userId) => relays.placement.ofUser(userId) % 3 === 1) ?? '';
+    const read = async (): Promise<unknown> =>
+      backend.commands.mark({ userId: user, clientId: 'tab', commandId: 'c0' });
+    network.cut('b');
+    const waiting = Promise.allSettled([read()]);
+    await clock.advance(100);
+    relays.losses++;
+    network.cut('b', false);
+    await clock.advance(5_000);
+    expect(await waiting).toMatchObject([{ status: 'rejected', reason: { code: 'store_unavailable' } }]);
+    const again = read();
+    await clock.advance(100);
+    expect(await again).toBeNull();
+  });
 });

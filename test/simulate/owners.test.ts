@@ -34,7 +34,7 @@ describe('a simulation of owners', () => {
       const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
       return JSON.parse(stdout.trim().split('\n').at(-1) ?? '').digest;
     };
-    const digest = digestOf(5, '--max-semi-space-size=1', '--max-old-space-size=64');
+    const digest = digestOf(5, '--max-semi-space-size=1', '--max-old-space-size=128');
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
     expect(digestOf(5, '--max-semi-space-size=64')).toBe(digest);
     expect(digestOf(6)).not.toBe(digest);

@@ -35,6 +35,10 @@ export class OwnedBus {
   /** The processes that know what this one listens to. */
   readonly #knowing = new Map<string, number>();
   #number = 0;
+  /** The processes that had not confirmed the newest note at the last beat. */
+  #silent: ReadonlySet<string> = new Set();
+  /** Those to which the note went again since: they may not have sent what this process listens to. */
+  readonly #repeated = new Set<string>();
   /** Who waits until the others know what this process listens to. */
   readonly #waiting = new Set<() => void>();
 
@@ -64,8 +68,20 @@ export class OwnedBus {
     this.#tell(process);
   }
 
+  /** Tells those again who have not confirmed what this process listens to: notes may be lost. Called once in a while. */
+  beat(): void {
+    const silent = this.#unknowing();
+    for (const process of silent) {
+      if (!this.#silent.has(process)) continue;
+      this.#repeated.add(process);
+      this.#tell(process);
+    }
+    this.#silent = new Set(silent);
+  }
+
   gone(process: string): void {
     this.#others.delete(process);
+    this.#repeated.delete(process);
     this.#knowing.delete(process);
     this.#settle();
   }
@@ -106,6 +122,7 @@ export class OwnedBus {
     if (!note) return this.#parts.log.warn({ from }, 'a note about topics cannot be read');
     if (note.kind === 'heard') {
       this.#knowing.set(from, Math.max(note.number, this.#knowing.get(from) ?? 0));
+      if (note.number === this.#number && this.#repeated.delete(from)) this.#listeners.interrupted();
       return this.#settle();
     }
     // Notes may arrive in another order.
@@ -129,10 +146,14 @@ export class OwnedBus {
   }
 
   #isKnown(): boolean {
+    return this.#unknowing().length === 0;
+  }
+
+  /** The other processes that do not know what this one listens to, as far as this one knows. */
+  #unknowing(): readonly string[] {
     const { alive, process } = this.#parts;
-    return alive()
-      .keys()
-      .every((other) => other === process || (this.#knowing.get(other) ?? 0) >= this.#number);
+    const others = alive().keys();
+    return [...others].filter((other) => other !== process && (this.#knowing.get(other) ?? 0) < this.#number);
   }
 
   #settle(): void {

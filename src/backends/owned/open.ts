@@ -201,7 +201,10 @@ function composed(options: OwnedOptions, client: Client) {
     replicas.close();
     client.disconnect();
   };
-  const stopBeat = system.every(MAIL_BEAT_MS, () => mail.beat());
+  const stopBeat = system.every(MAIL_BEAT_MS, () => {
+    mail.beat();
+    bus.beat();
+  });
   const homes = new Set<(concerns: (userId: string) => boolean) => void>();
   const homesMoved = (concerns: (userId: string) => boolean): void => {
     for (const run of homes) run(concerns);
@@ -267,7 +270,7 @@ function composed(options: OwnedOptions, client: Client) {
   return { backend: { ...routed, ...reports.stores }, owners, channels, stop };
 }
 
-/** How often each process tells the others how much mail it has sent, in milliseconds. */
+/** How often each process tells the others how much mail it has sent, and again what it listens to. Milliseconds. */
 const MAIL_BEAT_MS = 500;
 
 /** The pause that a refusal names before the next attempt. */

@@ -90,6 +90,7 @@ export class Owners implements OwnerTable {
   #isDoubtful = false;
   /** Cancels the look that a doubt has planned. */
   #stopDoubt: Cancel = () => {};
+  #losses = 0;
   #waiting: { readonly run: () => void; readonly holder: Holder | undefined }[] = [];
   #lastSeenAt = -Infinity;
   #isWarned = false;
@@ -197,6 +198,10 @@ export class Owners implements OwnerTable {
   whileOwner(run: () => void, holder?: Holder): void {
     if (this.#waiting.length === 0 && this.mayAnswer) return run();
     this.#waiting.push({ run, holder });
+  }
+
+  get losses(): number {
+    return this.#losses;
   }
 
   get mayAnswer(): boolean {
@@ -378,6 +383,7 @@ export class Owners implements OwnerTable {
   }
 
   #loseWaiting(): void {
+    this.#losses++;
     for (const { holder } of this.#waiting.splice(0)) holder?.destroy();
   }
 

@@ -11,6 +11,8 @@ export interface OwnerTable {
   local(partition: number): PartitionStores | null;
   /** Whether what is read in the partitions of this process counts now: no other process can own them yet. */
   readonly mayAnswer: boolean;
+  /** How often this process has lost what it may have decided or read in its partitions. */
+  readonly losses: number;
   /** Resolves once `mayAnswer` may have changed, or once this process has lost a partition. */
   answerable(): Promise<void>;
   /** The owner as far as this process knows; null: none. It may be out of date. */

@@ -147,25 +147,43 @@ class Router {
     const { owners } = this.#options;
     const stores = owners.local(partition);
     if (!stores) return this.#request(partition, call).then(({ value }) => value);
-    if (this.#counts(call)) return runIn(stores, call);
-    return owners.answerable().then(() => this.#at(partition, call));
+    if (owners.mayAnswer) return runIn(stores, call);
+    if (isChange(call.port, call.method)) return this.#recorded(runIn(stores, call));
+    // What is read now could leave later, together with other reads, when this process owns the partition again.
+    return this.#unlessLost(owners.answerable()).then(() => this.#at(partition, call));
   }
 
   /**
-   * Whether what a call finds here counts. If another process owns the partition already, the log refuses a change; but
-   * what was read could leave later, together with other reads, when this process owns the partition again.
+   * Waits. Rejects if this process has lost a partition meanwhile: whoever waits may have read before what was not
+   * recorded, and could answer when this process owns the partition again.
    */
-  #counts({ port, method }: PortCall): boolean {
-    return isChange(port, method) || this.#options.owners.mayAnswer;
+  async #unlessLost<T>(wait: Promise<T>): Promise<T> {
+    const { owners } = this.#options;
+    const before = owners.losses;
+    const found = await wait;
+    return owners.losses === before ? found : failLost();
+  }
+
+  /**
+   * Resolves with what a change found, once it is recorded. Without that, what follows from it could be decided after
+   * another process has taken the partition, and with it the change, and leave when this process owns the partition again.
+   */
+  #recorded<T>(found: T): Promise<T> {
+    const { onRecord } = this.#options.members;
+    return new Promise((resolve, reject) => {
+      if (onRecord) onRecord(() => resolve(found), { destroy: () => reject(lost()) });
+      else resolve(found);
+    });
   }
 
   /** Runs a call in one of all partitions. Null: its owner does not answer. */
   async #poll(partition: number, call: PortCall): Promise<OwnerAnswer | null> {
     const { owners } = this.#options;
     const stores = owners.local(partition);
-    if (!stores) return this.#requests.ask(partition, call, EACH_OWNER_MS);
-    if (this.#counts(call)) return { value: await runIn(stores, call), chars: 0 };
-    return owners.answerable().then(() => this.#poll(partition, call));
+    if (!stores) return this.#unlessLost(this.#requests.ask(partition, call, EACH_OWNER_MS));
+    if (owners.mayAnswer) return { value: await runIn(stores, call), chars: 0 };
+    if (isChange(call.port, call.method)) return { value: await this.#recorded(runIn(stores, call)), chars: 0 };
+    return this.#unlessLost(owners.answerable()).then(() => this.#poll(partition, call));
   }
 
   /** Runs a call in all partitions. Returns their answers, and a gap for each owner that gave none. */
@@ -241,7 +259,7 @@ class Router {
 
   /** Runs a call with the owner of a partition. Rejects with `store_unavailable` if that does not answer. */
   async #request(partition: number, call: PortCall): Promise<OwnerAnswer> {
-    return (await this.#requests.ask(partition, call, OWNER_MS)) ?? failSilent();
+    return (await this.#unlessLost(this.#requests.ask(partition, call, OWNER_MS))) ?? failSilent();
   }
 
   /** Reads pages of one partition. `ask`: resolves with the answer of its owner; null: there is none. */
@@ -289,6 +307,14 @@ class Router {
 }
 
 type Polled = { readonly parts: readonly unknown[]; readonly gaps: readonly ObservedSource[] };
+
+function lost(): CallboardError {
+  return new CallboardError('store_unavailable', 'Another relay owns the data now.', { retryAfterMs: 1_000 });
+}
+
+function failLost(): never {
+  throw lost();
+}
 
 function failSilent(): never {
   throw new CallboardError('store_unavailable', 'The owner of the data does not answer.', { retryAfterMs: 1_000 });

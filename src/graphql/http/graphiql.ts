@@ -1,9 +1,9 @@
 /** Serves the GraphiQL page. */
 import { createHash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PackedText, sendPacked } from '../../web/exchange.ts';
 import { BRAND, PAGE_STYLE } from '../../web/page-look.ts';
 import { acceptedTypes } from './request.ts';
+import type { HttpRequest, HttpResponse } from '../../web/request.ts';
 
 /**
  * Returns the content security policy of the page. The page contains everything that it needs, and may connect to this
@@ -34,7 +34,7 @@ const START = 'YogaGraphiQL.renderYogaGraphiQL(\n';
 const SCRIPT = '<div id="root"></div>';
 
 /** Whether a browser navigates to the endpoint, as opposed to a client that sends a request. */
-export function wantsPage(req: IncomingMessage): boolean {
+export function wantsPage(req: HttpRequest): boolean {
   return req.method === 'GET' && acceptedTypes(req).includes('text/html');
 }
 
@@ -42,7 +42,7 @@ export function wantsPage(req: IncomingMessage): boolean {
  * Serves the GraphiQL page, which never contains a token. The page is one document of 9 MB, so it is loaded at the
  * first request, sent compressed, and sent only if the browser's copy has another ETag.
  */
-export function createGraphiqlPage(paths: EditorPaths): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
+export function createGraphiqlPage(paths: EditorPaths): (req: HttpRequest, res: HttpResponse) => Promise<void> {
   let page: ReturnType<typeof makePage> | null = null;
   return async (req, res) => sendPacked(req, res, await (page ??= makePage(paths)));
 }

@@ -33,6 +33,7 @@ import {
   type GraphqlParams,
 } from './request.ts';
 import { createSseHandler, type SseHandler } from './sse.ts';
+import type { HttpRequest, HttpResponse } from '../../web/request.ts';
 
 type GraphqlExchange = {
   readonly requester: Principal | null;
@@ -66,6 +67,8 @@ export type GraphqlHandlerOptions = {
    * for all of them. Default true. The bytes of a response are the same either way.
    */
   readonly fastPath?: boolean;
+  /** Loads Yoga at the first request that needs it. Default: imports it then. */
+  readonly loadYoga?: LoadYoga | undefined;
 };
 
 export function createGraphqlHandler(options: GraphqlHandlerOptions) {
@@ -73,7 +76,10 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions) {
   const mask = createMask({ ...options, crypto: core.crypto });
   const executor = createExecutor({ ...options, mask, makeContext, fast: fastPath });
   const documents = createDocuments(options.schema);
-  const server = createGraphqlServer({ schema: options.schema, documents, executor, mask });
+  const server = createGraphqlServer({
+    ...{ schema: options.schema, documents, executor, mask },
+    loadYoga: options.loadYoga,
+  });
   const { clock, loop, crypto } = core;
   const sse = createSseHandler({ documents, executor, clock, loop, crypto, streams, sharing: fastPath });
   const page = createGraphiqlPage({ endpoint: basePath + GRAPHQL_PATH, signInPath: `${basePath}/sign-in` });
@@ -82,7 +88,7 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions) {
   const answerFast = fastPath ? createFastPath({ executor, server, lookup, loop }) : replyOpener(loop);
   return {
     /** Answers every request to `/graphql` and `/graphql/stream`. */
-    handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void> {
+    handle(req: HttpRequest, res: HttpResponse, exchange: GraphqlExchange): MaybePromise<void> {
       try {
         if (answerFast(req, res, exchange)) return;
         refuseWebSocket(req);
@@ -112,10 +118,10 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions) {
   };
 }
 
-type PostRequest = IncomingMessage & { body?: unknown };
+type PostRequest = HttpRequest & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
-  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: GraphqlExchange): Promise<void> => {
+  return (req: PostRequest, res: HttpResponse, { requester, body, notes }: GraphqlExchange): Promise<void> => {
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
       fail('method_not_allowed', 'GraphQL takes GET and POST.');
@@ -130,8 +136,8 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
 }
 
 function toStream(
-  req: IncomingMessage,
-  res: ServerResponse,
+  req: HttpRequest,
+  res: HttpResponse,
   { exchange, sse }: { exchange: GraphqlExchange; sse: SseHandler },
 ): void {
   const { requester, body } = exchange;
@@ -148,7 +154,7 @@ function toStream(
  * token: without one, a document must not be validated.
  */
 function createLookup(documents: Documents, executor: Executor) {
-  return (req: IncomingMessage, { requester, body }: GraphqlExchange) => {
+  return (req: HttpRequest, { requester, body }: GraphqlExchange) => {
     const params = requester && paramsOf(req, body);
     const document = params && documents.read(params.query);
     const plan = document && 'kind' in document ? executor.planOf(document, params.operationName) : null;
@@ -158,7 +164,7 @@ function createLookup(documents: Documents, executor: Executor) {
 
 type Lookup = ReturnType<typeof createLookup>;
 
-function paramsOf(req: IncomingMessage, body: unknown): GraphqlParams | null {
+function paramsOf(req: HttpRequest, body: unknown): GraphqlParams | null {
   try {
     return readParams(req, body);
   } catch (error) {
@@ -171,7 +177,7 @@ function paramsOf(req: IncomingMessage, body: unknown): GraphqlParams | null {
  * Chooses the response form. A client that wants an event stream accepts `text/event-stream` only, or lists it first.
  * If it accepts JSON too, as clients with one `accept` for all operations do, only subscriptions are streamed.
  */
-function wantsStream(req: IncomingMessage, exchange: GraphqlExchange, lookup: Lookup): boolean {
+function wantsStream(req: HttpRequest, exchange: GraphqlExchange, lookup: Lookup): boolean {
   if (req.method !== 'GET' && req.method !== 'POST') return false;
   if (acceptedTypes(req)[0] !== 'text/event-stream') return false;
   return !acceptsJson(req) || lookup(req, exchange)?.plan.operation === 'subscription';
@@ -181,7 +187,7 @@ function wantsStream(req: IncomingMessage, exchange: GraphqlExchange, lookup: Lo
  * Refuses clients of graphql-ws. They try to upgrade, but only `/connect` takes an upgrade, so their request arrives
  * here as a plain GET.
  */
-function refuseWebSocket({ headers }: IncomingMessage): void {
+function refuseWebSocket({ headers }: HttpRequest): void {
   if (headers.upgrade?.toLowerCase() !== 'websocket') return;
   throw new CallboardError(
     'not_acceptable',
@@ -193,7 +199,7 @@ function refuseWebSocket({ headers }: IncomingMessage): void {
  * Refuses a GET that has neither the header `authorization` nor `x-callboard-csrf`: a page of another origin may have
  * caused it, but cannot make a browser send either header.
  */
-function checkOrigin(req: IncomingMessage): void {
+function checkOrigin(req: HttpRequest): void {
   if (req.method !== 'GET' || req.headers.authorization || req.headers['x-callboard-csrf']) return;
   throw new CallboardError('forbidden', 'A GET needs the header "authorization" or "x-callboard-csrf".');
 }
@@ -216,7 +222,7 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
  * Answers a request and returns true. Returns false for a request that it does not take: nothing has been executed
  * then, and the response is open for writing.
  */
-type FastPath = (req: PostRequest, res: ServerResponse, exchange: GraphqlExchange) => boolean;
+type FastPath = (req: PostRequest, res: HttpResponse, exchange: GraphqlExchange) => boolean;
 
 /** Creates a path that takes no request. */
 function replyOpener(loop: EventLoop): FastPath {
@@ -274,7 +280,11 @@ type GraphqlServerOptions = {
   readonly documents: Documents;
   readonly executor: Executor;
   readonly mask: Mask;
+  readonly loadYoga?: LoadYoga | undefined;
 };
+
+/** Loads the package of Yoga. */
+export type LoadYoga = () => Promise<Pick<typeof import('graphql-yoga'), 'createYoga'>>;
 
 type YogaRequest = {
   readonly requester: Principal | null;
@@ -285,7 +295,7 @@ type YogaRequest = {
   readonly variables?: GivenVariables;
 };
 
-type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res: ServerResponse };
+type ServerContext = YogaRequest & { readonly req: HttpRequest; readonly res: HttpResponse };
 
 /**
  * Creates a Yoga server for the HTTP side of GraphQL: content types, statuses and GET. Size limits, CSRF checks,
@@ -296,19 +306,19 @@ function createGraphqlServer(options: GraphqlServerOptions) {
   let opened: ReturnType<typeof openYoga> | null = null;
   return {
     /** Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the members of the body. */
-    async answer(req: IncomingMessage, res: ServerResponse, request: YogaRequest): Promise<void> {
+    async answer(req: HttpRequest, res: HttpResponse, request: YogaRequest): Promise<void> {
       const yoga = await (opened ??= openYoga(options));
-      await yoga(req, res, request);
+      await yoga.handle(req, res, request);
     },
     load: async (): Promise<void> => void (await (opened ??= openYoga(options))),
     close: async (): Promise<void> => void (await (await opened)?.dispose()),
   };
 }
 
-async function openYoga(options: GraphqlServerOptions) {
-  const { createYoga } = await import('graphql-yoga');
+async function openYoga({ loadYoga = () => import('graphql-yoga'), ...options }: GraphqlServerOptions) {
+  const { createYoga } = await loadYoga();
   const { schema, mask } = options;
-  return createYoga<ServerContext>({
+  const yoga = createYoga<ServerContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
     logging: false,
@@ -323,6 +333,13 @@ async function openYoga(options: GraphqlServerOptions) {
     parserAndValidationCache: false,
     plugins: [reading(options), execution(options)],
   });
+  return {
+    // Yoga uses no other members of a request than the target, method, headers, body and socket, and of a response none
+    // but those that write it and tell of its end.
+    handle: (req: HttpRequest, res: HttpResponse, request: YogaRequest): Promise<void> =>
+      yoga.handle(req as IncomingMessage, res as ServerResponse, request),
+    dispose: () => yoga.dispose(),
+  };
 }
 
 function reading({ documents }: GraphqlServerOptions): Plugin {

@@ -1,5 +1,4 @@
 /** Reads the bodies, parameters and headers of GraphQL requests, and sends errors in GraphQL's response format. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError, invalid } from '../../core/errors.ts';
 import {
@@ -17,6 +16,7 @@ import {
 import { ENVELOPE_DEPTH, ENVELOPE_PARTS } from '../../core/limits.ts';
 import { toGraphQLError } from '../execute/mask.ts';
 import { VariablesText, type GivenVariables } from '../variables.ts';
+import type { HttpRequest, HttpResponse } from '../../web/request.ts';
 
 /** The paths of GraphQL. Requests come without the base path. */
 export const GRAPHQL_PATH = '/graphql';
@@ -66,7 +66,7 @@ function valueOf(name: string, json: JsonText | undefined): unknown {
  * Reads the parameters of a POST, from the body that `readRequestBody` returned, or of a GET, from its URL. Throws
  * `invalid_argument`.
  */
-export function readParams(req: IncomingMessage, body: unknown): GraphqlParams {
+export function readParams(req: HttpRequest, body: unknown): GraphqlParams {
   return checkParams(req.method === 'GET' ? urlParams(req) : body);
 }
 
@@ -96,7 +96,7 @@ function checkParams(value: unknown): GraphqlParams {
   return { query, operationName, variables, extensions };
 }
 
-function urlParams(req: IncomingMessage): Record<string, unknown> {
+function urlParams(req: HttpRequest): Record<string, unknown> {
   const search = searchOf(req);
   const json = (name: string): JsonText | undefined => {
     const text = search.get(name);
@@ -111,23 +111,23 @@ function urlParams(req: IncomingMessage): Record<string, unknown> {
   };
 }
 
-export function pathOf(req: IncomingMessage): string {
+export function pathOf(req: HttpRequest): string {
   return (req.url ?? '').split('?', 1)[0] ?? '';
 }
 
-export function searchOf(req: IncomingMessage): URLSearchParams {
+export function searchOf(req: HttpRequest): URLSearchParams {
   const url = req.url ?? '';
   const at = url.indexOf('?');
   return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
 }
 
 /** Returns the `accept` header. A missing or empty one accepts everything. */
-function acceptOf({ headers: { accept } }: IncomingMessage): string {
+function acceptOf({ headers: { accept } }: HttpRequest): string {
   return accept?.trim() || '*/*';
 }
 
 /** Returns the media types of the `accept` header, in the given order, in lower case and without parameters. */
-export function acceptedTypes(req: IncomingMessage): readonly string[] {
+export function acceptedTypes(req: HttpRequest): readonly string[] {
   return acceptOf(req)
     .split(',')
     .map((type) => type.split(';', 1)[0]?.trim().toLowerCase() ?? '');
@@ -137,7 +137,7 @@ const JSON_TYPES = new Set(['application/graphql-response+json', 'application/js
 const NOT_WANTED = /;\s*q=0(\.0*)?\s*(;|$)/i;
 
 /** Whether the `accept` header has a media type that permits JSON, anywhere in its list, with a weight other than 0. */
-export function acceptsJson(req: IncomingMessage): boolean {
+export function acceptsJson(req: HttpRequest): boolean {
   const texts = acceptOf(req).split(',');
   return acceptedTypes(req).some((type, at) => JSON_TYPES.has(type) && !NOT_WANTED.test(texts[at] ?? ''));
 }
@@ -151,7 +151,7 @@ const ANSWER_TYPES = new Set([
 const ANY_TYPE = new Set(['*/*', 'application/*', 'multipart/*', 'text/*']);
 
 /** Throws `not_acceptable` unless the header `accept` names a media type of answers, in UTF-8. */
-export function requireAnswerType(req: IncomingMessage): void {
+export function requireAnswerType(req: HttpRequest): void {
   for (const text of acceptOf(req).toLowerCase().replace(/\s/g, '').split(',')) {
     const [type = '', ...parameters] = text.split(';');
     const charset = parameters.find((parameter) => parameter.startsWith('charset='));
@@ -164,7 +164,7 @@ export function requireAnswerType(req: IncomingMessage): void {
  * Answers a whole request with one error, in GraphQL's response format. Destroys the response if its headers have been
  * sent.
  */
-export function sendError(res: ServerResponse, error: CallboardError): void {
+export function sendError(res: HttpResponse, error: CallboardError): void {
   if (res.headersSent) return void res.destroy();
   const { message, extensions } = toGraphQLError(error);
   const { http: _http, ...shown } = extensions;

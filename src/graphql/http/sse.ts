@@ -1,5 +1,4 @@
 /** Handles the requests of GraphQL over server-sent events, in both modes of graphql-sse. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import { subjectOf, type Principal } from '../../core/auth/principal.ts';
 import { CallboardError, fail, invalid } from '../../core/errors.ts';
@@ -13,6 +12,7 @@ import type { Documents } from '../execute/documents.ts';
 import type { Executor, Operation } from '../execute/executor.ts';
 import type { ResultFrames, Results } from '../execute/subscriptions.ts';
 import { acceptedTypes, readParams, searchOf, sendError } from './request.ts';
+import type { HttpRequest, HttpResponse } from '../../web/request.ts';
 
 export type SseHandler = ReturnType<typeof createSseHandler>;
 
@@ -188,8 +188,8 @@ type OperationStreamsOptions = {
 
 /** One authenticated request to a stream route. */
 type StreamRequest = {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+  readonly req: HttpRequest;
+  readonly res: HttpResponse;
   readonly requester: Principal;
   readonly body: unknown;
 };
@@ -351,7 +351,7 @@ function ownOf(found: Reservation | undefined, requester: Principal): Reservatio
 }
 
 /** Returns the token of a reservation, from the header or, because EventSource cannot send headers, from the URL. */
-function tokenOf(req: IncomingMessage): string | null {
+function tokenOf(req: HttpRequest): string | null {
   const header = req.headers['x-graphql-event-stream-token'];
   return typeof header === 'string' ? header : searchOf(req).get('token');
 }

@@ -59,6 +59,10 @@ export class Relays {
   readonly doubted: number[] = [];
   /** Whether what relays read in their own partitions counts now. */
   mayAnswer = true;
+  /** How often relays have lost a partition. */
+  losses = 0;
+  /** What waits for its record, while relays may not answer. */
+  readonly unrecorded: { readonly run: () => void; readonly holder: { destroy(): void } | undefined }[] = [];
   #answering: (() => void)[] = [];
 
   constructor(options: RelaysOptions) {
@@ -91,10 +95,14 @@ export class Relays {
     const watchers = new Set<(partition: number) => void>();
     this.#watchers.set(process, watchers);
     const mayAnswer = (): boolean => this.mayAnswer;
+    const losses = (): number => this.losses;
     const owners: OwnerTable = {
       local: (partition) => this.#storesOf(partition, process),
       get mayAnswer() {
         return mayAnswer();
+      },
+      get losses() {
+        return losses();
       },
       answerable: () => new Promise((resolve) => this.#answering.push(resolve)),
       ownerOf: (partition) => this.#owners.get(partition) ?? null,
@@ -119,6 +127,7 @@ export class Relays {
       own: this.#own,
       members: {
         capabilities: { shared: true, allWaits: true, exactDedupCounters: true, cheapStreamSummaries: true },
+        onRecord: (run, holder) => (this.mayAnswer ? run() : void this.unrecorded.push({ run, holder })),
         ready() {},
         close() {},
       },

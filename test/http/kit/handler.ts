@@ -1,9 +1,9 @@
 /** A handler of requests for tests of the server alone. */
-import type { ServerResponse } from 'node:http';
 import type { RequestHandler } from '../../../src/http/request-handler.ts';
+import type { HttpResponse } from '../../../src/web/request.ts';
 
 /** Returns a handler that answers every request with `answer`, and takes no upgrade. */
-export function answering(answer: (response: ServerResponse) => void): RequestHandler {
+export function answering(answer: (response: HttpResponse) => void): RequestHandler {
   return {
     connection() {},
     secured() {},
