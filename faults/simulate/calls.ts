@@ -10,7 +10,8 @@ import { silentMetrics } from '../../src/core/metrics.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { between, pick } from '../lib/random.ts';
-import { LOST, faultsOf, outcomeOf, progressWatch, type Call, type Told, type Work } from './ledger.ts';
+import { LOST, endIn, faultsOf, outcomeOf, progressWatch, type Call, type Told, type Work } from './ledger.ts';
+import { noteAnswer, noteRefusal, requestAt, unexplained, type Operation } from './linearize.ts';
 import { LinkNetwork, type Door } from './link-network.ts';
 import {
   ACTION,
@@ -22,6 +23,7 @@ import {
   type Answer,
   type ProgramParts,
 } from './programs.ts';
+import { readRecord } from './readers.ts';
 import { codeOf, coreOf, countingLog, onRecord, type OpenRelay, type Relay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
@@ -34,6 +36,9 @@ const RESULT_CHARS = 20_000;
 const TROUBLE_MS = 9_000;
 /** The part of the connections that stall before the first frame arrives. */
 const STALLING = 0.05;
+/** How many acts also read a record, and among how many of the last calls. */
+const READ = 0.4;
+const READ_AMONG = 12;
 /** How long a message between a relay and a caller over HTTP takes, in milliseconds. */
 const DELAY_MS = 5;
 /** How long such a caller waits before it asks another relay, in milliseconds: longer than the call may take. */
@@ -138,6 +143,7 @@ export class Calls implements Workload {
     const call = this.#newCall();
     this.#begin(call, this.#random() < 0.75 ? this.#callerOf(call.userId) : null);
     if (this.#random() < 0.08) this.#cancelLater(call);
+    if (this.#random() < READ) this.#read();
     if (this.#random() < 0.05) pick(this.#random, this.#clients).changeContexts();
     if (this.#random() < 0.03) this.#trouble();
   }
@@ -159,6 +165,9 @@ export class Calls implements Workload {
     const broken: string[] = [...(await this.#repeatAll()), ...(await this.#callAll())];
     for (const { call } of this.#calls.values()) {
       if (!this.#mayBeLost(call)) broken.push(...faultsOf(call));
+      // A report that comes again may change a record at any time.
+      const unlike = this.#relays.mayBeLost(call.askedAt, Infinity) ? null : unexplained(call.history);
+      if (unlike !== null) broken.push(`${call.commandId}: ${unlike}`);
       const [told] = call.told;
       if (told) this.#relays.count(`call: ${outcomeOf(told)}${told.code === null ? '' : ` ${told.code}`}`);
     }
@@ -176,12 +185,15 @@ export class Calls implements Workload {
         if (!relay.core || call.told.length === 0 || call.told.some((told) => outcomeOf(told) === LOST)) continue;
         if (this.#mayBeLost(call)) continue;
         open++;
+        const request = requestAt(simulation.now, { kind: 'admit' });
+        call.history.push(request);
         invoke(relay.core, call).then(
           (answer) =>
             onRecord(
               relay,
               () => {
                 open--;
+                noteTold(request, simulation.now, answer);
                 if ('told' in answer) call.told.push(answer.told);
                 else broken.push(`${call.commandId} was repeated at ${relay.process.name}: ${answer.failed}`);
               },
@@ -265,7 +277,8 @@ export class Calls implements Workload {
     };
     const commandId = `call-${this.#calls.size}`;
     const askedAt = this.#relays.simulation.now;
-    return { userId, commandId, work, contextId, runs: [], told: [], askedAt, toldAt: Infinity, isOpen: true };
+    const times = { askedAt, toldAt: Infinity, isOpen: true };
+    return { userId, commandId, work, contextId, runs: [], told: [], history: [], ...times };
   }
 
   #callerOf(userId: string): CallerProgram | null {
@@ -286,11 +299,23 @@ export class Calls implements Workload {
     simulation.after(between(this.#random, 0, HANDLER_MS), 'a call is cancelled', cancel);
   }
 
+  /** Reads the record of one of the last calls at any relay. */
+  #read(): void {
+    const { living } = this.#relays;
+    const calls = [...this.#calls.values()].slice(-READ_AMONG);
+    if (living.length === 0 || calls.length === 0) return;
+    const { userId, commandId, history } = pick(this.#random, calls).call;
+    readRecord(this.#relays, pick(this.#random, living), { userId, clientId: CLIENT, commandId }, history);
+  }
+
   /** Asks for a call until there is an answer: the id makes sure that it runs once. */
   #ask(asked: Asked): void {
     const { simulation } = this.#relays;
     const { call, over } = asked;
+    const request = requestAt(simulation.now, { kind: 'admit' });
+    call.history.push(request);
     const answer = (one: Answer): void => {
+      noteTold(request, simulation.now, one);
       if ('told' in one) {
         this.#relays.trace(`${call.commandId} is told: ${JSON.stringify(one.told).slice(0, 160)}`);
         call.told.push(one.told);
@@ -379,6 +404,17 @@ export class Calls implements Workload {
         return connection.slow(ms);
     }
   }
+}
+
+/**
+ * Notes what a caller was told. A relay that has lost its partition says so before this is recorded: the answer says
+ * nothing of the command.
+ */
+function noteTold(request: Operation, at: number, answer: Answer): void {
+  if ('failed' in answer) {
+    if (!PASSES.test(answer.failed)) noteRefusal(request, at);
+  } else if (outcomeOf(answer.told) !== LOST)
+    noteAnswer(request, at, { kind: 'told', end: endIn(answer.told, answer.told.value) });
 }
 
 /** Invokes as a request over HTTP does. */

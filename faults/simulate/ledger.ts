@@ -3,6 +3,7 @@
  * what must be in order was in order.
  */
 import { parseDown, type DownFrame } from '../../src/protocol/frames.ts';
+import type { End, Operation } from './linearize.ts';
 
 /** The end of a call that the store does not know: it may have run, or not. */
 export const LOST = 'store_lost';
@@ -44,6 +45,8 @@ export type Call = {
   readonly contextId: string | null;
   readonly runs: Run[];
   readonly told: Told[];
+  /** What was asked and answered about it, by whomever. */
+  readonly history: Operation[];
   /** When it was asked first, in milliseconds of the simulation, and told last; Infinity: not told. */
   readonly askedAt: number;
   toldAt: number;
@@ -53,6 +56,21 @@ export type Call = {
 /** The outcome as callers act on it. */
 export function outcomeOf({ outcome, code }: Told): string {
   return code === LOST ? LOST : outcome;
+}
+
+/** Returns an end as the model of a command knows it. The client says so if it gave up what a handler had made. */
+export function endIn({ outcome, execution, code, message }: Omit<Told, 'value'>, value: unknown): End {
+  const isClosed = code === 'handler_failed' && message?.startsWith('The client closed') === true;
+  const hasValue = outcome === 'completed' || outcome === 'cancelled';
+  const text = hasValue && value !== null ? JSON.stringify(value) : null;
+  return { outcome, execution, code: isClosed ? 'client_closed' : code, value: text };
+}
+
+/** Returns the end that a handler's client reports. */
+export function reportedEnd(end: HandlerEnd): End {
+  const code = end.kind === 'failed' ? 'handler_failed' : null;
+  const value = 'value' in end ? end.value : null;
+  return endIn({ outcome: end.kind, execution: 'reported_by_client', code, message: null }, value);
 }
 
 /** Returns what is wrong with the answers about a call. */

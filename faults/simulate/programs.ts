@@ -2,6 +2,7 @@
  * Programs of users in a simulation: a client with handlers, and a caller. Each runs the client library in a process of
  * its own, which drifts, is paused, sleeps, and is started again.
  */
+import type { WireStage } from '../../src/protocol/codes.ts';
 import type { Authenticator } from '../../src/core/auth/principal.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { CallerError, createLinkCaller, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
@@ -10,7 +11,8 @@ import { ActionCancelled, ActionError } from '../../src/clients/runtime/ends.ts'
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import type { Call as HandlerCall } from '../../src/clients/runtime/types.ts';
 import { between } from '../lib/random.ts';
-import { frameWatch, progressWatch, type Call, type Run, type Told, type Work } from './ledger.ts';
+import { frameWatch, progressWatch, reportedEnd, type Call, type Run, type Told, type Work } from './ledger.ts';
+import { noteAnswer, requestAt, stageOf, type Operation } from './linearize.ts';
 import type { LinkNetwork } from './link-network.ts';
 import { START, SimulatedProcess } from './process.ts';
 import type { Simulation } from './virtual.ts';
@@ -215,14 +217,24 @@ export class ClientProgram extends Program {
     if (contextId !== call.contextId) report(`${commandId} names ${call.contextId}, and ran in ${contextId}`);
     if (contextId !== null && !this.contexts.includes(contextId))
       report(`${commandId} ran in ${contextId}, which is gone`);
-    return runHandler(process, work, handled, call);
+    const { simulation } = this.parts;
+    const arrival: Operation = { from: simulation.now, to: simulation.now, may: null, claim: { kind: 'begun' } };
+    call.history.push(arrival);
+    const run: Run = { by: process.name, reports: 0, end: null };
+    call.runs.push(run);
+    return runHandler(process, work, handled, { call, run }).finally(() => {
+      if (run.end) call.history.push(requestAt(simulation.now, { kind: 'end', end: reportedEnd(run.end) }));
+    });
   }
 }
 
 /** Does the work of a command, and notes what it did. */
-async function runHandler(process: SimulatedProcess, work: Work, handled: HandlerCall, call: Call): Promise<unknown> {
-  const run: Run = { by: process.name, reports: 0, end: null };
-  call.runs.push(run);
+async function runHandler(
+  process: SimulatedProcess,
+  work: Work,
+  handled: HandlerCall,
+  { call, run }: { readonly call: Call; readonly run: Run },
+): Promise<unknown> {
   for (let step = 1; step <= work.steps; step++) {
     await rest(process, work.ms / work.steps, work.isStubborn ? null : handled.signal);
     if (handled.signal.aborted && !work.isStubborn) {
@@ -273,7 +285,8 @@ export class CallerProgram extends Program {
 
   invoke(call: Call, answer: (answer: Answer) => void): void {
     const { userId, commandId, work, contextId } = call;
-    const { report } = this.parts;
+    const { simulation, report } = this.parts;
+    const { now: from } = simulation;
     const caller = this.#caller;
     const watch = progressWatch(call, report);
     const settle = (one: Answer): void => {
@@ -286,6 +299,7 @@ export class CallerProgram extends Program {
       ...{ commandId, ...TIMES, ...(contextId !== null && { contextId }) },
       ...(work.steps > 1 && {
         onProgress: ({ value, number, missed }: Parameters<NonNullable<OnProgress>>[0]) => watch(value, number, missed),
+        onStage: (stage: WireStage) => call.history.push(noticeOf(stage, from, simulation.now)),
       }),
     };
     caller?.invoke({ userId, clientId: CLIENT, action: ACTION }, work, options).then(
@@ -294,10 +308,20 @@ export class CallerProgram extends Program {
     );
   }
 
-  cancel({ userId, commandId }: Call): void {
+  cancel({ userId, commandId, history }: Call): void {
+    const { simulation, count } = this.parts;
+    const request = requestAt(simulation.now, { kind: 'cancel' });
+    history.push(request);
     this.#caller?.cancel({ userId, clientId: CLIENT, commandId }).then(
-      ({ state }) => this.parts.count(`cancel: ${state}`),
-      (error: unknown) => this.parts.count(`cancel: ${this.#codeOf(error)}`),
+      ({ state }) => {
+        count(`cancel: ${state}`);
+        noteAnswer(request, simulation.now, { kind: 'receipt', state });
+      },
+      (error: unknown) => {
+        const code = this.#codeOf(error);
+        count(`cancel: ${code}`);
+        if (code === 'not_found') noteAnswer(request, simulation.now, { kind: 'receipt', state: code });
+      },
     );
   }
 
@@ -306,6 +330,11 @@ export class CallerProgram extends Program {
     this.parts.report(`${this.name}: ${error instanceof Error ? error.stack : String(error)}`);
     return 'a mistake';
   }
+}
+
+/** What a caller learns of a command that is in this stage. */
+function noticeOf(stage: WireStage, from: number, to: number): Operation {
+  return { from, to, may: null, claim: { kind: 'stage', stage: stageOf(stage) } };
 }
 
 type OnProgress = NonNullable<Parameters<Caller['invoke']>[2]>['onProgress'];

@@ -66,13 +66,30 @@ const { plans, setting, first, cuts, claims, unreached, trace, json } = readOpti
 );
 
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** Prints what a run broke, the first of it. */
+function writeBroken({ seed }: Plan, broken: readonly string[]): void {
+  write(`seed ${seed} broke ${broken.length}:`);
+  for (const line of broken.slice(0, 5)) write(`  ${line}`);
+}
+
+/** The plan that runs. What a relay throws beyond its callers ends the process, with the seed of the run. */
+let running: Plan | null = null;
+process.on('uncaughtException', (error) => {
+  if (running) writeBroken(running, [`it threw ${error.stack ?? error.message}`]);
+  else write(error.stack ?? error.message);
+  process.exit(1);
+});
+
 const seen: Record<string, number> = {};
 let [runs, events, acknowledged, failed, digest] = [0, 0, 0, 0, ''];
 const reached = unreached ? new Reached(STORES[setting.store].files) : null;
 await reached?.begin();
 const began = performance.now();
 for (const plan of plans()) {
+  running = plan;
   const verdict = await runPlan(plan, setting, trace ? write : undefined);
+  running = null;
   runs++;
   events += verdict.events;
   acknowledged += verdict.acknowledged;
@@ -80,8 +97,7 @@ for (const plan of plans()) {
   for (const [what, count] of Object.entries(verdict.seen)) seen[what] = (seen[what] ?? 0) + count;
   if (verdict.broken.length === 0) continue;
   failed++;
-  write(`seed ${plan.seed} broke ${verdict.broken.length}:`);
-  for (const line of verdict.broken.slice(0, 5)) write(`  ${line}`);
+  writeBroken(plan, verdict.broken);
   if (first && !cuts) break;
   if (!cuts) continue;
   const short = await shrink(plan, async (one) => (await runPlan(one, setting)).broken.length > 0);

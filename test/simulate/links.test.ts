@@ -157,7 +157,7 @@ const TOLD: Told = {
 const EXPIRED: Told = { ...TOLD, outcome: 'expired', execution: 'not_written', code: 'connect_timeout', value: null };
 const callOf = (runs: readonly Run[], told: readonly Told[]): Call => ({
   ...{ userId: 'alice', commandId: 'c1', work: WORK, contextId: null, askedAt: 0, toldAt: 1, isOpen: false },
-  ...{ runs: [...runs], told: [...told] },
+  ...{ runs: [...runs], told: [...told], history: [] },
 });
 
 describe('the ledger', () => {
