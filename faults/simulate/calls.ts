@@ -325,7 +325,7 @@ export class Calls implements Workload {
       }
       this.#relays.trace(`${call.commandId} failed: ${one.failed}`);
       this.#relays.count(`request: ${one.failed}`);
-      if (!PASSES.test(one.failed)) call.isOpen = false;
+      if (isRefusal(one)) call.isOpen = false;
       else simulation.after(between(this.#random, 100, 1_000), 'asks again', () => this.#ask(asked));
     };
     if (over) over.invoke(call, answer);
@@ -406,13 +406,18 @@ export class Calls implements Workload {
   }
 }
 
+/** Whether an answer proves that the request changed nothing: repeated, it would be refused again. */
+function isRefusal(answer: Answer): boolean {
+  return 'failed' in answer && answer.mayHaveRun !== true && !PASSES.test(answer.failed);
+}
+
 /**
  * Notes what a caller was told. A relay that has lost its partition says so before this is recorded: the answer says
  * nothing of the command.
  */
 function noteTold(request: Operation, at: number, answer: Answer): void {
   if ('failed' in answer) {
-    if (!PASSES.test(answer.failed)) noteRefusal(request, at);
+    if (isRefusal(answer)) noteRefusal(request, at);
   } else if (outcomeOf(answer.told) !== LOST)
     noteAnswer(request, at, { kind: 'told', end: endIn(answer.told, answer.told.value) });
 }

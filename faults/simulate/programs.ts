@@ -261,8 +261,11 @@ function rest(process: SimulatedProcess, ms: number, signal: AbortSignal | null)
   });
 }
 
-/** What became of a request: the relay's answer, or the code with which it failed. */
-export type Answer = { readonly told: Told } | { readonly failed: string };
+/**
+ * What became of a request: the relay's answer, or the code with which it failed. `mayHaveRun`: an earlier attempt of
+ * the same request was not answered.
+ */
+export type Answer = { readonly told: Told } | { readonly failed: string; readonly mayHaveRun?: boolean };
 
 /** The caller of a user. */
 export class CallerProgram extends Program {
@@ -304,7 +307,10 @@ export class CallerProgram extends Program {
     };
     caller?.invoke({ userId, clientId: CLIENT, action: ACTION }, work, options).then(
       (invocation) => settle(answerOf(invocation)),
-      (error: unknown) => settle({ failed: this.#codeOf(error) }),
+      (error: unknown) => {
+        const mayHaveRun = error instanceof CallerError && error.mayHaveRun;
+        settle({ failed: this.#codeOf(error), mayHaveRun });
+      },
     );
   }
 

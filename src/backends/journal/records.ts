@@ -229,6 +229,11 @@ export class ActWriter {
     return this.#text.length;
   }
 
+  /** Grows with each fact until `take`. */
+  get chars(): number {
+    return this.#text.length + this.#facts.length;
+  }
+
   #end(): void {
     const before = this.#text.length;
     this.#text += `[${this.#begunAt}${this.#facts}]`;

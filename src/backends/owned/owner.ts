@@ -144,6 +144,10 @@ export class Owners implements OwnerTable {
     return this.#isSuspended ? null : (this.#partitions[partition]?.stores ?? null);
   }
 
+  pendingChars(partition: number): number {
+    return this.#partitions[partition]?.pendingChars ?? 0;
+  }
+
   ownerOf(partition: number): Owner | null {
     const process = this.#partitions[partition]?.owner ?? null;
     return process === null || !this.isAlive(process) ? null : { process, nodeId: nodeOf(process) };

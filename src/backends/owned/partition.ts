@@ -94,6 +94,11 @@ export class Partition {
     return this.#owned?.state.ports ?? null;
   }
 
+  /** Grows with each change that is to be recorded, until its turn is sent. */
+  get pendingChars(): number {
+    return this.#owned?.state.records.chars ?? 0;
+  }
+
   /** The process that owns the partition, as far as this one knows. */
   get owner(): string | null {
     return this.#owned ? this.#parts.process : (this.#seen?.process ?? null);

@@ -12,7 +12,7 @@ import type { OwnerTable } from './owners.ts';
 import type { Placement } from './placement.ts';
 import { isChange, Requests, runIn, type OwnerAnswer, type PortCall } from './requests.ts';
 import { Responder } from './responder.ts';
-import { ROUTES, routeOf, type AnyRoute, type OwnStores, type RoutedStores } from './routes.ts';
+import { ROUTES, routeOf, type AnyRoute, type OwnStores, type PartitionStores, type RoutedStores } from './routes.ts';
 import { readMessage, type Transport } from './transport.ts';
 
 /** How long a call waits for the owner of its partition: longer than a takeover takes. */
@@ -125,16 +125,26 @@ class Router {
     const { owners } = this.#options;
     const stores = owners.local(partition);
     if (!stores) return this.#request(partition, call).then(({ value }) => value);
-    if (this.#counts(call)) return runIn(stores, call);
+    if (owners.mayAnswer) return runIn(stores, call);
+    if (isChange(call.port, call.method)) return this.#changeIn(stores, partition, call);
+    // What was read could leave later, with other reads, when this process owns the partition again.
     return owners.answerable().then(() => this.#at(partition, call));
   }
 
   /**
-   * Whether what a call finds here counts. If another process owns the partition already, the log refuses a change; but
-   * what was read could leave later, together with other reads, when this process owns the partition again.
+   * Runs a change without a lease: if another process owns the partition already, the log refuses it. A change that is
+   * not recorded, such as the cancel of a command that is unknown here, is as a read: its answer counts with a lease.
    */
-  #counts({ port, method }: PortCall): boolean {
-    return isChange(port, method) || this.#options.owners.mayAnswer;
+  #changeIn(stores: PartitionStores, partition: number, call: PortCall): MaybePromise<unknown> {
+    const { owners } = this.#options;
+    const before = owners.pendingChars(partition);
+    const value = runIn(stores, call);
+    if (owners.pendingChars(partition) !== before) return value;
+    const found = (): MaybePromise<unknown> => {
+      if (owners.local(partition) !== stores) return this.#at(partition, call);
+      return owners.mayAnswer ? value : owners.answerable().then(found);
+    };
+    return owners.answerable().then(found);
   }
 
   /** Runs a call in one of all partitions. Null: its owner does not answer. */
@@ -142,7 +152,8 @@ class Router {
     const { owners } = this.#options;
     const stores = owners.local(partition);
     if (!stores) return this.#requests.ask(partition, call, EACH_OWNER_MS);
-    if (this.#counts(call)) return { value: await runIn(stores, call), chars: 0 };
+    if (owners.mayAnswer) return { value: await runIn(stores, call), chars: 0 };
+    if (isChange(call.port, call.method)) return { value: await this.#changeIn(stores, partition, call), chars: 0 };
     return owners.answerable().then(() => this.#poll(partition, call));
   }
 
