@@ -152,8 +152,8 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     name: 'found-without-a-lease',
     says: 'a process answers a change that changed nothing in a partition that another one may own already',
     file: 'backends/owned/routed.ts',
-    find: 'if (owners.pendingChars(partition) !== before) return value;',
-    replace: 'if (owners.pendingChars(partition) >= before) return value;',
+    find: 'if (owners.decided(partition) !== before) return value;',
+    replace: 'if (owners.decided(partition) >= before) return value;',
     judge: ROUTES,
   },
   {

@@ -94,6 +94,7 @@ export class ActWriter {
   #nextList = 0;
   #text = '';
   #idle = true;
+  #added = 0;
 
   constructor(listener: ActListener | null = null) {
     this.#listener = listener;
@@ -160,6 +161,7 @@ export class ActWriter {
 
   /** Adds a fact that is JSON already: its name and its arguments, with commas between them. */
   addText(fact: string): void {
+    this.#added++;
     if (this.#idle) {
       this.#idle = false;
       this.#listener?.onFirst();
@@ -229,9 +231,9 @@ export class ActWriter {
     return this.#text.length;
   }
 
-  /** Grows with each fact until `take`. */
-  get chars(): number {
-    return this.#text.length + this.#facts.length;
+  /** How many facts were added so far. */
+  get added(): number {
+    return this.#added;
   }
 
   #end(): void {

@@ -144,8 +144,8 @@ export class Owners implements OwnerTable {
     return this.#isSuspended ? null : (this.#partitions[partition]?.stores ?? null);
   }
 
-  pendingChars(partition: number): number {
-    return this.#partitions[partition]?.pendingChars ?? 0;
+  decided(partition: number): number {
+    return this.#partitions[partition]?.decided ?? 0;
   }
 
   ownerOf(partition: number): Owner | null {

@@ -13,8 +13,8 @@ export interface OwnerTable {
   readonly mayAnswer: boolean;
   /** Resolves once `mayAnswer` may have changed, or once this process has lost a partition. */
   answerable(): Promise<void>;
-  /** Grows with each change of a partition of this process that is to be recorded, until its turn is sent. */
-  pendingChars(partition: number): number;
+  /** How many facts this process has decided in a partition since it owns it: more after a change that is recorded. */
+  decided(partition: number): number;
   /** The owner as far as this process knows; null: none. It may be out of date. */
   ownerOf(partition: number): Owner | null;
   /**

@@ -94,9 +94,9 @@ export class Partition {
     return this.#owned?.state.ports ?? null;
   }
 
-  /** Grows with each change that is to be recorded, until its turn is sent. */
-  get pendingChars(): number {
-    return this.#owned?.state.records.chars ?? 0;
+  /** How many facts were decided here since this process owns the partition. */
+  get decided(): number {
+    return this.#owned?.state.records.added ?? 0;
   }
 
   /** The process that owns the partition, as far as this one knows. */

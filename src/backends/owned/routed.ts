@@ -137,9 +137,9 @@ class Router {
    */
   #changeIn(stores: PartitionStores, partition: number, call: PortCall): MaybePromise<unknown> {
     const { owners } = this.#options;
-    const before = owners.pendingChars(partition);
+    const before = owners.decided(partition);
     const value = runIn(stores, call);
-    if (owners.pendingChars(partition) !== before) return value;
+    if (owners.decided(partition) !== before) return value;
     const found = (): MaybePromise<unknown> => {
       if (owners.local(partition) !== stores) return this.#at(partition, call);
       return owners.mayAnswer ? value : owners.answerable().then(found);

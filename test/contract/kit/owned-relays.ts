@@ -59,8 +59,6 @@ export class Relays {
   readonly doubted: number[] = [];
   /** Whether what relays read in their own partitions counts now. */
   mayAnswer = true;
-  /** How much was recorded so far. */
-  recorded = 0;
   #answering: (() => void)[] = [];
 
   constructor(options: RelaysOptions) {
@@ -98,7 +96,7 @@ export class Relays {
       get mayAnswer() {
         return mayAnswer();
       },
-      pendingChars: () => this.recorded,
+      decided: () => 0,
       answerable: () => new Promise((resolve) => this.#answering.push(resolve)),
       ownerOf: (partition) => this.#owners.get(partition) ?? null,
       onMove(run): Cancel {
