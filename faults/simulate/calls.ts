@@ -32,6 +32,8 @@ const USERS = ['user-0', 'user-1', 'user-2', 'user-3', 'user-4', 'user-5'] as co
 /** The longest time of a handler, in milliseconds, and the longest text of a result. */
 const HANDLER_MS = 400;
 const RESULT_CHARS = 20_000;
+/** The longest time of a call that has little time, in milliseconds. The least is a second. */
+const SHORT_MS = 3_000;
 /** The longest trouble of a connection or a program, in milliseconds. */
 const TROUBLE_MS = 9_000;
 /** The part of the connections that stall before the first frame arrives. */
@@ -277,8 +279,12 @@ export class Calls implements Workload {
     };
     const commandId = `call-${this.#calls.size}`;
     const askedAt = this.#relays.simulation.now;
-    const times = { askedAt, toldAt: Infinity, isOpen: true };
-    return { userId, commandId, work, contextId, runs: [], told: [], history: [], ...times };
+    const times = {
+      connectWithinMs: names < 1 && random() < 0.05 ? 0 : TIMES.connectWithinMs,
+      respondWithinMs: names < 1 && random() < 0.05 ? between(random, 1_000, SHORT_MS) : TIMES.respondWithinMs,
+    };
+    const state = { askedAt, toldAt: Infinity, isOpen: true };
+    return { userId, commandId, work, contextId, times, runs: [], told: [], history: [], ...state };
   }
 
   #callerOf(userId: string): CallerProgram | null {
@@ -424,11 +430,11 @@ function noteTold(request: Operation, at: number, answer: Answer): void {
 
 /** Invokes as a request over HTTP does. */
 async function invoke(core: Core, call: Call, watch?: ReturnType<typeof progressWatch>): Promise<Answer> {
-  const { userId, commandId, work, contextId } = call;
+  const { userId, commandId, work, contextId, times } = call;
   const params = trustJson(JSON.stringify(work));
   const requester = { kind: 'user', userId, scopes: new Set(['invoke'] as const), expiresAt: null } as const;
   const answer = await core.rpc.invoke(requester, {
-    ...{ userId, clientId: CLIENT, action: ACTION, params, commandId, contextId, ...TIMES },
+    ...{ userId, clientId: CLIENT, action: ACTION, params, commandId, contextId, ...times },
     onProgress: watch && (({ payload, number }) => watch(JSON.parse(payload), number, null)),
   });
   return answer.kind === 'refused' ? { failed: answer.code } : answerOf(answer);

@@ -6,6 +6,7 @@ const OF_STORE: Readonly<Record<StoreName, readonly string[]>> = {
   owned: [
     'snapshot',
     'log: took over',
+    'log: Redis has lost data of users whose relay is gone: their commands end as unknown',
     'log: a snapshot was written',
     'log: facts are not recorded: the log does not answer',
     'log: the lease of this relay cannot be renewed',
@@ -31,24 +32,42 @@ const OF_STORE: Readonly<Record<StoreName, readonly string[]>> = {
 /** What the runs of each workload must have counted: the ends of calls, and the refusals of acts. */
 const OF_WORKLOAD: Readonly<Record<WorkloadName, readonly string[]>> = {
   calls: [
-    'call: completed',
-    'call: cancelled',
-    'call: expired connect_timeout',
-    'call: failed handler_failed',
-    'call: outcome_unknown instance_replaced',
-    'call: outcome_unknown response_timeout',
-    'cancel: requested',
-    'cancel: too_late',
-    'link lost: connection_lost',
-    'log: link opened',
-    'log: link closed',
+    ...['completed', 'cancelled', 'expired connect_timeout', 'expired context_gone', 'expired queue_timeout'],
+    ...['failed context_gone', 'failed handler_failed', 'failed not_received', 'failed too_late'],
+    ...['outcome_unknown instance_replaced', 'outcome_unknown response_timeout', 'store_lost store_lost'],
+  ]
+    .map((end) => `call: ${end}`)
+    .concat(
+      ['cancelled', 'requested', 'too_late', 'not_found', 'unreachable'].map((state) => `cancel: ${state}`),
+      ['context_gone', 'draining', 'not_connected', 'store_full', 'unreachable'].map((code) => `request: ${code}`),
+      ['absent', 'waiting', 'dispatched', 'acknowledged', 'ended'].map((stage) => `read: ${stage}`),
+      ['back_pressure', 'connection_lost', 'draining', 'heartbeat_lost', 'hello_timeout', 'unauthenticated'].map(
+        (reason) => `link lost: ${reason}`,
+      ),
+      ['log: link opened', 'log: link closed', 'end dropped: closed'],
+    ),
+  store: [
+    ...['admit: admitted', 'admit: store_full', 'cancel: settled', 'cancel: unchanged', 'cancel: unknown'],
+    ...['read: absent', 'read: waiting', 'read: ended'],
   ],
-  store: ['admit: admitted', 'admit: store_full', 'cancel: settled'],
+};
+
+/** What only the runs of a store and a workload together must have counted. */
+const OF_BOTH: Readonly<Partial<Record<`${StoreName} ${WorkloadName}`, readonly string[]>>> = {
+  'owned store': [
+    'admit: attached',
+    'admit: store_unavailable',
+    'cancel: store_unavailable',
+    'read: store_unavailable',
+  ],
+  'owned calls': ['link lost: node_lost', 'link lost: store_full', 'request: store_unavailable'],
+  'directory calls': ['call: expired node_lost', 'call: outcome_unknown node_lost'],
 };
 
 /** Returns what a long series of runs must have counted. */
 export function claimsOf({ acts, store }: Setting): readonly string[] {
-  return [...STORES[store].faults.map(({ name }) => `fault: ${name}`), ...OF_STORE[store], ...OF_WORKLOAD[acts]];
+  const faults = STORES[store].faults.map(({ name }) => `fault: ${name}`);
+  return [...faults, ...OF_STORE[store], ...OF_WORKLOAD[acts], ...(OF_BOTH[`${store} ${acts}`] ?? [])];
 }
 
 /** Returns what was never counted. */

@@ -43,6 +43,8 @@ export type Call = {
   readonly work: Work;
   /** The context of the client that it names; null: none. */
   readonly contextId: string | null;
+  /** How long it may wait for its client, and for the answer, in milliseconds. */
+  readonly times: { readonly connectWithinMs: number; readonly respondWithinMs: number };
   readonly runs: Run[];
   readonly told: Told[];
   /** What was asked and answered about it, by whomever. */

@@ -19,7 +19,7 @@ import type { Simulation } from './virtual.ts';
 
 export const CLIENT = 'desk';
 export const ACTION = 'work';
-/** How long a call waits for its client, and for the answer, in milliseconds. */
+/** How long a call waits for its client, and for the answer, at most, in milliseconds. */
 export const TIMES = { connectWithinMs: 8_000, respondWithinMs: 15_000 } as const;
 /** How many contexts a client has. */
 const CONTEXTS = 3;
@@ -287,7 +287,7 @@ export class CallerProgram extends Program {
   }
 
   invoke(call: Call, answer: (answer: Answer) => void): void {
-    const { userId, commandId, work, contextId } = call;
+    const { userId, commandId, work, contextId, times } = call;
     const { simulation, report } = this.parts;
     const { now: from } = simulation;
     const caller = this.#caller;
@@ -299,7 +299,7 @@ export class CallerProgram extends Program {
     };
     this.#asked.set(call, answer);
     const options = {
-      ...{ commandId, ...TIMES, ...(contextId !== null && { contextId }) },
+      ...{ commandId, ...times, ...(contextId !== null && { contextId }) },
       ...(work.steps > 1 && {
         onProgress: ({ value, number, missed }: Parameters<NonNullable<OnProgress>>[0]) => watch(value, number, missed),
         onStage: (stage: WireStage) => call.history.push(noticeOf(stage, from, simulation.now)),

@@ -3,16 +3,13 @@ import { readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { UNREACHABLE } from './unreachable.ts';
+import { unreachableIn, type Unreachable } from './unreachable.ts';
 import { STORES, type StoreName } from './workloads.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /** A place that was not reached. `file`: its path below src. `text`: the line in which it begins. */
 export type Unreached = { readonly file: string; readonly line: number; readonly text: string };
-
-/** A place that no run can reach. `text`: the line in which it begins, without the spaces around it. */
-export type Unreachable = { readonly file: string; readonly text: string; readonly why: string };
 
 /**
  * Returns what is wrong with the list of a store after a long series of runs, as texts: places that are not in it and
@@ -45,7 +42,7 @@ export class Reached {
 
   /** Returns what is wrong with the list of what no run can reach. */
   async end(): Promise<readonly string[]> {
-    return faultsOfList(await this.#unreached(), UNREACHABLE[this.#store]);
+    return faultsOfList(await this.#unreached(), unreachableIn(this.#store));
   }
 
   /** Returns the functions and branches that were not reached, in order. Those within another one are not listed. */

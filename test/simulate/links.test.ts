@@ -158,6 +158,7 @@ const EXPIRED: Told = { ...TOLD, outcome: 'expired', execution: 'not_written', c
 const callOf = (runs: readonly Run[], told: readonly Told[]): Call => ({
   ...{ userId: 'alice', commandId: 'c1', work: WORK, contextId: null, askedAt: 0, toldAt: 1, isOpen: false },
   ...{ runs: [...runs], told: [...told], history: [] },
+  times: { connectWithinMs: 1, respondWithinMs: 1 },
 });
 
 describe('the ledger', () => {
