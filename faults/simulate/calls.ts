@@ -10,7 +10,17 @@ import { silentMetrics } from '../../src/core/metrics.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { between, pick } from '../lib/random.ts';
-import { LOST, endIn, faultsOf, outcomeOf, progressWatch, type Call, type Told, type Work } from './ledger.ts';
+import {
+  LOST,
+  endIn,
+  faultsOf,
+  outcomeOf,
+  progressWatch,
+  timeFaultsOf,
+  type Call,
+  type Told,
+  type Work,
+} from './ledger.ts';
 import { noteAnswer, noteRefusal, requestAt, unexplained, type Operation } from './linearize.ts';
 import { LinkNetwork, type Door } from './link-network.ts';
 import {
@@ -38,6 +48,8 @@ const SHORT_MS = 3_000;
 const TROUBLE_MS = 9_000;
 /** The part of the connections that stall before the first frame arrives. */
 const STALLING = 0.05;
+/** How many calls are asked for twice at once, by two callers. */
+const TWICE = 0.05;
 /** How many acts also read a record, and among how many of the last calls. */
 const READ = 0.4;
 const READ_AMONG = 12;
@@ -91,6 +103,7 @@ export class Calls implements Workload {
   readonly #callers: readonly CallerProgram[];
   /** What callers over HTTP wait for, by relay: its end is told to them. */
   readonly #asking = new Map<Relay['process'], Set<() => void>>();
+  readonly #askedTwice = new Set<Call>();
   #isOver = false;
   readonly broken: string[] = [];
 
@@ -144,6 +157,10 @@ export class Calls implements Workload {
     this.#startAll();
     const call = this.#newCall();
     this.#begin(call, this.#random() < 0.75 ? this.#callerOf(call.userId) : null);
+    if (this.#random() < TWICE) {
+      this.#askedTwice.add(call);
+      this.#ask({ call, over: null });
+    }
     if (this.#random() < 0.08) this.#cancelLater(call);
     if (this.#random() < READ) this.#read();
     if (this.#random() < 0.05) pick(this.#random, this.#clients).changeContexts();
@@ -158,7 +175,7 @@ export class Calls implements Workload {
 
   isDone(): boolean {
     return (
-      [...this.#calls.values()].every(({ call }) => !call.isOpen) &&
+      [...this.#calls.values()].every(({ call }) => call.open === 0) &&
       this.#clients.every(({ unfinished }) => unfinished === 0)
     );
   }
@@ -166,7 +183,7 @@ export class Calls implements Workload {
   async judge(): Promise<readonly string[]> {
     const broken: string[] = [...(await this.#repeatAll()), ...(await this.#callAll())];
     for (const { call } of this.#calls.values()) {
-      if (!this.#mayBeLost(call)) broken.push(...faultsOf(call));
+      if (!this.#mayBeLost(call)) broken.push(...faultsOf(call), ...timeFaultsOf(call));
       // A report that comes again may change a record at any time.
       const unlike = this.#relays.mayBeLost(call.askedAt, Infinity) ? null : unexplained(call.history);
       if (unlike !== null) broken.push(`${call.commandId}: ${unlike}`);
@@ -222,7 +239,7 @@ export class Calls implements Workload {
     // What clients report after a welcome arrives.
     await simulation.run(REPORT_MS);
     const calls = USERS.map((userId) => this.#begin(this.#newCall(userId, 1), this.#callerOf(userId)));
-    await simulation.run(SOON_MS, () => calls.every(({ isOpen }) => !isOpen));
+    await simulation.run(SOON_MS, () => calls.every(({ open }) => open === 0));
     for (const { commandId, told, runs } of calls)
       if (told.length === 0 || runs.length === 0)
         broken.push(`${commandId}, of a time without faults: ${JSON.stringify(told)}`);
@@ -283,7 +300,7 @@ export class Calls implements Workload {
       connectWithinMs: names < 1 && random() < 0.05 ? 0 : TIMES.connectWithinMs,
       respondWithinMs: names < 1 && random() < 0.05 ? between(random, 1_000, SHORT_MS) : TIMES.respondWithinMs,
     };
-    const state = { askedAt, toldAt: Infinity, isOpen: true };
+    const state = { askedAt, toldAt: Infinity, open: 0 };
     return { userId, commandId, work, contextId, times, runs: [], told: [], history: [], ...state };
   }
 
@@ -318,21 +335,27 @@ export class Calls implements Workload {
   #ask(asked: Asked): void {
     const { simulation } = this.#relays;
     const { call, over } = asked;
+    call.open++;
     const request = requestAt(simulation.now, { kind: 'admit' });
     call.history.push(request);
     const answer = (one: Answer): void => {
       noteTold(request, simulation.now, one);
       if ('told' in one) {
         this.#relays.trace(`${call.commandId} is told: ${JSON.stringify(one.told).slice(0, 160)}`);
-        call.told.push(one.told);
+        // One relay may have lost what another one knows.
+        if (!this.#askedTwice.has(call) || outcomeOf(one.told) !== LOST) call.told.push(one.told);
         call.toldAt = simulation.now;
-        call.isOpen = false;
+        call.open--;
         return;
       }
       this.#relays.trace(`${call.commandId} failed: ${one.failed}`);
       this.#relays.count(`request: ${one.failed}`);
-      if (isRefusal(one)) call.isOpen = false;
-      else simulation.after(between(this.#random, 100, 1_000), 'asks again', () => this.#ask(asked));
+      if (isRefusal(one)) call.open--;
+      else
+        simulation.after(between(this.#random, 100, 1_000), 'asks again', () => {
+          call.open--;
+          this.#ask(asked);
+        });
     };
     if (over) over.invoke(call, answer);
     else this.#askRelay(call, answer);

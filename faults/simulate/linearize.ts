@@ -21,6 +21,8 @@ export type View = {
   readonly isCancelRequested: boolean;
   readonly late: number;
   readonly version: number;
+  /** When its time is over, in milliseconds of the simulation, by the clock of its relays. */
+  readonly deadline: number;
 };
 
 /** What a request may do to a command, once or again if it is repeated. `end`: the client reports this end. */

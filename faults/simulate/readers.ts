@@ -3,6 +3,7 @@ import type { Command } from '../../src/core/commands/command.ts';
 import type { CommandKey } from '../../src/core/ids.ts';
 import { endIn } from './ledger.ts';
 import { stageOf, type Operation, type View } from './linearize.ts';
+import { START } from './process.ts';
 import { codeOf, onRecord, type OpenRelay, type Relays } from './relays.ts';
 
 /** Reads a record at a relay. The answer is noted when it has left the relay. */
@@ -25,7 +26,8 @@ async function read({ backend }: OpenRelay, key: CommandKey): Promise<readonly (
 
 /** Returns a record as the model of a command knows it. */
 function viewOf(command: Command): View {
-  const { stage, outcome, execution, error, resultExpired, cancelRequestedAt, lateResults, version } = command;
+  const { stage, outcome, execution, error, resultExpired, cancelRequestedAt, lateResults, version, deadline } =
+    command;
   const code = resultExpired ? 'result_expired' : (error?.code ?? null);
   const end = outcome === null ? null : endIn({ outcome, execution, code, message: error?.message ?? null }, null);
   return {
@@ -34,5 +36,6 @@ function viewOf(command: Command): View {
     isCancelRequested: cancelRequestedAt !== null,
     late: lateResults,
     version,
+    deadline: deadline - START,
   };
 }

@@ -32,7 +32,7 @@ const cancel = (from: number, to: number, state: Extract<Claim, { kind: 'receipt
 const stage = (from: number, to: number, at: View['stage']): Operation =>
   operation(from, to, { kind: 'stage', stage: at });
 const view = (at: View['stage'], version: number, change: Partial<View> = {}): View => ({
-  ...{ stage: at, version, end: null, isCancelRequested: false, late: 0 },
+  ...{ stage: at, version, end: null, isCancelRequested: false, late: 0, deadline: 100 },
   ...change,
 });
 const reads = (from: number, to: number, what: View | null): Operation =>
