@@ -183,7 +183,8 @@ export class Calls implements Workload {
   async judge(): Promise<readonly string[]> {
     const broken: string[] = [...(await this.#repeatAll()), ...(await this.#callAll())];
     for (const { call } of this.#calls.values()) {
-      if (!this.#mayBeLost(call)) broken.push(...faultsOf(call), ...timeFaultsOf(call));
+      if (!this.#mayBeLost(call)) broken.push(...faultsOf(call));
+      if (this.#relays.hasKeptTime(call.askedAt, call.toldAt)) broken.push(...timeFaultsOf(call));
       // A report that comes again may change a record at any time.
       const unlike = this.#relays.mayBeLost(call.askedAt, Infinity) ? null : unexplained(call.history);
       if (unlike !== null) broken.push(`${call.commandId}: ${unlike}`);

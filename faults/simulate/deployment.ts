@@ -93,6 +93,10 @@ export class Deployment implements SimulatedDeployment {
     return this.#losses.some(([, ended]) => ended + TAKEN_OVER_MS >= since);
   }
 
+  hasKeptTime(): boolean {
+    return true;
+  }
+
   /** Judges the deployment itself, once everything is in order. */
   judge(): Promise<readonly string[]> {
     return this.#snapshots.judge();
