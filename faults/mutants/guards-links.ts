@@ -254,4 +254,28 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     replace: 'if (updatedAt < 0 && updatedAt <= since)',
     judge: { test: 'test/contract/delivery.memory.test.ts' },
   },
+  {
+    name: 'cancel-before-the-welcome',
+    says: 'a cancel is sent over a link whose client was not welcomed yet',
+    file: 'core/commands/dispatcher.ts',
+    find: 'else if (linkQueue?.open) linkQueue.link.sendCancel(key.commandId, reason);',
+    replace: 'else if (linkQueue) linkQueue.link.sendCancel(key.commandId, reason);',
+    judge: { test: 'test/core/invoke.test.ts' },
+  },
+  {
+    name: 'cancel-before-its-call',
+    says: 'a cancel overtakes the call that was sent before it over the same link',
+    file: 'gateway/callers.ts',
+    find: 'return admission ? admission.promise.then(run) : run();',
+    replace: 'return admission ? run() : run();',
+    judge: { test: 'test/gateway/cancel-order.test.ts' },
+  },
+  {
+    name: 'ended-and-written',
+    says: 'a command is written although it ended before the store answered its dispatch',
+    file: 'core/commands/dispatcher.ts',
+    find: "linkQueue.window.has(key.commandId) ? result : { kind: 'skip' };",
+    replace: 'result;',
+    judge: { test: 'test/core/dispatch-again.test.ts' },
+  },
 ];

@@ -144,8 +144,16 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     name: 'read-without-a-lease',
     says: 'a process reads in a partition that another one may own already',
     file: 'backends/owned/routed.ts',
-    find: 'isChange(port, method) || this.#options.owners.mayAnswer',
-    replace: 'isChange(port, method) || true',
+    find: 'return owners.answerable().then(() => this.#at(partition, call));',
+    replace: 'return runIn(stores, call);',
+    judge: ROUTES,
+  },
+  {
+    name: 'found-without-a-lease',
+    says: 'a process answers a change that changed nothing in a partition that another one may own already',
+    file: 'backends/owned/routed.ts',
+    find: 'if (owners.decided(partition) !== before) return value;',
+    replace: 'if (owners.decided(partition) >= before) return value;',
     judge: ROUTES,
   },
   {

@@ -8,6 +8,7 @@ import { fuzz } from '../fuzz/fuzz.ts';
 import { runEpisode } from '../neighbours/episode.ts';
 import { faultsOf } from '../neighbours/verdict.ts';
 import type { GuardMutant, Judge } from './mutant.ts';
+import type { SimulatedMutant } from './simulated.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** The files and folders that tests need beside a copy of the sources. */
@@ -23,7 +24,7 @@ const FOR_TESTS = [
 ];
 /** The acts of a simulated run, and how long its process may take, in milliseconds. */
 const SIMULATED_STEPS = 200;
-const SIMULATED_MS = 300_000;
+const SIMULATED_MS = 7_200_000;
 /** The seed of the fuzzer's inputs, the same for every mutant. */
 const SEED = 1;
 
@@ -36,25 +37,27 @@ export async function caught(mutant: GuardMutant, source?: string): Promise<stri
   return await judgeWith(mutant.judge, { ...planted, root: source === undefined ? ROOT : dirname(source) });
 }
 
-/**
- * Returns the first seed whose simulated run notices the mistake, and what it says; null if none of the first `seeds`
- * does, with either workload.
- */
-export async function caughtInSimulation(mutant: GuardMutant, seeds: number): Promise<string | null> {
+/** What became of a mutant in simulations: the first seed that noticed it, and what that run said. */
+export type Simulated =
+  | { readonly kind: 'caught'; readonly seed: number; readonly says: string }
+  /** No seed noticed it. */
+  | { readonly kind: 'missed' }
+  /** The runs took too long, or ended without a word: that proves nothing. */
+  | { readonly kind: 'unjudged'; readonly says: string };
+
+/** Runs simulations with the mistake, with the seeds from 1 to `seeds`, up to the first one that notices it. */
+export async function simulateMutant(mutant: SimulatedMutant, seeds: number): Promise<Simulated> {
   await using planted = plantMutant(mutant);
   cpSync(join(ROOT, 'faults'), join(planted.folder, 'faults'), { recursive: true, force: false });
   const program = join(planted.folder, 'faults', 'simulate', 'run.ts');
   const size = ['--seeds', String(seeds), '--steps', String(SIMULATED_STEPS)];
-  for (const acts of ['store', 'calls']) {
-    const args = [program, '--acts', acts, ...size, '--first'];
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: SIMULATED_MS });
-    if (status === 0) continue;
-    // On a slow machine it proves nothing.
-    if (status === null) throw new Error(`${mutant.name}: ${seeds} seeds of ${acts} took too long`);
-    const [, seed, says] = /^seed (\d+) broke.*\n\s*(.*)$/m.exec(stdout) ?? [];
-    return `${acts}, ${seed === undefined ? `it ends: ${/^\w*Error.*$/m.exec(stderr)?.[0]}` : `seed ${seed}: ${says}`}`;
-  }
-  return null;
+  const args = [program, '--acts', mutant.acts, '--store', mutant.store, ...size, '--first'];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: SIMULATED_MS });
+  if (status === 0) return { kind: 'missed' };
+  if (status === null) return { kind: 'unjudged', says: `${seeds} seeds took too long` };
+  const [, seed, says = ''] = /^seed (\d+) broke.*\n\s*(.*)$/m.exec(stdout) ?? [];
+  if (seed === undefined) return { kind: 'unjudged', says: `it ended: ${/^\w*Error.*$/m.exec(stderr)?.[0] ?? stderr}` };
+  return { kind: 'caught', seed: Number(seed), says };
 }
 
 async function judgeWith(

@@ -8,9 +8,11 @@ import { CommandStream } from './command-streams.ts';
 import { openEntry } from './entry.ts';
 import { HttpCaller } from './http-caller.ts';
 import { HttpNetwork, type HttpDoor } from './http-network.ts';
-import { LOST, faultsOf, outcomeOf, type Call, type Work } from './ledger.ts';
+import { LOST, endIn, faultsOf, outcomeOf, timeFaultsOf, type Call, type Work } from './ledger.ts';
+import { noteAnswer, noteRefusal, requestAt, unexplained, type Operation } from './linearize.ts';
 import { LinkNetwork, type Door } from './link-network.ts';
-import { CallerProgram, ClientProgram, type Answer, type ProgramParts } from './programs.ts';
+import { CLIENT, CallerProgram, ClientProgram, TIMES, type Answer, type ProgramParts } from './programs.ts';
+import { readRecord } from './readers.ts';
 import { faultLog, type OpenRelay, type Relay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
@@ -19,10 +21,17 @@ const USERS = ['user-0', 'user-1', 'user-2', 'user-3', 'user-4', 'user-5'] as co
 /** The longest time of a handler, in milliseconds, and the longest text of a result. */
 const HANDLER_MS = 400;
 const RESULT_CHARS = 20_000;
+/** The longest time of a call that has little time, in milliseconds. The least is a second. */
+const SHORT_MS = 3_000;
 /** The longest trouble of a connection or a program, in milliseconds. */
 const TROUBLE_MS = 9_000;
 /** The part of the connections that stall before the first frame arrives. */
 const STALLING = 0.05;
+/** How many calls are asked for twice at once, by two callers. */
+const TWICE = 0.05;
+/** How many acts also read a record, and among how many of the last calls. */
+const READ = 0.4;
+const READ_AMONG = 12;
 /** How long what a client reports may take once it has a link, in milliseconds. */
 const REPORT_MS = 500;
 /** Within what time programs have noticed what is over, in milliseconds. */
@@ -69,6 +78,7 @@ export class Calls implements Workload {
   readonly #calls = new Map<string, Asked>();
   readonly #clients: readonly ClientProgram[];
   readonly #callers: readonly CallerProgram[];
+  readonly #askedTwice = new Set<Call>();
   #isOver = false;
   readonly broken: string[] = [];
 
@@ -115,7 +125,12 @@ export class Calls implements Workload {
     if (this.#streams.length === 0) this.#startStreams();
     const call = this.#newCall();
     this.#begin(call, this.#random() < 0.75 ? this.#callerOf(call.userId) : null);
+    if (this.#random() < TWICE) {
+      this.#askedTwice.add(call);
+      this.#ask({ call, over: null });
+    }
     if (this.#random() < 0.08) this.#cancelLater(call);
+    if (this.#random() < READ) this.#read();
     if (this.#random() < 0.05) pick(this.#random, this.#clients).changeContexts();
     if (this.#random() < 0.4) this.#reads.act();
     if (this.#random() < 0.03) this.#trouble();
@@ -141,7 +156,7 @@ export class Calls implements Workload {
 
   isDone(): boolean {
     return (
-      [...this.#calls.values()].every(({ call }) => !call.isOpen) &&
+      [...this.#calls.values()].every(({ call }) => call.open === 0) &&
       this.#clients.every(({ unfinished }) => unfinished === 0) &&
       this.#streams.every(({ isLive }) => isLive)
     );
@@ -153,6 +168,10 @@ export class Calls implements Workload {
     for (const stream of this.#streams) stream.judge();
     for (const { call } of this.#calls.values()) {
       if (!this.#mayBeLost(call)) broken.push(...faultsOf(call));
+      if (this.#relays.hasKeptTime(call.askedAt, call.toldAt)) broken.push(...timeFaultsOf(call));
+      // A report that comes again may change a record at any time.
+      const unlike = this.#relays.mayBeLost(call.askedAt, Infinity) ? null : unexplained(call.history);
+      if (unlike !== null) broken.push(`${call.commandId}: ${unlike}`);
       const [told] = call.told;
       if (told) this.#relays.count(`call: ${outcomeOf(told)}${told.code === null ? '' : ` ${told.code}`}`);
     }
@@ -170,9 +189,13 @@ export class Calls implements Workload {
         if (!relay.core || call.told.length === 0 || call.told.some((told) => outcomeOf(told) === LOST)) continue;
         if (this.#mayBeLost(call)) continue;
         open++;
-        this.#repeat(call, relay.process.name, (failed) => {
+        const request = requestAt(simulation.now, { kind: 'admit' });
+        call.history.push(request);
+        this.#repeat(call, relay.process.name, (answer) => {
           open--;
-          if (failed !== null) broken.push(`${call.commandId} was repeated at ${relay.process.name}: ${failed}`);
+          noteTold(request, simulation.now, answer);
+          if ('told' in answer) call.told.push(answer.told);
+          else broken.push(`${call.commandId} was repeated at ${relay.process.name}: ${answer.failed}`);
         });
       }
     if (!(await simulation.run(HEAL_MS, () => open === 0))) broken.push(`${open} repeated calls were not answered`);
@@ -180,14 +203,11 @@ export class Calls implements Workload {
   }
 
   /** Repeats a call at a relay: later, if its user has too many requests now. */
-  #repeat(call: Call, relay: string, done: (failed: string | null) => void): void {
+  #repeat(call: Call, relay: string, done: (answer: Answer) => void): void {
     const repeated = (answer: Answer): void => {
-      if ('told' in answer) call.told.push(answer.told);
-      else if (answer.failed === 'rate_limited') {
-        const again = (): void => this.#repeat(call, relay, done);
-        return void this.#relays.simulation.after(between(this.#random, 100, 2_000), 'is repeated later', again);
-      }
-      done('told' in answer ? null : answer.failed);
+      if ('told' in answer || answer.failed !== 'rate_limited') return done(answer);
+      const again = (): void => this.#repeat(call, relay, done);
+      this.#relays.simulation.after(between(this.#random, 100, 2_000), 'is repeated later', again);
     };
     this.#httpCaller.invoke(call, repeated, relay);
   }
@@ -203,7 +223,7 @@ export class Calls implements Workload {
     // What clients report after a welcome arrives.
     await simulation.run(REPORT_MS);
     const calls = USERS.map((userId) => this.#begin(this.#newCall(userId, 1), this.#callerOf(userId)));
-    await simulation.run(SOON_MS, () => calls.every(({ isOpen }) => !isOpen));
+    await simulation.run(SOON_MS, () => calls.every(({ open }) => open === 0));
     for (const { commandId, told, runs } of calls)
       if (told.length === 0 || runs.length === 0)
         broken.push(`${commandId}, of a time without faults: ${JSON.stringify(told)}`);
@@ -251,7 +271,12 @@ export class Calls implements Workload {
     };
     const commandId = `call-${this.#calls.size}`;
     const askedAt = this.#relays.simulation.now;
-    return { userId, commandId, work, contextId, runs: [], told: [], askedAt, toldAt: Infinity, isOpen: true };
+    const times = {
+      connectWithinMs: names < 1 && random() < 0.05 ? 0 : TIMES.connectWithinMs,
+      respondWithinMs: names < 1 && random() < 0.05 ? between(random, 1_000, SHORT_MS) : TIMES.respondWithinMs,
+    };
+    const state = { askedAt, toldAt: Infinity, open: 0 };
+    return { userId, commandId, work, contextId, times, runs: [], told: [], history: [], ...state };
   }
 
   #callerOf(userId: string): CallerProgram | null {
@@ -273,22 +298,40 @@ export class Calls implements Workload {
     simulation.after(between(this.#random, 0, HANDLER_MS), 'a call is cancelled', cancel);
   }
 
+  /** Reads the record of one of the last calls at any relay. */
+  #read(): void {
+    const { living } = this.#relays;
+    const calls = [...this.#calls.values()].slice(-READ_AMONG);
+    if (living.length === 0 || calls.length === 0) return;
+    const { userId, commandId, history } = pick(this.#random, calls).call;
+    readRecord(this.#relays, pick(this.#random, living), { userId, clientId: CLIENT, commandId }, history);
+  }
+
   /** Asks for a call until there is an answer: the id makes sure that it runs once. */
   #ask(asked: Asked): void {
     const { simulation } = this.#relays;
     const { call, over } = asked;
+    call.open++;
+    const request = requestAt(simulation.now, { kind: 'admit' });
+    call.history.push(request);
     const answer = (one: Answer): void => {
+      noteTold(request, simulation.now, one);
       if ('told' in one) {
         this.#relays.trace(`${call.commandId} is told: ${JSON.stringify(one.told).slice(0, 160)}`);
-        call.told.push(one.told);
+        // One relay may have lost what another one knows.
+        if (!this.#askedTwice.has(call) || outcomeOf(one.told) !== LOST) call.told.push(one.told);
         call.toldAt = simulation.now;
-        call.isOpen = false;
+        call.open--;
         return;
       }
       this.#relays.trace(`${call.commandId} failed: ${one.failed}`);
       this.#relays.count(`request: ${one.failed}`);
-      if (!PASSES.test(one.failed)) call.isOpen = false;
-      else simulation.after(between(this.#random, 100, 1_000), 'asks again', () => this.#ask(asked));
+      if (isRefusal(one)) call.open--;
+      else
+        simulation.after(between(this.#random, 100, 1_000), 'asks again', () => {
+          call.open--;
+          this.#ask(asked);
+        });
     };
     if (over) over.invoke(call, answer);
     else this.#httpCaller.invoke(call, answer);
@@ -337,4 +380,20 @@ export class Calls implements Workload {
         return connection.slow(ms);
     }
   }
+}
+
+/** Whether an answer proves that the request changed nothing: repeated, it would be refused again. */
+function isRefusal(answer: Answer): boolean {
+  return 'failed' in answer && answer.mayHaveRun !== true && !PASSES.test(answer.failed);
+}
+
+/**
+ * Notes what a caller was told. A relay that has lost its partition says so before this is recorded: the answer says
+ * nothing of the command.
+ */
+function noteTold(request: Operation, at: number, answer: Answer): void {
+  if ('failed' in answer) {
+    if (isRefusal(answer)) noteRefusal(request, at);
+  } else if (outcomeOf(answer.told) !== LOST)
+    noteAnswer(request, at, { kind: 'told', end: endIn(answer.told, answer.told.value) });
 }

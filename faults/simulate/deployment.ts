@@ -18,7 +18,7 @@ import { Simulation } from './virtual.ts';
 
 /** The faults of relays that own partitions, and of what they agree through. */
 export const OWNED_FAULTS: readonly FaultKind[] = [
-  ...['kill', 'pause', 'closed', 'silent', 'stop', 'slow', 'clock', 'leave', 'full'].map((name) => ({
+  ...['kill', 'kill all', 'pause', 'closed', 'silent', 'stop', 'slow', 'clock', 'leave', 'full'].map((name) => ({
     name,
     isAlone: false,
   })),
@@ -91,6 +91,10 @@ export class Deployment implements SimulatedDeployment {
 
   mayBeGivenUp(since: number): boolean {
     return this.#losses.some(([, ended]) => ended + TAKEN_OVER_MS >= since);
+  }
+
+  hasKeptTime(): boolean {
+    return true;
   }
 
   /** Judges the deployment itself, once everything is in order. */
@@ -226,6 +230,13 @@ export class Deployment implements SimulatedDeployment {
       case 'kill':
         this.#end(node);
         return later(() => this.#isOver || this.#start());
+      case 'kill all': {
+        const all = [...this.#nodes];
+        for (const one of all) this.#end(one);
+        return later(() => {
+          if (!this.#isOver) for (const _ of all) this.#start();
+        });
+      }
       case 'leave':
         if (this.living.length < 2 || !node.opened) return;
         this.#leave(node, node.opened);

@@ -93,6 +93,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
   /** From when on nothing held the relay or its disk up. */
   #smoothFrom = 0;
   #openedAt = 0;
+  readonly #openings: number[] = [];
   #hasOpened = false;
   #since: Since = { ...NOTHING };
   readonly #losses: (readonly [from: number, to: number])[] = [];
@@ -122,6 +123,10 @@ export class DirectoryDeployment implements SimulatedDeployment {
   get living(): readonly OpenNode[] {
     const node = this.#node;
     return node && isOpen(node) && !node.process.isDead && !node.isLeaving ? [node] : [];
+  }
+
+  hasKeptTime(from: number, to: number): boolean {
+    return !this.#openings.some((at) => at >= from && at <= to);
   }
 
   mayBeLost(from: number, to: number): boolean {
@@ -264,6 +269,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
     if (away) this.count(`away: ${away.clean ? 'clean' : away.lost ? 'lost' : 'ended'}`);
     this.#hasOpened = true;
     this.#openedAt = this.simulation.now;
+    this.#openings.push(this.#openedAt);
     this.#since = { ...NOTHING };
   }
 

@@ -15,6 +15,7 @@ import {
   type HttpAnswer,
 } from './http-requests.ts';
 import { progressWatch, type Call, type Told } from './ledger.ts';
+import { noteAnswer, requestAt } from './linearize.ts';
 import { ACTION, CLIENT, TIMES, type Answer } from './programs.ts';
 
 /** How long a caller waits before it asks another relay, in milliseconds: longer than the call may take. */
@@ -30,6 +31,8 @@ const CANCEL = `mutation Cancel($input: CancelCommandInput!) {
   cancelCommand(input: $input) { ... on CancelReceipt { state } ... on Refusal { code } }
 }`;
 
+/** What a caller is told about a cancel. */
+const RECEIPTS = ['cancelled', 'requested', 'too_late', 'not_found'] as const;
 /** How a call enters. */
 const WAYS = ['rest', 'rest', 'stream', 'fast', 'fast', 'yoga'] as const;
 
@@ -60,8 +63,10 @@ export class HttpCaller {
     });
   }
 
-  cancel({ userId, commandId }: Call): void {
+  cancel({ userId, commandId, history }: Call): void {
     const { network, count } = this.#parts;
+    const request = requestAt(network.simulation.now, { kind: 'cancel' });
+    history.push(request);
     const token = this.#token(userId);
     const key = { userId, clientId: CLIENT, commandId };
     const target =
@@ -70,16 +75,19 @@ export class HttpCaller {
         : graphql(token, { query: CANCEL, variables: { input: key }, path: this.#path() });
     void ask(network, target).then((got) => {
       const state = got && (memberAt(got.body, 'state') ?? memberAt(got.body, 'data', 'cancelCommand', 'state'));
-      count(`cancel: ${String(state ?? (got && refusalOf(got)) ?? 'unreachable').toLowerCase()}`);
+      const told = String(state ?? (got && refusalOf(got)) ?? 'unreachable').toLowerCase();
+      count(`cancel: ${told}`);
+      const receipt = RECEIPTS.find((name) => name === told);
+      if (receipt) noteAnswer(request, network.simulation.now, { kind: 'receipt', state: receipt });
     });
   }
 
   #invocation(call: Call, way: (typeof WAYS)[number]): Target {
-    const { userId, commandId, contextId, work } = call;
+    const { userId, commandId, contextId, work, times } = call;
     const token = this.#token(userId);
-    const { connectWithinMs, respondWithinMs } = TIMES;
+    const { connectWithinMs, respondWithinMs } = times;
     if (way === 'fast' || way === 'yoga') {
-      const input = { userId, clientId: CLIENT, action: ACTION, params: work, commandId, contextId, ...TIMES };
+      const input = { userId, clientId: CLIENT, action: ACTION, params: work, commandId, contextId, ...times };
       return graphql(token, { query: INVOKE, variables: { input }, path: way });
     }
     const body = {

@@ -3,6 +3,7 @@
  * what must be in order was in order.
  */
 import { parseDown, type DownFrame } from '../../src/protocol/frames.ts';
+import type { End, Operation } from './linearize.ts';
 
 /** The end of a call that the store does not know: it may have run, or not. */
 export const LOST = 'store_lost';
@@ -42,17 +43,37 @@ export type Call = {
   readonly work: Work;
   /** The context of the client that it names; null: none. */
   readonly contextId: string | null;
+  /** How long it may wait for its client, and for the answer, in milliseconds. */
+  readonly times: { readonly connectWithinMs: number; readonly respondWithinMs: number };
   readonly runs: Run[];
   readonly told: Told[];
+  /** What was asked and answered about it, by whomever. */
+  readonly history: Operation[];
   /** When it was asked first, in milliseconds of the simulation, and told last; Infinity: not told. */
   readonly askedAt: number;
   toldAt: number;
-  isOpen: boolean;
+  /** How many requests for it have no answer yet that counts. */
+  open: number;
 };
 
 /** The outcome as callers act on it. */
 export function outcomeOf({ outcome, code }: Told): string {
   return code === LOST ? LOST : outcome;
+}
+
+/** Returns an end as the model of a command knows it. The client says so if it gave up what a handler had made. */
+export function endIn({ outcome, execution, code, message }: Omit<Told, 'value'>, value: unknown): End {
+  const isClosed = code === 'handler_failed' && message?.startsWith('The client closed') === true;
+  const hasValue = outcome === 'completed' || outcome === 'cancelled';
+  const text = hasValue && value !== null ? JSON.stringify(value) : null;
+  return { outcome, execution, code: isClosed ? 'client_closed' : code, value: text };
+}
+
+/** Returns the end that a handler's client reports. */
+export function reportedEnd(end: HandlerEnd): End {
+  const code = end.kind === 'failed' ? 'handler_failed' : null;
+  const value = 'value' in end ? end.value : null;
+  return endIn({ outcome: end.kind, execution: 'reported_by_client', code, message: null }, value);
 }
 
 /** Returns what is wrong with the answers about a call. */
@@ -62,6 +83,36 @@ export function faultsOf({ commandId, runs, told }: Call): readonly string[] {
   if (runs.length > 1) faults.push(`ran ${runs.length} times, by ${runs.map(({ by }) => by).join(' and ')}`);
   if (outcomes.length > 1) faults.push(`was told as ${outcomes.join(' and ')}`);
   return [...new Set(faults)].map((fault) => `${commandId} ${fault}`);
+}
+
+/** How far the clocks of relays and of a deployment are apart at most, and how long a frame takes, in milliseconds. */
+const CLOCKS_MS = 2_000;
+/** The part of a time after which a clock that goes too fast may say that it is over. */
+const FAST = 0.97;
+
+/**
+ * Returns what came too early or too late: an end by a deadline that was not over, and a handler that began after the
+ * deadline of its command, if a reader has seen that.
+ */
+export function timeFaultsOf(call: Call): readonly string[] {
+  const { commandId, times, history } = call;
+  const { connectWithinMs, respondWithinMs } = times;
+  const least: Readonly<Record<string, number>> = {
+    connect_timeout: connectWithinMs,
+    queue_timeout: connectWithinMs + respondWithinMs,
+    response_timeout: connectWithinMs + respondWithinMs,
+  };
+  const faults: string[] = [];
+  const deadlines = history.flatMap(({ claim }) => (claim?.kind === 'read' && claim.view ? [claim.view.deadline] : []));
+  const deadline = Math.min(...deadlines);
+  for (const { to, claim } of history) {
+    const ms = claim?.kind === 'told' ? least[claim.end.code ?? ''] : undefined;
+    if (ms !== undefined && to - call.askedAt < ms * FAST - CLOCKS_MS)
+      faults.push(`${commandId} is over its time of ${ms} ms after ${to - call.askedAt}`);
+    if (claim?.kind === 'begun' && to > deadline + CLOCKS_MS)
+      faults.push(`${commandId} begins ${to - deadline} ms after its deadline`);
+  }
+  return faults;
 }
 
 /** Returns how an answer differs from what handlers did; null if it does not. */

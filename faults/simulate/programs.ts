@@ -3,6 +3,7 @@
  * its own, which drifts, is paused, sleeps, and is started again.
  */
 import type { Scope } from '../../src/core/auth/principal.ts';
+import type { WireStage } from '../../src/protocol/codes.ts';
 import { CallerError, createLinkCaller, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
 import type { Clock, LinkStatus } from '../../src/clients/link/platform.ts';
 import { ActionCancelled, ActionError } from '../../src/clients/runtime/ends.ts';
@@ -10,14 +11,15 @@ import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts'
 import type { Call as HandlerCall } from '../../src/clients/runtime/types.ts';
 import { between } from '../lib/random.ts';
 import { userToken } from './entry.ts';
-import { frameWatch, progressWatch, type Call, type Run, type Told, type Work } from './ledger.ts';
+import { frameWatch, progressWatch, reportedEnd, type Call, type Run, type Told, type Work } from './ledger.ts';
+import { noteAnswer, requestAt, stageOf, type Operation } from './linearize.ts';
 import type { LinkNetwork } from './link-network.ts';
 import { SimulatedProcess } from './process.ts';
 import type { Simulation } from './virtual.ts';
 
 export const CLIENT = 'desk';
 export const ACTION = 'work';
-/** How long a call waits for its client, and for the answer, in milliseconds. */
+/** How long a call waits for its client, and for the answer, at most, in milliseconds. */
 export const TIMES = { connectWithinMs: 8_000, respondWithinMs: 15_000 } as const;
 /** How many contexts a client has. */
 const CONTEXTS = 3;
@@ -213,14 +215,24 @@ export class ClientProgram extends Program {
     if (contextId !== call.contextId) report(`${commandId} names ${call.contextId}, and ran in ${contextId}`);
     if (contextId !== null && !this.contexts.includes(contextId))
       report(`${commandId} ran in ${contextId}, which is gone`);
-    return runHandler(process, work, handled, call);
+    const { simulation } = this.parts;
+    const arrival: Operation = { from: simulation.now, to: simulation.now, may: null, claim: { kind: 'begun' } };
+    call.history.push(arrival);
+    const run: Run = { by: process.name, reports: 0, end: null };
+    call.runs.push(run);
+    return runHandler(process, work, handled, { call, run }).finally(() => {
+      if (run.end) call.history.push(requestAt(simulation.now, { kind: 'end', end: reportedEnd(run.end) }));
+    });
   }
 }
 
 /** Does the work of a command, and notes what it did. */
-async function runHandler(process: SimulatedProcess, work: Work, handled: HandlerCall, call: Call): Promise<unknown> {
-  const run: Run = { by: process.name, reports: 0, end: null };
-  call.runs.push(run);
+async function runHandler(
+  process: SimulatedProcess,
+  work: Work,
+  handled: HandlerCall,
+  { call, run }: { readonly call: Call; readonly run: Run },
+): Promise<unknown> {
   for (let step = 1; step <= work.steps; step++) {
     await rest(process, work.ms / work.steps, work.isStubborn ? null : handled.signal);
     if (handled.signal.aborted && !work.isStubborn) {
@@ -247,8 +259,11 @@ function rest(process: SimulatedProcess, ms: number, signal: AbortSignal | null)
   });
 }
 
-/** What became of a request: the relay's answer, or the code with which it failed. */
-export type Answer = { readonly told: Told } | { readonly failed: string };
+/**
+ * What became of a request: the relay's answer, or the code with which it failed. `mayHaveRun`: an earlier attempt of
+ * the same request was not answered.
+ */
+export type Answer = { readonly told: Told } | { readonly failed: string; readonly mayHaveRun?: boolean };
 
 /** The caller of a user. */
 export class CallerProgram extends Program {
@@ -270,8 +285,9 @@ export class CallerProgram extends Program {
   }
 
   invoke(call: Call, answer: (answer: Answer) => void): void {
-    const { userId, commandId, work, contextId } = call;
-    const { report } = this.parts;
+    const { userId, commandId, work, contextId, times } = call;
+    const { simulation, report } = this.parts;
+    const { now: from } = simulation;
     const caller = this.#caller;
     const watch = progressWatch(call, report);
     const settle = (one: Answer): void => {
@@ -281,21 +297,35 @@ export class CallerProgram extends Program {
     };
     this.#asked.set(call, answer);
     const options = {
-      ...{ commandId, ...TIMES, ...(contextId !== null && { contextId }) },
+      ...{ commandId, ...times, ...(contextId !== null && { contextId }) },
       ...(work.steps > 1 && {
         onProgress: ({ value, number, missed }: Parameters<NonNullable<OnProgress>>[0]) => watch(value, number, missed),
+        onStage: (stage: WireStage) => call.history.push(noticeOf(stage, from, simulation.now)),
       }),
     };
     caller?.invoke({ userId, clientId: CLIENT, action: ACTION }, work, options).then(
       (invocation) => settle(answerOf(invocation)),
-      (error: unknown) => settle({ failed: this.#codeOf(error) }),
+      (error: unknown) => {
+        const mayHaveRun = error instanceof CallerError && error.mayHaveRun;
+        settle({ failed: this.#codeOf(error), mayHaveRun });
+      },
     );
   }
 
-  cancel({ userId, commandId }: Call): void {
+  cancel({ userId, commandId, history }: Call): void {
+    const { simulation, count } = this.parts;
+    const request = requestAt(simulation.now, { kind: 'cancel' });
+    history.push(request);
     this.#caller?.cancel({ userId, clientId: CLIENT, commandId }).then(
-      ({ state }) => this.parts.count(`cancel: ${state}`),
-      (error: unknown) => this.parts.count(`cancel: ${this.#codeOf(error)}`),
+      ({ state }) => {
+        count(`cancel: ${state}`);
+        noteAnswer(request, simulation.now, { kind: 'receipt', state });
+      },
+      (error: unknown) => {
+        const code = this.#codeOf(error);
+        count(`cancel: ${code}`);
+        if (code === 'not_found') noteAnswer(request, simulation.now, { kind: 'receipt', state: code });
+      },
     );
   }
 
@@ -304,6 +334,11 @@ export class CallerProgram extends Program {
     this.parts.report(`${this.name}: ${error instanceof Error ? error.stack : String(error)}`);
     return 'a mistake';
   }
+}
+
+/** What a caller learns of a command that is in this stage. */
+function noticeOf(stage: WireStage, from: number, to: number): Operation {
+  return { from, to, may: null, claim: { kind: 'stage', stage: stageOf(stage) } };
 }
 
 type OnProgress = NonNullable<Parameters<Caller['invoke']>[2]>['onProgress'];

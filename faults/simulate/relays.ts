@@ -35,6 +35,8 @@ export interface Relays {
   mayBeLost(from: number, to: number): boolean;
   /** Whether a command that was admitted at this time, and had not ended, may have been given up because of a loss. */
   mayBeGivenUp(since: number): boolean;
+  /** Whether the clock of the deployment went on between these times: a relay that starts alone takes that of its machine. */
+  hasKeptTime(from: number, to: number): boolean;
   /** Prints a line about what happens, if the run is traced. */
   trace(line: string): void;
   /** Counts something that happened. */

@@ -5,12 +5,25 @@ import type { AdmitRequest } from '../../src/core/commands/stores.ts';
 import { commandKeyText, type CommandKey } from '../../src/core/ids.ts';
 import { toJson } from '../../src/core/json.ts';
 import { pick } from '../lib/random.ts';
+import {
+  noteAnswer,
+  noteRefusal,
+  requestAt,
+  unexplained,
+  type Claim,
+  type Effect,
+  type Operation,
+} from './linearize.ts';
+import { readRecord } from './readers.ts';
 import { codeOf, onRecord, type OpenRelay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
 const USERS = Array.from({ length: 8 }, (_, n) => `user-${n}`);
 /** How long a command waits for its client, which never comes: longer than any run. In milliseconds. */
 const CONNECT_MS = 3_000_000;
+/** How many acts also read a record, and among how many of the last commands. */
+const READ = 0.5;
+const READ_AMONG = 20;
 /** How long a reader waits before it asks again, in milliseconds. */
 const AGAIN_MS = 100;
 /** How long an act may take while nothing is wrong, in milliseconds. */
@@ -25,6 +38,16 @@ type Known = {
   readonly askedAt: number;
   /** When it was admitted and cancelled, in milliseconds of the simulation: from the request to the acknowledgement. */
   readonly times: [from: number, to: number][];
+  /** What was asked and answered about it. */
+  readonly history: Operation[];
+};
+
+/** What the answers to acts claim, by their kinds. Others claim nothing. */
+const CLAIMS: Readonly<Record<string, Claim>> = {
+  admitted: { kind: 'stage', stage: 'waiting' },
+  settled: { kind: 'receipt', state: 'cancelled' },
+  unchanged: { kind: 'receipt', state: 'too_late' },
+  unknown: { kind: 'receipt', state: 'not_found' },
 };
 
 export class StoreActs implements Workload {
@@ -64,6 +87,7 @@ export class StoreActs implements Workload {
     const { living } = this.#relays;
     if (living.length === 0) return;
     const relay = pick(this.#random, living);
+    if (this.#random() < READ) this.#readOne();
     const open = [...this.#commands.values()].filter(
       ({ admitted, cancelled }) => admitted === 'acknowledged' && cancelled === 'no',
     );
@@ -74,9 +98,9 @@ export class StoreActs implements Workload {
   #admit(relay: OpenRelay): void {
     const key = { userId: pick(this.#random, USERS), clientId: 'tab', commandId: `c${this.#commands.size}` };
     const { now: askedAt } = this.#relays.simulation;
-    const known: Known = { key, admitted: 'asked', cancelled: 'no', askedAt, times: [] };
+    const known: Known = { key, admitted: 'asked', cancelled: 'no', askedAt, times: [], history: [] };
     this.#commands.set(commandKeyText(key), known);
-    this.#send(relay, known, `admit ${key.commandId}`, async ({ commands }) => {
+    this.#send(relay, known, { what: 'admit', may: { kind: 'admit' } }, async ({ commands }) => {
       const { kind } = await commands.admit(admission(key, relay.process.name));
       return kind;
     }).then(
@@ -89,7 +113,7 @@ export class StoreActs implements Workload {
 
   #cancel(relay: OpenRelay, known: Known): void {
     known.cancelled = 'asked';
-    this.#send(relay, known, `cancel ${known.key.commandId}`, async ({ commands }) => {
+    this.#send(relay, known, { what: 'cancel', may: { kind: 'cancel' } }, async ({ commands }) => {
       const { kind } = await commands.settle(known.key, { kind: 'cancel', reason: null, by: 'test' });
       return kind;
     }).then(
@@ -106,26 +130,43 @@ export class StoreActs implements Workload {
   async #send(
     relay: OpenRelay,
     known: Known,
-    what: string,
+    { what: act, may }: { readonly what: string; readonly may: Effect },
     run: (backend: Backend) => Promise<string>,
   ): Promise<string | null> {
     const { process, backend } = relay;
+    const { key, history } = known;
+    const what = `${act} ${key.commandId}`;
     this.#relays.trace(`${process.name} ${what}`);
     const began = this.#relays.simulation.now;
+    const request = requestAt(began, may);
+    history.push(request);
     try {
       const kind = await run(backend);
-      this.#relays.count(`${what.split(' ')[0]}: ${kind}`);
+      this.#relays.count(`${act}: ${kind}`);
       this.#relays.trace(`${process.name} ${what}: ${kind}`);
       await new Promise<void>((leave) => onRecord(relay, leave));
       this.#relays.trace(`${process.name} ${what}: ${kind}, acknowledged`);
       this.#noteTime(began);
       known.times.push([began, this.#relays.simulation.now]);
-      return process.isDead ? null : kind;
+      if (process.isDead) return null;
+      const { [kind]: claim } = CLAIMS;
+      if (claim) noteAnswer(request, this.#relays.simulation.now, claim);
+      return kind;
     } catch (error) {
-      this.#relays.count(`${what.split(' ')[0]}: ${codeOf(error)}`);
+      this.#relays.count(`${act}: ${codeOf(error)}`);
+      if (codeOf(error) === 'store_full') noteRefusal(request, this.#relays.simulation.now);
       this.#relays.trace(`${process.name} ${what}: ${codeOf(error)}`);
       return null;
     }
+  }
+
+  /** Reads the record of one of the last commands at any relay. */
+  #readOne(): void {
+    const { living } = this.#relays;
+    const last = [...this.#commands.values()].slice(-READ_AMONG);
+    if (last.length === 0) return;
+    const { key, history } = pick(this.#random, last);
+    readRecord(this.#relays, pick(this.#random, living), key, history);
   }
 
   #mayBeLost({ times }: Known): boolean {
@@ -155,6 +196,10 @@ export class StoreActs implements Workload {
       all.forEach((known, i) =>
         broken.push(...this.#faultsOf(relay.process.name, known, (found as readonly (Command | null)[])[i] ?? null)),
       );
+    }
+    for (const { askedAt, history, key } of this.#commands.values()) {
+      const unlike = this.#relays.mayBeLost(askedAt, Infinity) ? null : unexplained(history);
+      if (unlike !== null) broken.push(`${key.userId} ${key.commandId}: ${unlike}`);
     }
     return broken;
   }

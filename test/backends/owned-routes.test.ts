@@ -224,6 +224,7 @@ describe('a relay without a lease', () => {
     const { relays, backend } = await open();
     relays.giveAll(['here']);
     relays.mayAnswer = false;
+    relays.recordsChanges = true;
     const events: string[] = [];
     const changes = ['c20', 'c21'].map(async (commandId) => {
       const own = { userId: USERS[0] ?? '', clientId: 'tab', scopeId: 'user-0', connectWithinMs: 300_000 };
@@ -258,5 +259,37 @@ describe('a relay without a lease', () => {
     const again = read();
     await clock.advance(100);
     expect(await again).toBeNull();
+  });
+
+  it('answers a change that is not recorded once it has one again, or asks the next owner', async () => {
+    const { relays, backend, clock } = await open();
+    const own = { userId: USERS[0] ?? '', clientId: 'tab' };
+    const cancel = async (commandId: string): Promise<string> => {
+      const { kind } = await backend.commands.settle(
+        { ...own, commandId },
+        { kind: 'cancel', reason: null, by: 'test' },
+      );
+      return kind;
+    };
+    relays.giveAll(['here']);
+    relays.mayAnswer = false;
+    const found: string[] = [];
+    const kept = cancel('later').then((kind) => found.push(kind));
+    await new Promise(setImmediate);
+    expect(found).toEqual([]);
+    relays.answer();
+    await kept;
+    expect(found).toEqual(['unknown']);
+    relays.mayAnswer = false;
+    const moved = cancel('later');
+    relays.giveAll(['a']);
+    const admitted = backend.commands.admit(
+      admission('later', { ...own, scopeId: own.userId, connectWithinMs: 300_000 }),
+    );
+    await clock.advance(0);
+    expect(await admitted).toMatchObject({ kind: 'admitted' });
+    relays.answer();
+    await clock.advance(0);
+    expect(await moved).toMatch(/settled|requested/);
   });
 });

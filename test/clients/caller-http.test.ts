@@ -161,6 +161,15 @@ describe('a request whose connection breaks', () => {
     expect(bench.seen[0]?.body).toMatchObject({ command_id: expect.stringMatching(/^c-[0-9a-f]{32}$/) });
   });
 
+  test('may have run if a later attempt is refused', async () => {
+    const refusal = { status: 409, body: { code: 'context_gone', title: 'Gone.' } };
+    await using bench = await startBench((_, n) => (n === 1 ? 'break' : refusal));
+    const seen = { code: 'context_gone', message: expect.stringMatching(/it may have run/), mayHaveRun: true };
+    await expect(bench.caller.invoke(lamp, {})).rejects.toMatchObject(seen);
+    const proven = { code: 'context_gone', message: 'Gone.', mayHaveRun: false };
+    await expect(bench.caller.invoke(lamp, {})).rejects.toMatchObject(proven);
+  });
+
   test('is given up as unreachable after the retries, also when a proxy answers in place of a relay', async () => {
     const script: Script = (_, n) =>
       n % 2 ? 'break' : { status: 502, body: n === 2 ? ['bad gateway'] : 'bad gateway' };

@@ -194,6 +194,24 @@ describe('a wait that was cut by a lost link', () => {
     expect(await invoked).toMatchObject({ outcome: 'completed', result: null });
   });
 
+  test('may have run if it is refused after its first link broke: what was written there may still be admitted', async () => {
+    await using bench = await startBench();
+    const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
+    const seen = expect(invoked).rejects.toMatchObject({ code: 'context_gone', mayHaveRun: true, handle });
+    const link = await bench.relay.link();
+    await link.next('invoke');
+    const next = await bench.again(link);
+    const { ref } = await next.next('invoke');
+    next.send({ type: 'refused', code: 'context_gone', message: 'Gone.', frame: 'invoke', ref });
+    await seen;
+    await expect(invoked).rejects.toThrow(/^Gone\. The request was written: it may have run\./);
+    const refused = bench.caller.invoke(lamp, {}, { commandId: 'c2' });
+    const proven = expect(refused).rejects.toMatchObject({ code: 'context_gone', mayHaveRun: false, message: 'Gone.' });
+    const { ref: other } = await next.next('invoke');
+    next.send({ type: 'refused', code: 'context_gone', message: 'Gone.', frame: 'invoke', ref: other });
+    await proven;
+  });
+
   test('ends outcome_unknown when the relay forgot a command that it had admitted', async () => {
     await using bench = await startBench();
     const admitted = Promise.withResolvers<string>();

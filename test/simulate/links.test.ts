@@ -4,7 +4,16 @@
  */
 import { Buffer } from 'node:buffer';
 import { describe, expect, it } from 'vitest';
-import { faultsOf, frameWatch, progressWatch, type Call, type Run, type Told } from '../../faults/simulate/ledger.ts';
+import {
+  faultsOf,
+  frameWatch,
+  progressWatch,
+  timeFaultsOf,
+  type Call,
+  type Run,
+  type Told,
+} from '../../faults/simulate/ledger.ts';
+import type { Operation } from '../../faults/simulate/linearize.ts';
 import { LinkNetwork, type Connection, type Door } from '../../faults/simulate/link-network.ts';
 import { planOf } from '../../faults/simulate/plan.ts';
 import { SimulatedProcess } from '../../faults/simulate/process.ts';
@@ -156,8 +165,9 @@ const TOLD: Told = {
 };
 const EXPIRED: Told = { ...TOLD, outcome: 'expired', execution: 'not_written', code: 'connect_timeout', value: null };
 const callOf = (runs: readonly Run[], told: readonly Told[]): Call => ({
-  ...{ userId: 'alice', commandId: 'c1', work: WORK, contextId: null, askedAt: 0, toldAt: 1, isOpen: false },
-  ...{ runs: [...runs], told: [...told] },
+  ...{ userId: 'alice', commandId: 'c1', work: WORK, contextId: null, askedAt: 0, toldAt: 1, open: 0 },
+  ...{ runs: [...runs], told: [...told], history: [] },
+  times: { connectWithinMs: 1, respondWithinMs: 1 },
 });
 
 describe('the ledger', () => {
@@ -178,6 +188,30 @@ describe('the ledger', () => {
     ['returned {"did":"c1"}, and its caller got {"did":"c2"}', [RUN], [{ ...TOLD, value: { did: 'c2' } }]],
   ])('notices that a call %s', (what, runs, told) => {
     expect(faultsOf(callOf(runs, told))).toEqual([`c1 ${what}`]);
+  });
+
+  it('notices an end before its time, and a handler after its deadline', () => {
+    const told = (to: number): Operation => ({
+      from: 0,
+      to,
+      may: null,
+      claim: { kind: 'told', end: { ...EXPIRED, value: null } },
+    });
+    const begun = (to: number): Operation => ({ from: to, to, may: null, claim: { kind: 'begun' } });
+    const view = {
+      stage: 'dispatched',
+      end: null,
+      isCancelRequested: false,
+      late: 0,
+      version: 2,
+      deadline: 9_000,
+    } as const;
+    const read: Operation = { from: 1, to: 2, may: null, claim: { kind: 'read', view } };
+    const times = { connectWithinMs: 8_000, respondWithinMs: 15_000 };
+    const of = (...history: Operation[]): readonly string[] => timeFaultsOf({ ...callOf([], []), times, history });
+    expect([of(told(7_500)), of(begun(10_000), read), of(begun(20_000))]).toEqual([[], [], []]);
+    expect(of(told(5_000))).toEqual(['c1 is over its time of 8000 ms after 5000']);
+    expect(of(begun(12_000), read)).toEqual(['c1 begins 3000 ms after its deadline']);
   });
 
   it('notices progress that is out of order, or missing without a word', () => {

@@ -94,6 +94,7 @@ export class ActWriter {
   #nextList = 0;
   #text = '';
   #idle = true;
+  #added = 0;
 
   constructor(listener: ActListener | null = null) {
     this.#listener = listener;
@@ -160,6 +161,7 @@ export class ActWriter {
 
   /** Adds a fact that is JSON already: its name and its arguments, with commas between them. */
   addText(fact: string): void {
+    this.#added++;
     if (this.#idle) {
       this.#idle = false;
       this.#listener?.onFirst();
@@ -227,6 +229,11 @@ export class ActWriter {
   /** The length of the records since the last `take`, without the current act. */
   get length(): number {
     return this.#text.length;
+  }
+
+  /** How many facts were added so far. */
+  get added(): number {
+    return this.#added;
   }
 
   #end(): void {

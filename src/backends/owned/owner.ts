@@ -151,6 +151,10 @@ export class Owners implements OwnerTable {
     return this.#isSuspended ? null : (this.#partitions[partition]?.stores ?? null);
   }
 
+  decided(partition: number): number {
+    return this.#partitions[partition]?.decided ?? 0;
+  }
+
   ownerOf(partition: number): Owner | null {
     const process = this.#partitions[partition]?.owner ?? null;
     return process === null || !this.isAlive(process) ? null : { process, nodeId: nodeOf(process) };

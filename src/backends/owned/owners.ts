@@ -15,6 +15,8 @@ export interface OwnerTable {
   readonly losses: number;
   /** Resolves once `mayAnswer` may have changed, or once this process has lost a partition. */
   answerable(): Promise<void>;
+  /** How many facts this process has decided in a partition since it owns it: more after a change that is recorded. */
+  decided(partition: number): number;
   /** The owner as far as this process knows; null: none. It may be out of date. */
   ownerOf(partition: number): Owner | null;
   /**

@@ -109,6 +109,11 @@ export class Partition {
     return this.#owned?.log ?? null;
   }
 
+  /** How many facts were decided here since this process owns the partition. */
+  get decided(): number {
+    return this.#owned?.state.records.added ?? 0;
+  }
+
   /** The process that owns the partition, as far as this one knows. */
   get owner(): string | null {
     return this.#owned ? this.#parts.process : (this.#seen?.process ?? null);

@@ -13,7 +13,7 @@ import type { OwnerTable } from './owners.ts';
 import type { Placement } from './placement.ts';
 import { isChange, Requests, runIn, type OwnerAnswer, type PortCall } from './requests.ts';
 import { Responder } from './responder.ts';
-import { ROUTES, routeOf, type AnyRoute, type OwnStores, type RoutedStores } from './routes.ts';
+import { ROUTES, routeOf, type AnyRoute, type OwnStores, type PartitionStores, type RoutedStores } from './routes.ts';
 import { SeenConnections } from './connections.ts';
 import { readMessage, type Transport } from './transport.ts';
 
@@ -148,9 +148,25 @@ class Router {
     const stores = owners.local(partition);
     if (!stores) return this.#request(partition, call).then(({ value }) => value);
     if (owners.mayAnswer) return runIn(stores, call);
-    if (isChange(call.port, call.method)) return this.#recorded(runIn(stores, call));
+    if (isChange(call.port, call.method)) return this.#changeIn(stores, partition, call);
     // What is read now could leave later, together with other reads, when this process owns the partition again.
     return this.#unlessLost(owners.answerable()).then(() => this.#at(partition, call));
+  }
+
+  /**
+   * Runs a change without a lease: if another process owns the partition already, the log refuses it. A change that is
+   * not recorded, such as the cancel of a command that is unknown here, is as a read: its answer counts with a lease.
+   */
+  #changeIn(stores: PartitionStores, partition: number, call: PortCall): MaybePromise<unknown> {
+    const { owners } = this.#options;
+    const before = owners.decided(partition);
+    const value = runIn(stores, call);
+    if (owners.decided(partition) !== before) return this.#recorded(value);
+    const found = (): MaybePromise<unknown> => {
+      if (owners.local(partition) !== stores) return this.#at(partition, call);
+      return owners.mayAnswer ? value : this.#unlessLost(owners.answerable()).then(found);
+    };
+    return this.#unlessLost(owners.answerable()).then(found);
   }
 
   /**
@@ -182,7 +198,7 @@ class Router {
     const stores = owners.local(partition);
     if (!stores) return this.#unlessLost(this.#requests.ask(partition, call, EACH_OWNER_MS));
     if (owners.mayAnswer) return { value: await runIn(stores, call), chars: 0 };
-    if (isChange(call.port, call.method)) return { value: await this.#recorded(runIn(stores, call)), chars: 0 };
+    if (isChange(call.port, call.method)) return { value: await this.#changeIn(stores, partition, call), chars: 0 };
     return this.#unlessLost(owners.answerable()).then(() => this.#poll(partition, call));
   }
 

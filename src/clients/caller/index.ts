@@ -9,9 +9,16 @@ import { parseForCaller } from '../../protocol/frames.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
 import { OBJECT, checkMembers } from '../link/options.ts';
-import { deferred, elapsed, guarded, see, type LinkBounds, type LinkStatus } from '../link/platform.ts';
+import { deferred, elapsed, guarded, type LinkBounds, type LinkStatus } from '../link/platform.ts';
 import { LINK_MEMBERS, RelayLink, type LinkOptions } from '../link/link.ts';
-import { AT_ONCE_MS, GRACE_MS, progressSink, type ProgressSink, type WireTrace } from '../link/relay-request.ts';
+import {
+  AT_ONCE_MS,
+  GRACE_MS,
+  MAY_HAVE_RUN,
+  progressSink,
+  type ProgressSink,
+  type WireTrace,
+} from '../link/relay-request.ts';
 import { upFrame, type LinkFrame } from '../link/session.ts';
 import {
   CallerError,
@@ -150,7 +157,7 @@ class LinkCaller extends TracingCaller {
     const ref = `r${++this.#refs}`;
     const { promise, resolve, reject } = deferred<AnswerFrame>();
     const endsAt = elapsed(this.clock) + withinMs;
-    const state = { written: false, admitted: false, early: null, endsAt };
+    const state = { written: false, isAgain: false, admitted: false, early: null, endsAt };
     const progress = progressSink(onProgress, last, this.#options.onError);
     const stopWatching = this.#watch(ref, wait);
     this.#queue.set(ref, { handle, textOf, ...state, waitFor, onStage, progress, stopWatching, resolve, reject });
@@ -215,6 +222,7 @@ class LinkCaller extends TracingCaller {
   #resume(): void {
     for (const [ref, request] of this.#sent) {
       request.early = null;
+      request.isAgain = request.written;
       const leftMs = request.endsAt - elapsed(this.clock);
       this.#link.sendText(request.textOf(ref, request.admitted ? leftMs : undefined));
       request.written = true;
@@ -257,7 +265,7 @@ class LinkCaller extends TracingCaller {
 
   #refused(request: PendingRequest, frame: RefusedFrame): void {
     if (request.admitted && frame.code === 'not_found') request.resolve(FORGOTTEN);
-    else request.reject(refusalOf(request.handle, frame));
+    else request.reject(refusalOf(request, frame));
   }
 }
 
@@ -278,8 +286,6 @@ function unansweredError(code: string, why: string, handle: Handle, mayHaveRun: 
   return new CallerError(code, mayHaveRun ? why + MAY_HAVE_RUN : why, { handle, mayHaveRun });
 }
 
-const MAY_HAVE_RUN = ` The request was written: it may have run.${see('may-have-run')}`;
-
 // Builds the requests that a caller sends over its link, and reads the answers. Does no I/O.
 
 type OutcomeFrame = Extract<LinkFrame, { type: 'outcome' }>;
@@ -293,6 +299,8 @@ type PendingRequest = {
   readonly textOf: RequestText;
   /** Whether the request was written to a link, so that the command may have run. */
   written: boolean;
+  /** Whether it was written to an earlier link: what that asked for may still happen, whatever the next answer says. */
+  isAgain: boolean;
   /** Whether the relay confirmed that the command is admitted. */
   admitted: boolean;
   /**
@@ -378,10 +386,11 @@ const FORGOTTEN: OutcomeFrame = {
 };
 
 function refusalOf(
-  handle: Handle,
+  { handle, isAgain: mayHaveRun }: PendingRequest,
   { code, message, by, retry_after_ms: retryAfterMs, share }: RefusedFrame,
 ): CallerError {
-  return new CallerError(code, message, { handle, by, retryAfterMs, share });
+  const text = mayHaveRun ? message + MAY_HAVE_RUN : message;
+  return new CallerError(code, text, { handle, by, retryAfterMs, share, mayHaveRun });
 }
 
 /**

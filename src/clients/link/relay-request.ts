@@ -73,7 +73,12 @@ export type HttpAnswer = {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
   readonly retryAfterMs: number | null;
+  /** Whether an earlier attempt may have been written whose answer did not arrive: a refusal says nothing about that. */
+  readonly mayHaveRun?: boolean;
 };
+
+/** What the message of an error with `mayHaveRun` ends with. */
+export const MAY_HAVE_RUN = ` The request was written: it may have run.${see('may-have-run')}`;
 
 const EVENT_STREAM = 'text/event-stream';
 /** The bounds of the pauses before retries, in milliseconds: of the first one, and of all. */
@@ -121,7 +126,7 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
       leave?.throwIfAborted();
       const broken = answer instanceof Error || (urls.length > 1 && answer.body['code'] === 'draining');
       if (!broken) {
-        if (answer.status !== 401 || typeof options.token === 'string' || refused) return answer;
+        if (answer.status !== 401 || typeof options.token === 'string' || refused) return { ...answer, mayHaveRun };
         refused = true;
         continue;
       }
@@ -130,7 +135,7 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
       if (attempt < retries) await sleep(clock, ms, signal).catch(() => {});
       leave?.throwIfAborted();
       if (attempt < retries && !signal.aborted) continue;
-      if (!(answer instanceof Error)) return answer;
+      if (!(answer instanceof Error)) return { ...answer, mayHaveRun };
       throw request.fault('unreachable', unanswered(url, mayHaveRun, answer), { cause: answer, mayHaveRun });
     }
   } finally {
@@ -197,16 +202,18 @@ export type AnswerRefusal = {
     readonly by?: string | null;
     /** The name of the share that is used up. */
     readonly share?: string | null;
+    readonly mayHaveRun?: boolean;
   };
 };
 
 /** Reads a refusal of the relay. The code is `bad_answer` if the response does not come from a relay. */
-export function refusalIn({ status, body, retryAfterMs }: HttpAnswer): AnswerRefusal {
+export function refusalIn({ status, body, retryAfterMs, mayHaveRun = false }: HttpAnswer): AnswerRefusal {
   const code = textOf(body['code']);
   if (code === null) return badAnswer(status);
   const message = textOf(body['detail']) ?? textOf(body['title']) ?? code;
   const by = textOf(body['by']) ?? textOf(body['refused_by']);
-  return { code, message, details: { retryAfterMs, by, share: textOf(body['share']) } };
+  const details = { retryAfterMs, by, share: textOf(body['share']), mayHaveRun };
+  return { code, message: mayHaveRun ? message + MAY_HAVE_RUN : message, details };
 }
 
 export function badAnswer(status: number): AnswerRefusal {

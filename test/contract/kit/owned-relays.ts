@@ -64,6 +64,9 @@ export class Relays {
   /** What waits for its record, while relays may not answer. */
   readonly unrecorded: { readonly run: () => void; readonly holder: { destroy(): void } | undefined }[] = [];
   #answering: (() => void)[] = [];
+  /** Whether what relays change is a fact of the log. */
+  recordsChanges = false;
+  #decided = 0;
 
   constructor(options: RelaysOptions) {
     this.#options = options;
@@ -104,6 +107,8 @@ export class Relays {
       get losses() {
         return losses();
       },
+      // What is changed is a fact, as each act says by its next number.
+      decided: () => (this.recordsChanges ? ++this.#decided : 0),
       answerable: () => new Promise((resolve) => this.#answering.push(resolve)),
       ownerOf: (partition) => this.#owners.get(partition) ?? null,
       onMove(run): Cancel {

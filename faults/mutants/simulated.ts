@@ -1,0 +1,135 @@
+/** Says which mutants the simulator must notice, in which simulation, and why it cannot notice the others. */
+import type { StoreName, WorkloadName } from '../simulate/workloads.ts';
+import { MUTANTS } from '../outages/mutants/mutants.ts';
+import type { Plant } from '../outages/mutants/plant.ts';
+import { GUARD_MUTANTS } from './guards.ts';
+
+/** A mutant of any list. Those of fault runs have the mode of their relay in their names. */
+export type NamedMutant = Plant & { readonly name: string; readonly says: string };
+
+/** All mutants by their names: those of guards, and those of fault runs. */
+export const ALL_MUTANTS: readonly NamedMutant[] = [
+  ...GUARD_MUTANTS,
+  ...MUTANTS.map((mutant) => ({ ...mutant, name: `${mutant.mode} ${mutant.name}` })),
+];
+
+type Simulation = `${StoreName} ${WorkloadName}`;
+
+/** The mutants that simulations must notice, by their store and workload. */
+const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
+  'owned store': [
+    ...['gate-of-turns-open', 'gate-of-the-lost', 'lost-tail-not-refilled'],
+    ...['requests-not-moved', 'requests-wait-after-a-loss'],
+  ],
+  'owned calls': [
+    ...['shared no-mark', 'shared false-proof', 'shared run-again', 'shared admit-anew', 'shared no-epoch'],
+  ],
+  'directory store': [
+    ...['sync-not-awaited', 'sync-ignored', 'snapshot-before-rotation', 'failed-sync-forgotten'],
+    ...['loss-forgotten', 'kill-unsynced'],
+  ],
+  'directory calls': ['direct leak', 'direct early-release', 'direct swapped-result'],
+};
+
+/** A mutant that a simulation must notice. */
+export type SimulatedMutant = NamedMutant & { readonly store: StoreName; readonly acts: WorkloadName };
+
+export const SIMULATED_MUTANTS: readonly SimulatedMutant[] = Object.entries(NOTICED).flatMap(([simulation, names]) => {
+  const [store, acts] = simulation.split(' ') as [StoreName, WorkloadName];
+  return names.map((name) => ({ ...mutantOf(name), store, acts }));
+});
+
+/** Why the simulator does not notice mutants. `files`: the beginnings of their files; `names`: further ones. */
+type Reason = { readonly why: string; readonly files?: readonly string[]; readonly names?: readonly string[] };
+
+const REASONS: readonly Reason[] = [
+  {
+    why: 'they are mistakes of the store of today’s shared mode, which is not simulated',
+    files: ['backends/redis/'],
+  },
+  {
+    why: 'they are mistakes of scripts of Redis, of which the simulator has a model; a test compares it with a real Redis',
+    files: ['backends/owned/scripts.ts'],
+  },
+  {
+    why: 'they concern clusters and replicas, which are not simulated',
+    files: ['backends/owned/mail-channels.ts', 'backends/owned/replicas.ts'],
+  },
+  {
+    why: 'they concern HTTP, GraphQL, REST, payload files, the operating system, the console or the command line, which are not simulated',
+    files: [
+      ...['http/', 'graphql/', 'rest/', 'web/', 'console/', 'cli/', 'bin.ts', 'config.ts', 'backends/spill/'],
+      ...['core/page.ts', 'core/json.ts', 'core/ids.ts', 'protocol/', 'gateway/payloads.ts', 'gateway/gateway.ts'],
+    ],
+    names: ['descriptors-ignored'],
+  },
+  {
+    why: 'no program of a run is an agent, a site, a viewer or an administrator, or has a limited token',
+    files: [
+      ...['mcp/', 'core/audit/', 'core/sites/', 'core/auth/', 'core/contexts/', 'core/calls/equal-calls.ts'],
+      ...['core/calls/owed-answers.ts', 'core/calls/repeats.ts', 'core/commands/answers.ts'],
+      ...['core/connections/', 'core/commands/events.ts', 'core/commands/operator.ts', 'backends/owned/bus.ts'],
+    ],
+    names: ['reserved-id', 'reserved-ids-from-elsewhere', 'page-of-one-node', 'silent-owner-unnamed'],
+  },
+  {
+    why: 'they lift a bound of what one user may send or hold, which hostile inputs, neighbours and tests judge',
+    files: [
+      ...['core/rates.ts', 'core/shares/', 'core/collections.ts', 'core/calls/preflight.ts', 'gateway/socket.ts'],
+      ...['backends/memory/evidence.ts', 'backends/memory/ledger-ended.ts', 'backends/memory/ledger-entry.ts'],
+    ],
+    names: [
+      ...['waits-uncounted', 'rate-unnamed', 'advertised-uncounted', 'leaving-unbounded', 'mark-room-unchecked'],
+      ...['mark-room-unreserved', 'members-unbounded', 'rate-unchecked', 'rate-unpaid', 'large-ends-refused'],
+      ...['links-never-paused', 'messages-at-once', 'deep-results-refused', 'link-sockets-uncounted'],
+      ...['lists-for-nothing', 'recorded-by-anybody', 'takeover-beyond-the-budget', 'takeover-without-room'],
+      ...['holdings-of-a-former-owner', 'input-unchecked', 'hello-unbounded', 'direct wide-window'],
+      ...['shared wide-window', 'records-cost-nothing', 'lists-recorded-again', 'drops-apart-unrecorded'],
+    ],
+  },
+  {
+    why: 'they change what history, listings and logs show, which no judge reads',
+    names: [
+      ...['direct two-ends', 'shared two-ends', 'repeated-end-counted-anew', 'shared counted-again'],
+      ...['lost-said-to-be-closed', 'reset-said-to-be-lost', 'silence-of-a-client-that-left', 'silence-unseen'],
+    ],
+  },
+  {
+    why: 'the same program never calls one id with other params, another context, or without asking for progress',
+    names: ['context-not-compared', 'digest-of-doubles', 'progress-unasked'],
+  },
+  {
+    why: 'every simulated client knows places, and reports no context again that has left',
+    names: ['places-unknown', 'second-life', 'contexts-that-left-forgotten'],
+  },
+  {
+    why: 'a simulated disk changes nothing that was synced',
+    names: ['damage-cut', 'batches-in-any-order', 'journal-of-any-snapshot', 'kill-cuts'],
+  },
+  { why: 'they are mistakes of other judges', files: ['../faults/'] },
+];
+
+/** The mutants that the simulator does not notice, by the reasons. Each is in the first list that it fits. */
+export const UNNOTICED: readonly { readonly why: string; readonly mutants: readonly NamedMutant[] }[] = REASONS.map(
+  ({ why }, i) => ({ why, mutants: ALL_MUTANTS.filter((mutant) => REASONS.findIndex((of) => fits(mutant, of)) === i) }),
+);
+
+/** The mutants about which nothing is said. */
+export const UNSORTED: readonly NamedMutant[] = ALL_MUTANTS.filter(
+  (mutant) => !isSimulated(mutant) && !REASONS.some((reason) => fits(mutant, reason)),
+);
+
+function fits(mutant: NamedMutant, { files = [], names = [] }: Reason): boolean {
+  if (isSimulated(mutant)) return false;
+  return names.includes(mutant.name) || files.some((beginning) => mutant.file.startsWith(beginning));
+}
+
+function isSimulated({ name }: NamedMutant): boolean {
+  return SIMULATED_MUTANTS.some((simulated) => simulated.name === name);
+}
+
+function mutantOf(name: string): NamedMutant {
+  const found = ALL_MUTANTS.find((mutant) => mutant.name === name);
+  if (!found) throw new Error(`there is no mutant ${name}`);
+  return found;
+}
