@@ -22,8 +22,9 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
         {
           file: 'backends/owned/lease.ts',
           lines: [
-            'const [, sign, number, report] = /^([+-])(\\d+) (.*)$/s.exec(text) ?? [];',
-            "return { claims: sign === '+', number: Number(number ?? 0), report: report ?? '' };",
+            'const [, sign, number, address = NO_ADDRESS, report] = /^([+-])(\\d+) (\\S+) (.*)$/s.exec(text) ?? [];',
+            'number: Number(number ?? 0),',
+            "report: report ?? '',",
           ],
         },
         {
@@ -56,7 +57,6 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
           file: 'backends/owned/owner.ts',
           lines: [
             "if (!has && !this.#isCramped) log.error({ partition: number }, 'this relay has no room for more partitions');",
-            'if (!this.#hasRoom(partition)) return;',
           ],
         },
       ],

@@ -303,6 +303,8 @@ export class Owners implements OwnerTable {
       this.#note(next, { kind: 'yours', partition: partition.number });
     }
     await lease.end();
+    // Without a lease this process takes nothing back.
+    for (const partition of this.#partitions) partition.forgetGiven();
     this.#note(null, { kind: 'ends', given });
   }
 

@@ -143,7 +143,7 @@ export class Partition {
 
   /** Notes that a process decides in the partition. */
   accepted(by: string): void {
-    if (this.#given?.fence.process === by) this.#forgetGiven();
+    if (this.#given?.fence.process === by) this.forgetGiven();
   }
 
   /** Notes how much of the log is confirmed, before fences are read. */
@@ -167,7 +167,7 @@ export class Partition {
     this.#seen = fence ?? (this.#given ? null : this.#seen);
     if (!this.#isCut(fence)) this.#furthest = fence;
     const isOthers = fence !== null && fence.process !== this.#parts.process;
-    if (isOthers && this.#given && isAfter(fence, this.#given.fence)) this.#forgetGiven();
+    if (isOthers && this.#given && isAfter(fence, this.#given.fence)) this.forgetGiven();
     const isOther = this.owner !== before;
     // With a higher epoch the same owner may have lost the partition meanwhile, and what it was asked.
     if (!isOther && (this.#seen?.epoch ?? 0) <= epoch) return;
@@ -315,7 +315,8 @@ export class Partition {
     if (given) this.#furthest = given;
   }
 
-  #forgetGiven(): void {
+  /** Discards what was given away and is kept until the next owner decides. */
+  forgetGiven(): void {
     this.#given?.owned.state.tables.discard();
     this.#given = null;
   }
@@ -453,7 +454,7 @@ export class Partition {
       ...{ log, room, tables, clock, loop, logger, tickets: replay.tickets, nodes: replay.nodes },
     });
     state.onFirst = () => turns.wake(log);
-    this.#forgetGiven();
+    this.forgetGiven();
     this.#owned = { state, room, log, snapshots };
     this.#seen = this.#furthest = fence;
     begin();
