@@ -17,6 +17,7 @@ import {
   record,
   run,
   storyWith,
+  type Change,
   without,
 } from './kit/story.ts';
 
@@ -503,6 +504,18 @@ describe('the checker', () => {
     expect(check(gone).counts.lost).toBe(1);
     expect(check(gone, { loss: true })).toMatchObject({ green: true, counts: { lost: 1 } });
     expect(check(storyWith(without(annRecord), after(annRun, run(ANN))), { loss: true }).green).toBe(false);
+  });
+
+  test('counts an unknown outcome without a record as no loss where owners are away, and every other answer as one', () => {
+    const UNKNOWN = { outcome: 'outcome_unknown', execution: 'may_have_run', canary: null, by: null };
+    const told = [changed(annAnswer, UNKNOWN), without({ event: 'run-begin', user: 'ann' })] as const;
+    const found = (unrecorded: boolean, ...changes: readonly Change[]) =>
+      check(storyWith(...changes), { loss: false, unrecorded }).violations.map(({ what }) => what);
+    const gone = [...told, without(annRecord), without({ event: 'ends', user: 'ann' })];
+    expect([found(false, ...gone), found(true, ...gone)]).toEqual([['lost'], []]);
+    const differs = changed(annAnswer, UNKNOWN);
+    expect([found(false, differs), found(true, differs)]).toEqual([['an answer that differs from the record'], []]);
+    expect(found(true, without(annRecord))).toContain('lost');
   });
 
   test('does not hold a wait to an end that the store lost before it admitted the command again', () => {

@@ -104,12 +104,18 @@ function wasUp({ of }: Evidence, { key, waits }: Case): boolean {
   return before?.up === true && !links.some(({ at }) => at > from && at <= to);
 }
 
-function judgeSets(evidence: Evidence, { loss }: Expectation): Judged {
-  const { attempts, lost, unexpected } = setsOf(evidence);
+function judgeSets(evidence: Evidence, { loss, unrecorded = false }: Expectation): Judged {
+  const { attempts, lost: all, unexpected } = setsOf(evidence);
+  const lost = unrecorded ? all.filter(wasAcknowledged) : all;
   return {
     looked: evidence.readAt === Infinity ? 0 : attempts.length,
     findings: [...find('lost', loss ? [] : lost), ...find('unexpected', unexpected)],
   };
+}
+
+/** Returns whether a caller was told more than that the outcome is unknown. */
+function wasAcknowledged(one: Case): boolean {
+  return answersOf(one).some(({ outcome }) => outcome !== 'outcome_unknown');
 }
 
 /**
@@ -248,7 +254,7 @@ const ANSWER_DELAY_MS = 5_000;
 /** The time after a loss in which a relay may still send answers from before the loss, in milliseconds. */
 const LATE_ANSWERS_MS = 1_000;
 
-function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
+function judgeWaits(evidence: Evidence, { loss, unrecorded = false }: Expectation): Judged {
   const all = [...evidence.cases.values()];
   const waits = all.flatMap((one) =>
     one.waits.map((wait) => ({ one, wait, text: `${one.text} ${wait.attempt.wait}` })),
@@ -262,7 +268,8 @@ function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
     // A caller whose command was lost learns that its outcome is unknown, and another caller may have it admitted anew.
     const binds = ({ at, outcome }: (typeof reported)[number]): boolean =>
       at > forgotten && outcome !== 'outcome_unknown';
-    const binding = loss ? reported.filter(binds) : reported;
+    const isKnown = ({ outcome }: (typeof reported)[number]): boolean => outcome !== 'outcome_unknown';
+    const binding = loss ? reported.filter(binds) : unrecorded ? reported.filter(isKnown) : reported;
     return truth && binding.some((end) => end.outcome !== truth.outcome || end.execution !== truth.execution);
   });
   return {

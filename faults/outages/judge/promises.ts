@@ -30,6 +30,11 @@ export type PromiseName = (typeof PROMISE_NAMES)[number];
 export type Expectation = {
   /** Whether the faults made the store lose data, so that admitted commands may be missing. */
   readonly loss: boolean;
+  /**
+   * Whether an owner may be away for longer than its lease: what it had decided and not recorded is then gone, and callers
+   * who wait on it are told that the outcome is unknown. Such an answer acknowledges nothing. Absent: no.
+   */
+  readonly unrecorded?: boolean;
   /** The promises of the plan, which are judged beyond the invariants. */
   readonly promises?: readonly PromiseName[];
 };

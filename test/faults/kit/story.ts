@@ -1,7 +1,7 @@
 /** Writes the logs of invented fault runs, correct or with one change, for tests of the checker. */
 import { canaryOf, type FaultEvent, type Key, type Logged } from '../../../faults/outages/log/events.ts';
 
-type Change = (events: readonly Logged[]) => readonly Logged[];
+export type Change = (events: readonly Logged[]) => readonly Logged[];
 
 export const ANN: Key = { user: 'ann', client: 'desk', command: 'c1' };
 export const BEN: Key = { user: 'ben', client: 'desk', command: 'c2' };
