@@ -23,12 +23,16 @@ const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
   ],
   'owned calls': [
     ...['shared no-mark', 'shared false-proof', 'shared run-again', 'shared admit-anew', 'shared no-epoch'],
+    'found-without-a-lease',
   ],
   'directory store': [
-    ...['sync-not-awaited', 'sync-ignored', 'snapshot-before-rotation', 'failed-sync-forgotten'],
-    ...['loss-forgotten', 'kill-unsynced'],
+    ...['record-after-write', 'sync-not-awaited', 'sync-ignored', 'snapshot-before-rotation', 'kill-unsynced'],
+    ...['failed-sync-forgotten', 'loss-forgotten', 'loss-told-once', 'numbers-with-gaps'],
   ],
-  'directory calls': ['direct leak', 'direct early-release', 'direct swapped-result'],
+  'directory calls': [
+    ...['direct leak', 'direct early-release', 'direct swapped-result', 'direct waiter-by-command'],
+    ...['direct false-proof', 'direct run-again', 'stepped-clock-believed'],
+  ],
 };
 
 /** A mutant that a simulation must notice. */
