@@ -101,6 +101,28 @@ describe.each(PACKAGES)('%s as it is published', (name) => {
     expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md']));
   });
 
+  test('has pages whose links lead to files of the package or to absolute addresses, README.md only to the latter', async () => {
+    const folder = join(packed.installed(name), 'node_modules', name);
+    const pages = (await readdir(folder, { recursive: true })).filter(
+      (path) => /\.md$/.test(path) && !/(^|\/)(dist|node_modules)\//.test(path),
+    );
+    expect(pages.toSorted()).toEqual(expect.arrayContaining(['README.md', 'docs/troubleshooting.md']));
+    const broken: string[] = [];
+    for (const page of pages) {
+      const text = (await readFile(join(folder, page), 'utf8')).replaceAll(/^(`{3,})[^]*?^\1`*$/gm, '');
+      const links = [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g), ...text.matchAll(/\b(?:src|srcset)="([^"]+)"/g)];
+      for (const [, target = ''] of links) {
+        // Registries show README.md without the package.
+        const leads = page !== 'README.md' && existsSync(join(folder, dirname(page), target));
+        if (!/^[a-z]+:/.test(target) && !leads) broken.push(`${page}: ${target}`);
+      }
+    }
+    expect(broken).toEqual([]);
+    const shown = await readFile(join(folder, 'README.md'), 'utf8');
+    expect(shown).toMatch(/\]\(https:\/\/\S+\/blob\/v\d\S+\/docs\/calls\.md/);
+    expect(shown).not.toContain('<picture>');
+  });
+
   test('satisfies publint and are-the-types-wrong', async () => {
     const { messages, pkg } = await publint({
       pkgDir: join(packed.installed(name), 'node_modules', name),

@@ -22,9 +22,10 @@ const FILES = [
     'tsconfig.build.json',
     'schema.graphql',
     'frames.schema.json',
-    'docs/clients.md',
+    'docs',
+    'project.json',
   ],
-  ...['README.md', 'LICENSE', 'PROTOCOL.md', 'ARCHITECTURE.md', 'CHANGELOG.md'],
+  ...['README.md', 'LICENSE', 'PROTOCOL.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'SECURITY.md'],
 ];
 
 export const PACKAGES = ['callboard', 'callboard-client'] as const;
