@@ -1,7 +1,7 @@
 /** Tests both packages, built, packed and installed as a user installs them. */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { dirname, join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -322,6 +322,16 @@ describe('the tarball alone', () => {
       await server.stop('SIGINT');
     },
   );
+});
+
+test('the example with Express passes its own test; npm run examples runs them all', async () => {
+  await using empty = await emptyFolder();
+  const modules = join(packed.installed('callboard'), 'node_modules');
+  await cp(join(ROOT, 'examples/express-attach'), empty.path, { recursive: true });
+  await symlink(modules, join(empty.path, 'node_modules'));
+  if (!existsSync(join(modules, 'express')))
+    await symlink(join(ROOT, 'node_modules/express'), join(modules, 'express'));
+  expect(await run(empty.path, process.execPath, '--test')).toContain('fail 0');
 });
 
 test('the examples of docs/clients.md run unchanged', async () => {
