@@ -51,9 +51,7 @@ function missingFor(version: string): readonly string[] {
   return [
     ...placeholdersIn(readIdentity()),
     ...stale.map(({ page }) => `${page} does not fit project.json or the sources: npm run docs`),
-    ...(text('git', 'status', '--porcelain').trim() === ''
-      ? []
-      : ['the checkout has changes that are not committed']),
+    ...(text('git', 'status', '--porcelain').trim() === '' ? [] : ['the checkout has changes that are not committed']),
     ...(dated.test(changelog) ? [] : [`CHANGELOG.md has no section "## ${version} (year-month-day)"`]),
     ...(waiting.length === 0 ? [] : [`${waiting.length} changesets are not in CHANGELOG.md: npm run release:version`]),
     ...(isTagged && text('git', 'rev-list', '-1', `v${version}`) !== text('git', 'rev-parse', 'HEAD')
