@@ -17,10 +17,9 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   protocol: 0.3,
   ...Object.fromEntries(REFERENCES.map(({ name }) => [name, 0.2])),
   ...Object.fromEntries(
-    ['glossary', 'changelog', 'architecture', 'contributing', 'releasing', 'faults', 'neighbours'].map((name) => [
-      name,
-      0.15,
-    ]),
+    ['glossary', 'changelog', 'architecture', 'contributing', 'releasing', 'faults', 'neighbours', 'measurements'].map(
+      (name) => [name, 0.15],
+    ),
   ),
   ...Object.fromEntries((SECTIONS[0]?.pages ?? []).map(({ name }) => [name, 1.5])),
 };

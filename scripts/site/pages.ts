@@ -62,6 +62,7 @@ export const SECTIONS: readonly SiteSection[] = [
     title: 'What it rests on',
     pages: [
       doc('performance', 'Performance'),
+      doc('measurements', 'Measurements'),
       doc('faults', 'Faults'),
       doc('neighbours', 'Hostile users'),
       root('ARCHITECTURE.md', 'architecture', 'Architecture'),
