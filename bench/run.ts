@@ -28,7 +28,7 @@ Suites: ${Object.keys(SUITES).join(', ')}; all, when none is named.
   --rounds n   rounds (${PACE.rounds}), of which the median counts
   --ms n       length of one timed part (${PACE.timedMs})
   --json       one JSON text instead of tables
-  --write      keep the figures: each suite's section of docs/performance.md, and the plots of growth. Sections are
+  --write      keep the figures: each suite's section of docs/measurements.md, and the plots of growth. Sections are
                replaced as a whole, so --quick and --only are refused, except --only for growth
 `;
 

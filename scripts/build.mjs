@@ -39,6 +39,7 @@ cpSync(at('src/backends/redis'), at('dist/backends/redis'), {
   recursive: true,
   filter: (from) => !from.endsWith('.ts'),
 });
+cpSync(at('starter'), at('dist/starter'), { recursive: true });
 chmodSync(at('dist/bin.js'), 0o755);
 cpSync(at('src/console/THIRD-PARTY-LICENSES.md'), at('dist/THIRD-PARTY-LICENSES.md'));
 runScript('scripts/bundles.ts', 'clients');

@@ -4,6 +4,7 @@
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packedText } from './release/packed-links.ts';
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const FROM = at('dist');
@@ -51,7 +52,7 @@ for (const [library, { peers = [] }] of Object.entries(LIBRARIES)) {
 }
 
 const relay = JSON.parse(readFileSync(at('package.json'), 'utf8'));
-const { version, license, repository, homepage, bugs, exports } = relay;
+const { version, license, author, repository, homepage, bugs, exports } = relay;
 const moved = ({ types, default: script }) => ({
   types: types.replace('./dist/', './'),
   default: script.replace('./dist/', './'),
@@ -63,6 +64,7 @@ const manifest = {
     'The clients of a callboard relay, for Node, browsers and React: runtime, caller, host, site, admin, live and react.',
   keywords: ['callboard', 'client', 'rpc', 'relay', 'websocket', 'sse', 'browser', 'react'],
   license,
+  author,
   repository,
   homepage,
   bugs,
@@ -91,6 +93,15 @@ const types = Object.entries(entryPoints).map(
 writeFileSync(join(TO, 'index.js'), `${about}export const entryPoints = ${JSON.stringify(entryPoints, null, 2)};\n`);
 writeFileSync(join(TO, 'index.d.ts'), `${about}export declare const entryPoints: {\n${types.join('')}};\n`);
 writeFileSync(join(TO, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-copyFileSync(at('docs/clients.md'), join(TO, 'README.md'));
+const { repository: source } = JSON.parse(readFileSync(at('project.json'), 'utf8'));
+const places = new Map([
+  ['docs/clients.md', 'README.md'],
+  ...['calls', 'options', 'troubleshooting'].map((page) => [`docs/${page}.md`, `docs/${page}.md`]),
+]);
+mkdirSync(join(TO, 'docs'));
+for (const [page, place] of places) {
+  const packed = { page, places, repository: source, tag: `v${version}` };
+  writeFileSync(join(TO, place), packedText(readFileSync(at(page), 'utf8'), packed));
+}
 copyFileSync(at('LICENSE'), join(TO, 'LICENSE'));
 process.stdout.write(`dist-client: callboard-client ${version}, ${copied.size} files\n`);

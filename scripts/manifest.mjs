@@ -1,22 +1,38 @@
-// Runs around `npm pack` in the folder that is packed. `publish` removes from package.json what only a checkout needs:
-// npm warns a user of the package about a `prepare` script, and its commands need files that are not published.
-// `restore` puts the file back.
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+// Runs around `npm pack` in the folder that is packed. `publish` removes from package.json what only a checkout needs
+// (npm warns a user of the package about a `prepare` script, and its commands need files that are not published), and
+// rewrites the links of the packed pages. `restore` puts the files back.
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { packedText } from './release/packed-links.ts';
 
 const MANIFEST = 'package.json';
-const KEPT = '.cache/package.json';
+const KEPT = '.cache/unpacked';
 const ONLY_CHECKOUT = ['scripts', 'devDependencies', 'overrides', 'allowScripts'];
 
+/** Keeps the file as it is, until `restore`, and writes another text in its place. */
+function replace(path, text) {
+  mkdirSync(dirname(join(KEPT, path)), { recursive: true });
+  copyFileSync(path, join(KEPT, path));
+  writeFileSync(path, text);
+}
+
 function publish() {
-  const text = readFileSync(MANIFEST, 'utf8');
-  const members = Object.entries(JSON.parse(text)).filter(([name]) => !ONLY_CHECKOUT.includes(name));
-  mkdirSync('.cache', { recursive: true });
-  writeFileSync(KEPT, text);
-  writeFileSync(MANIFEST, `${JSON.stringify(Object.fromEntries(members), null, 2)}\n`);
+  const manifest = JSON.parse(readFileSync(MANIFEST, 'utf8'));
+  const identity = JSON.parse(readFileSync('project.json', 'utf8'));
+  const files = globSync(['README.md', 'LICENSE', MANIFEST, ...manifest.files]);
+  const places = new Map(files.map((path) => [path, path]));
+  for (const page of files.filter((path) => path.endsWith('.md') && !path.startsWith('dist/'))) {
+    const packed = { page, places, repository: identity.repository, tag: `v${manifest.version}` };
+    replace(page, packedText(readFileSync(page, 'utf8'), packed));
+  }
+  const members = Object.entries(manifest).filter(([name]) => !ONLY_CHECKOUT.includes(name));
+  replace(MANIFEST, `${JSON.stringify(Object.fromEntries(members), null, 2)}\n`);
 }
 
 function restore() {
-  if (existsSync(KEPT)) renameSync(KEPT, MANIFEST);
+  if (!existsSync(KEPT)) return;
+  for (const path of globSync('**/*.{md,json}', { cwd: KEPT })) copyFileSync(join(KEPT, path), path);
+  rmSync(KEPT, { recursive: true });
 }
 
 const step = { publish, restore }[process.argv[2]];

@@ -3,7 +3,10 @@
 'use strict';
 const NEEDED = 24;
 if (parseInt(process.versions.node, 10) < NEEDED) {
-  process.stderr.write('callboard needs Node ' + NEEDED + ' or newer; this is ' + process.versions.node + '.\n');
+  const INSTALL = 'https://nodejs.org/en/download has it.';
+  process.stderr.write(
+    'callboard needs Node ' + NEEDED + ' or newer; this is ' + process.versions.node + '. ' + INSTALL + '\n',
+  );
   process.exit(1);
 }
 // Does what src/bin.ts does, but before Node reads that file: when every file is in the compile cache, Node does not

@@ -23,5 +23,5 @@ const NEEDED_NODE = 24;
  */
 export function nodeFault(version: string): string | null {
   if (Number.parseInt(version, 10) >= NEEDED_NODE) return null;
-  return `callboard needs Node ${NEEDED_NODE} or newer; this is ${version}.`;
+  return `callboard needs Node ${NEEDED_NODE} or newer; this is ${version}. https://nodejs.org/en/download has it.`;
 }

@@ -1,9 +1,9 @@
-/** Writes the results of each suite into docs/performance.md, between two markers. */
+/** Writes the results of each suite into docs/measurements.md, between two markers. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { format } from 'prettier';
 
-const PAGE = new URL('../../docs/performance.md', import.meta.url);
+const PAGE = new URL('../../docs/measurements.md', import.meta.url);
 export const STYLE = { printWidth: 120, singleQuote: true, proseWrap: 'preserve' } as const;
 
 /** Returns a description of this machine for the reader of the results. */
@@ -12,14 +12,14 @@ export function machine(): string {
 }
 
 /**
- * Replaces the text between a suite's markers in docs/performance.md. `how` says how the medians were taken. Throws if
+ * Replaces the text between a suite's markers in docs/measurements.md. `how` says how the medians were taken. Throws if
  * the page has no such markers.
  */
 export async function writeSection(suite: string, { how, text }: { how: string; text: string }): Promise<void> {
   const [begin, end] = [`<!-- ${suite}: begin, written by --write -->`, `<!-- ${suite}: end -->`];
   const whole = await readFile(PAGE, 'utf8');
   const [from, to] = [whole.indexOf(begin), whole.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`docs/performance.md has no "${begin}" before "${end}".`);
+  if (from < 0 || to < from) throw new Error(`docs/measurements.md has no "${begin}" before "${end}".`);
   const said = `Measured with Node ${process.version} on ${machine()}; medians of ${how}.`;
   const written = `${whole.slice(0, from)}${begin}\n\n${said}\n\n${text}\n\n${whole.slice(to)}`;
   await writeFile(PAGE, await format(written, { parser: 'markdown', ...STYLE }));

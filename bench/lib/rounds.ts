@@ -27,7 +27,7 @@ export const QUICK: Pace = { rounds: 1, warm: { count: 1000, ms: 2000 }, warmMs:
 export type Run = {
   readonly pace: Pace;
   readonly quick: boolean;
-  /** Whether to write the results: into docs/performance.md, and those of the suite `growth` into its own folder. */
+  /** Whether to write the results: into docs/measurements.md, and those of the suite `growth` into its own folder. */
   readonly write: boolean;
   /** Whether to measure the row of this name. */
   wanted(name: string): boolean;

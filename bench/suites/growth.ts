@@ -47,7 +47,7 @@ export async function growth(run: Run): Promise<Report> {
 }
 
 // Writes the results of the suite `growth`: figures and plots in `growth/`, and tables between two markers of
-// docs/performance.md.
+// docs/measurements.md.
 
 const FOLDER = new URL('../growth/', import.meta.url);
 const FIGURES = new URL('figures.json', FOLDER);

@@ -2,6 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
 import { freePort } from '../../test/kit/free-port.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import type { BuiltImage } from './image.ts';
@@ -44,11 +46,26 @@ export function ofImage(image: BuiltImage): ServeCommand {
   });
 }
 
+/** Throws unless the image has its licence, and a bill of materials that names the packages it runs with. */
+export function checkContents({ root, config }: BuiltImage): void {
+  const textOf = (name: string): string => readFileSync(join(root, config.WorkingDir, name), 'utf8');
+  if (!textOf('LICENSE').startsWith('MIT License')) throw new Error('LICENSE is not the licence');
+  const bill = z
+    .object({ bomFormat: z.literal('CycloneDX'), components: z.array(z.object({ name: z.string() })) })
+    .parse(JSON.parse(textOf('sbom.cdx.json')));
+  const names = new Set(bill.components.map(({ name }) => name));
+  const installed = Object.keys(JSON.parse(textOf('package.json')).dependencies);
+  const unnamed = installed.filter((name) => !names.has(name.replace(/^@[^/]+\//, '')) && !names.has(name));
+  if (unnamed.length > 0) throw new Error(`sbom.cdx.json does not name ${unnamed.join(', ')}`);
+}
+
 /** Checks user, root file system, readiness, health check and stop of one relay of the image. */
 export async function tryImage(image: BuiltImage, say: Say): Promise<void> {
   const { config } = image;
   if (!/^[1-9]\d*:[1-9]\d*$/.test(config.User))
     throw new Error(`the user is "${config.User}", not a number beside root`);
+  checkContents(image);
+  say('has its licence and its bill of materials');
   const env = environmentOf(image);
   const run = (...program: string[]) => {
     const { program: first, args } = inImage(image, program);

@@ -10,6 +10,7 @@ import {
   WINDOW,
   WINDOWS_MAX,
 } from '../../src/protocol/frames.ts';
+import { readIdentity } from '../release/identity.ts';
 
 /** A JSON Schema 2020-12. */
 export type Schema = boolean | { readonly [keyword: string]: unknown };
@@ -41,7 +42,7 @@ export function framesSchema(): Schema {
   const words = Object.entries({ ...ROW_WORDS, ...WORDS }).map(([kind, values]) => [kind, { enum: values }] as const);
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    $id: 'https://callboard.example/frames.schema.json',
+    $id: `https://${readIdentity().domain}/frames.schema.json`,
     title: 'The frames of callboard.v1',
     description: DESCRIPTION,
     anyOf: [refTo('up'), refTo('down')],

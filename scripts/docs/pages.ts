@@ -17,6 +17,7 @@ import {
   SETTINGS_OF_SHARE,
   SWITCHES,
 } from '../../src/settings.ts';
+import { namedFiles } from '../release/identity.ts';
 import { framesSchema } from './frames-schema.ts';
 import { LIMIT_TEXTS, SETTING_TEXTS } from './texts.ts';
 
@@ -215,7 +216,8 @@ export function generatedPages(): readonly GeneratedPage[] {
     return { page, file, now, text: `${before}${BEGIN}\n\n${part()}\n\n${END}${after}` };
   });
   const page = 'frames.schema.json';
-  return [...pages, { page, ...fileOf(page), text: `${JSON.stringify(framesSchema(), null, 2)}\n` }];
+  const schema = { page, ...fileOf(page), text: `${JSON.stringify(framesSchema(), null, 2)}\n` };
+  return [...pages, schema, ...namedFiles()];
 }
 
 function fileOf(page: string): Pick<GeneratedPage, 'file' | 'now'> {

@@ -10,6 +10,7 @@ type Run = (argv: readonly string[], io: Io) => Promise<void>;
 const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('./serve.ts')).serve,
   demo: async () => (await import('./serve.ts')).demo,
+  init: async () => (await import('./init.ts')).init,
   console: async () => (await import('./tools.ts')).consoleLink,
   token: async () => (await import('./tools.ts')).token,
   data: async () => (await import('./data.ts')).data,
@@ -28,7 +29,7 @@ const OTHERS = [...Object.keys(COMMANDS), 'help', 'version'];
  */
 export async function main(argv: readonly string[], process: Io): Promise<number> {
   const io = withVisibleText(process);
-  const [name = 'help', ...rest] = argv;
+  const [name = '', ...rest] = startsRelay(argv) ? ['serve', ...argv] : argv;
   if (isOperators(argv)) return (await import('./verbs.ts')).runOperator(argv, io);
   if (name === '__complete') return complete(rest, io);
   if (name === 'help' || rest.includes('--help') || name === '--help' || name === '-h') return print(io, helpText());
@@ -42,6 +43,11 @@ export async function main(argv: readonly string[], process: Io): Promise<number
   } catch (error) {
     return report(error, io);
   }
+}
+
+/** Whether the arguments name no command: then they are those of `serve`, so that `npx callboard` starts a relay. */
+function startsRelay([name]: readonly string[]): boolean {
+  return name === undefined || (name.startsWith('--') && name !== '--help' && name !== '--version');
 }
 
 /**
@@ -97,8 +103,10 @@ function helpText(): string {
   });
   return `callboard relays commands between callers and connected clients.
 
-  callboard serve [--json] [--fresh] [flags]
+  callboard [serve] [--json] [--fresh] [flags]
                                       start the relay (127.0.0.1:4400); --fresh: with new credentials, if it makes its own
+  callboard init [<folder>] [--ts|--js]
+                                      write a small project: a server, a client, a caller and a page
   callboard demo [--pace <calls per second>] [--browser <program>|none] [--fresh] [flags]
                                       start a relay with demo clients and traffic
   callboard console [--name <operator>] [--url <address>] [flags]

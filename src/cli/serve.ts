@@ -17,7 +17,8 @@ import { systemClock } from '../platform/system.ts';
 import { UsageError, allowHeapGrowth, splitFlags, type Io } from './io.ts';
 import { explainTaken, signInLine } from './tools.ts';
 import { openTraceExport } from './trace-export.ts';
-import { keepTrial, pasteable } from './trial-credentials.ts';
+import { pasteable } from './installation.ts';
+import { keepTrial } from './trial-credentials.ts';
 
 const ALONE =
   'A node id is given, but CALLBOARD_REDIS_URL is not set: this relay is no node of a fleet. It is a trial, with credentials of its own.\n';

@@ -15,7 +15,8 @@ import { signTicket, signToken } from '../http/tokens.ts';
 import { createLog } from '../platform/log.ts';
 import { parseObject } from '../protocol/json.ts';
 import { CommandError, UsageError, isHttpUrl, messageOf, splitFlags, type Io } from './io.ts';
-import { keptSecret, pasteable } from './trial-credentials.ts';
+import { pasteable } from './installation.ts';
+import { keptSecret } from './trial-credentials.ts';
 
 const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'mcp', 'admin'];
 /** The default of `--ttl`, in seconds: an hour. */

@@ -16,6 +16,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { Config } from '../config.ts';
 import { isRecord } from '../protocol/json.ts';
 import { VERSION } from '../version.ts';
+import { IN_CHECKOUT } from './installation.ts';
 import { UsageError, homeOf, messageOf, type Io } from './io.ts';
 
 type Env = Io['env'];
@@ -82,15 +83,8 @@ function faultOf(path: string, error: unknown): string {
   return `${path} cannot be used: ${messageOf(error)}.`;
 }
 
-/** Returns the command that runs `callboard` with these words in the folder where this program was started. */
-export function pasteable(...words: readonly string[]): string {
-  if (!IN_CHECKOUT) return ['npx callboard', ...words].join(' ');
-  return ['npm run callboard', ...(words.some((word) => word.startsWith('-')) ? ['--'] : []), ...words].join(' ');
-}
-
 // Finds, reads and writes the file. Its directory belongs to one trial, and may hold more than the credentials.
 
-const IN_CHECKOUT = import.meta.filename.endsWith('.ts');
 const OWNER_ONLY = 0o600;
 const FOLDER_OF_OWNER = 0o700;
 const OTHERS = 0o077;

@@ -77,6 +77,10 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
       ...['http/tokens.ts', 'http/server.ts'],
     ],
   },
+  {
+    of: 'testing/',
+    may: ['callboard.ts', 'clients/', 'core/ports.ts', 'http/tokens.ts'],
+  },
   // Only this file may load the demo, and only when the command `callboard demo` runs.
   {
     of: 'cli/serve.ts',

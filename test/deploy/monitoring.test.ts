@@ -60,18 +60,18 @@ describe('alert rules', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   });
 
-  it('have each a runbook in docs/operating.md, with commands', () => {
-    const page = readFileSync(join(DEPLOY, '../docs/operating.md'), 'utf8');
+  it('have each a runbook in docs/runbooks.md, with commands', () => {
+    const page = readFileSync(join(DEPLOY, '../docs/runbooks.md'), 'utf8');
     const { homepage } = JSON.parse(readFileSync(join(DEPLOY, '../package.json'), 'utf8'));
     for (const { alert, annotations } of rules) {
-      expect(annotations.runbook_url).toBe(`${homepage}/docs/operating.md#${alert.toLowerCase()}`);
-      const [, text = ''] = page.split(`\n### ${alert}\n`);
+      expect(annotations.runbook_url).toBe(`${homepage}/runbooks#${alert.toLowerCase()}`);
+      const [, text = ''] = page.split(`\n## ${alert}\n`);
       expect([alert, text.split('\n#')[0]]).toEqual([
         alert,
         expect.stringMatching(/^1\. .*\n(.*\n)*2\. .*\n(.*\n)*3\. /m),
       ]);
     }
-    const described = [...page.matchAll(/^### (Callboard\w+)$/gm)].map(([, alert]) => alert);
+    const described = [...page.matchAll(/^## (Callboard\w+)$/gm)].map(([, alert]) => alert);
     expect(described.filter((alert) => !rules.some((rule) => rule.alert === alert))).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { nodeFault } from '../../src/version.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const LINE = 'callboard needs Node 24 or newer; this is 20.20.2.';
+const LINE = 'callboard needs Node 24 or newer; this is 20.20.2. https://nodejs.org/en/download has it.';
 /** Imitates an old Node; loaded before the program under test. */
 const OLD = ['-r', join(import.meta.dirname, 'kit', 'old-node.cjs')];
 type Manifest = { readonly engines: { readonly node: string }; readonly scripts: Readonly<Record<string, string>> };
@@ -24,7 +24,7 @@ function run(...args: readonly string[]): {
 describe('an old version of Node', () => {
   it.each([
     ['20.20.2', LINE],
-    ['9.9.9', 'callboard needs Node 24 or newer; this is 9.9.9.'],
+    ['9.9.9', 'callboard needs Node 24 or newer; this is 9.9.9. https://nodejs.org/en/download has it.'],
     ['24.0.0', null],
     ['25.1.0-nightly', null],
     ['100.0.0', null],

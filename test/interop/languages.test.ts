@@ -77,10 +77,10 @@ export class Program implements AsyncDisposable {
   }
 }
 
-// Builds and starts the example programs of docs/examples in other languages, and says what is missing for them.
+// Builds and starts the programs of examples in other languages, and says what is missing for them.
 
 const ROOT = join(import.meta.dirname, '../..');
-const EXAMPLES = join(ROOT, 'docs/examples');
+const EXAMPLES = join(ROOT, 'examples');
 
 type Language = {
   readonly name: string;

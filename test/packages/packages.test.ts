@@ -1,7 +1,9 @@
 /** Tests both packages, built, packed and installed as a user installs them. */
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { copyFile, cp, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
+import { get } from 'node:http';
+import { dirname, join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Browser } from 'playwright-core';
@@ -11,6 +13,7 @@ import { launchChromium } from '../browser/kit/chromium.ts';
 import { startRealRelay } from '../clients/kit/real-relay.ts';
 import {
   bundle,
+  emptyFolder,
   type Package,
   PACKAGES,
   packAndInstall,
@@ -18,6 +21,7 @@ import {
   program,
   run,
   startExample,
+  startProgram,
   titleOf,
   writeExamples,
 } from './kit/packed.ts';
@@ -99,6 +103,28 @@ describe.each(PACKAGES)('%s as it is published', (name) => {
     }
     const files = await readdir(join(packed.installed(name), 'node_modules', name));
     expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md']));
+  });
+
+  test('has pages whose links lead to files of the package or to absolute addresses, README.md only to the latter', async () => {
+    const folder = join(packed.installed(name), 'node_modules', name);
+    const pages = (await readdir(folder, { recursive: true })).filter(
+      (path) => /\.md$/.test(path) && !/(^|\/)(dist|node_modules)\//.test(path),
+    );
+    expect(pages.toSorted()).toEqual(expect.arrayContaining(['README.md', 'docs/troubleshooting.md']));
+    const broken: string[] = [];
+    for (const page of pages) {
+      const text = (await readFile(join(folder, page), 'utf8')).replaceAll(/^(`{3,})[^]*?^\1`*$/gm, '');
+      const links = [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g), ...text.matchAll(/\b(?:src|srcset)="([^"]+)"/g)];
+      for (const [, target = ''] of links) {
+        // Registries show README.md without the package.
+        const leads = page !== 'README.md' && existsSync(join(folder, dirname(page), target));
+        if (!/^[a-z]+:/.test(target) && !leads) broken.push(`${page}: ${target}`);
+      }
+    }
+    expect(broken).toEqual([]);
+    const shown = await readFile(join(folder, 'README.md'), 'utf8');
+    expect(shown.includes('/blob/v')).toBe(name === 'callboard');
+    expect(shown).not.toContain('<picture>');
   });
 
   test('satisfies publint and are-the-types-wrong', async () => {
@@ -234,6 +260,80 @@ test('callboard has the same commands in its package as in a checkout, the demo 
   expect(await demo.stop()).toBe(0);
 });
 
+describe('the tarball alone', () => {
+  test('starts a trial by npx, without a cache, and names itself in what can be pasted', async () => {
+    await using empty = await emptyFolder();
+    const env = { npm_config_cache: join(empty.path, 'cache'), XDG_STATE_HOME: join(empty.path, 'state') };
+    const tarball = join(empty.path, 'callboard-0.1.0.tgz');
+    await copyFile(packed.tarball('callboard'), tarball);
+    const words = ['npx', '--yes', './callboard-0.1.0.tgz', '--port', '0'];
+    const npx = startProgram(words, { cwd: empty.path, env });
+    const said = await npx.shows('export TOKEN=');
+    const [, url = ''] = /listening at (\S+) /.exec(said) ?? [];
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    expect(said).toContain(`npx --package ${tarball} callboard console --url ${url}`);
+    expect(await npx.stop()).toBe(0);
+  });
+
+  test('says on an old Node what to install', async () => {
+    const bin = join(packed.installed('callboard'), 'node_modules/callboard/dist/bin.js');
+    const old = join(ROOT, 'test/http/kit/old-node.cjs');
+    const ran = run(ROOT, process.execPath, '-r', old, bin, 'init');
+    await expect(ran).rejects.toThrow('callboard needs Node 24 or newer; this is 20.20.2. https://nodejs.org');
+  });
+
+  test.each(['js', 'ts'])(
+    'writes a project in %s that runs as written, for a person at the page too',
+    async (language) => {
+      await using empty = await emptyFolder();
+      const project = join(empty.path, 'project');
+      const callboard = join(packed.installed('callboard'), 'node_modules/.bin/callboard');
+      await run(empty.path, callboard, 'init', 'project', `--${language}`);
+      await expect(run(empty.path, callboard, 'init', 'project')).rejects.toThrow('project: has files already');
+      const manifest = JSON.parse(await readFile(join(project, 'package.json'), 'utf8'));
+      expect(resolve(project, manifest.dependencies.callboard.slice('file:'.length))).toBe(packed.tarball('callboard'));
+      if (language === 'js') await run(project, 'npm', 'install', '--prefer-offline', '--no-audit', '--no-fund');
+      else {
+        await symlink(join(packed.installed('callboard'), 'node_modules'), join(project, 'node_modules'));
+        await run(project, program('tsc'), '-p', '.', '--typeRoots', join(ROOT, 'node_modules/@types'));
+      }
+      const start = (script: string, env: Readonly<Record<string, string>>) =>
+        startProgram([process.execPath, '--env-file=.env', `${script}.${language}`], { cwd: project, env });
+      expect(manifest.scripts).toMatchObject({ start: `node --env-file=.env server.${language}` });
+      const server = start('server', { PORT: '0' });
+      const [, APP = ''] = /page +(\S+)\/\n/.exec(await server.shows('/console/')) ?? [];
+      const client = start('client', { APP });
+      await client.shows('connected');
+      const page = await browser.newPage();
+      await page.goto(APP);
+      await page.waitForFunction("document.querySelector('#status').textContent === 'connected'");
+      const call = start('call', { APP });
+      await page.getByRole('button', { name: 'Allow' }).click();
+      expect(await call.shows('page-1')).toMatch(
+        /^desk-1 completed \{ count: 1 \}\npage-1 completed \{ shown: true \}/,
+      );
+      expect(await page.locator('li').allTextContents()).toEqual(['milk']);
+      const refused = start('call', { APP });
+      await page.getByRole('button', { name: 'Refuse' }).click();
+      await refused.shows('page-1 failed The person at the page did not agree.');
+      expect(await statusAs('elsewhere.example', `${APP}/token`)).toBe(421);
+      await page.close();
+      await client.stop('SIGINT');
+      await server.stop('SIGINT');
+    },
+  );
+});
+
+test('the example with Express passes its own test; npm run examples runs them all', async () => {
+  await using empty = await emptyFolder();
+  const modules = join(packed.installed('callboard'), 'node_modules');
+  await cp(join(ROOT, 'examples/express-attach'), empty.path, { recursive: true });
+  await symlink(modules, join(empty.path, 'node_modules'));
+  if (!existsSync(join(modules, 'express')))
+    await symlink(join(ROOT, 'node_modules/express'), join(modules, 'express'));
+  expect(await run(empty.path, process.execPath, '--test')).toContain('fail 0');
+});
+
 test('the examples of docs/clients.md run unchanged', async () => {
   await using relay = await startRealRelay();
   const folder = packed.installed('callboard-client');
@@ -256,6 +356,13 @@ test('the examples of docs/clients.md run unchanged', async () => {
   await startExample(folder, 'live.mjs', asAlice).shows('kiosk-1');
   expect(await client.stop()).toBe(0);
 });
+
+/** Sends a request to the address under another name of its host, and resolves with the status. */
+async function statusAs(host: string, url: string): Promise<number | undefined> {
+  const [response] = await once(get(url, { headers: { host } }), 'response');
+  response.resume();
+  return response.statusCode;
+}
 
 /**
  * Opens a session of the site that host.mjs registers. Returns the session and the token of its first grant as

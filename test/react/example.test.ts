@@ -1,4 +1,4 @@
-/** Tests the hooks in a browser, by the example app that docs/examples/react shows. */
+/** Tests the hooks in a browser, by the example app that examples/react-board shows. */
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   await build({
     configFile: false,
     logLevel: 'error',
-    root: join(ROOT, 'docs/examples/react'),
+    root: join(ROOT, 'examples/react-board'),
     // The libraries come from the present sources, because no package is installed here.
     resolve: { alias: [{ find: /^callboard-client\/(\w+)$/, replacement: `${ROOT}/src/clients/$1/index.ts` }] },
     oxc: { jsx: { runtime: 'automatic', importSource: 'react' } },

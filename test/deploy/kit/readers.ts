@@ -351,7 +351,7 @@ const INSTRUCTIONS = new Set([
   ...['HEALTHCHECK', 'ENTRYPOINT', 'CMD'],
 ]);
 /** What the first stage makes; the second copies it. */
-const MADE = ['node_modules', 'dist', '/usr/bin/tini'];
+const MADE = ['node_modules', 'dist', 'sbom.cdx.json', '/usr/bin/tini'];
 
 type Instruction = { readonly name: string; readonly rest: string };
 
@@ -385,6 +385,8 @@ function readDockerfile(tree: Tree): void {
     const paths = sources.map((source) => source.replace('/build/', ''));
     for (const path of paths) expect(`COPY ${path}`, (made && MADE.includes(path)) || existsSync(join(ROOT, path)));
   }
+  const copies = all('COPY').join(' ');
+  for (const path of ['LICENSE', 'sbom.cdx.json']) expect(`COPY ${path}`, copies.includes(`/build/${path} `));
   const environment = Object.fromEntries(all('ENV').flatMap((line) => line.split(' ').map((one) => one.split('='))));
   const secrets = new Map([['/secret', 's'.repeat(32)]]);
   const { host, port } = configOf({ ...environment, CALLBOARD_SECRET_FILE: '/secret' }, secrets);

@@ -90,7 +90,7 @@ export async function startRunner({ ownRelays = false } = {}): Promise<Runner> {
       await writeFile(join(folder, name), text);
       // A named program that connects as a client is not run here, because the next shell block of the page starts it.
       if (file === undefined || !/runtime\.connect\(\)|new WebSocket\(/.test(text))
-        await runProgram('node', [name], place);
+        await runProgram('node', [...(/\.test\.mjs$/.test(name) ? ['--test'] : []), name], place);
     },
     async [Symbol.asyncDispose]() {
       for (const group of groups) stopGroup(group);

@@ -16,15 +16,17 @@ const FILES = [
     'src',
     'demo',
     'generated',
+    'starter',
     'scripts',
     'package.json',
     'tsconfig.json',
     'tsconfig.build.json',
     'schema.graphql',
     'frames.schema.json',
-    'docs/clients.md',
+    'docs',
+    'project.json',
   ],
-  ...['README.md', 'LICENSE', 'PROTOCOL.md', 'ARCHITECTURE.md', 'CHANGELOG.md'],
+  ...['README.md', 'LICENSE', 'PROTOCOL.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'SECURITY.md'],
 ];
 
 export const PACKAGES = ['callboard', 'callboard-client'] as const;
@@ -110,12 +112,20 @@ export type Example = {
   /** Resolves with all output so far, once it contains the text. Rejects when the program ends without it. */
   shows(text: string): Promise<string>;
   /** Ends the program as a service manager does. Resolves with the program's exit code. */
-  stop(): Promise<number | null>;
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
 };
 
 /** Starts an example with these environment variables. */
 export function startExample(folder: string, name: string, env: Readonly<Record<string, string>>): Example {
-  const child = spawn(process.execPath, [name], { cwd: folder, env: { ...process.env, ...env } });
+  return startProgram([process.execPath, name], { cwd: folder, env });
+}
+
+/** Starts a program with these environment variables besides those of this process. */
+export function startProgram(
+  [command = '', ...args]: readonly string[],
+  { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+): Example {
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env } });
   const ended = exitOf(child);
   let output = '';
   const heard = new EventTarget();
@@ -127,18 +137,24 @@ export function startExample(folder: string, name: string, env: Readonly<Record<
   }
   return {
     async shows(text) {
-      const failed = ended.then(() => Promise.reject(new Error(`${name} ended without ${text}: ${output}`)));
+      const failed = ended.then(() => Promise.reject(new Error(`${command} ended without ${text}: ${output}`)));
       failed.catch(() => undefined);
       while (!output.includes(text)) {
         await Promise.race([new Promise((done) => heard.addEventListener('output', done, { once: true })), failed]);
       }
       return output;
     },
-    async stop() {
-      child.kill('SIGTERM');
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal);
       return ended;
     },
   };
+}
+
+/** Makes an empty folder outside the repository, which is removed when it is disposed of. */
+export async function emptyFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'callboard-empty-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
 /** Resolves when the program has ended and its output is read. */

@@ -1,6 +1,8 @@
-// `npm run release`: makes the files of a release in release/: both tarballs, a software bill of materials for each,
-// and their checksums. It publishes nothing. `--rehearse` leaves out what a finished release needs: a clean checkout, a
-// dated section of CHANGELOG.md, and the whole test run.
+/**
+ * `npm run release`: makes the files of a release in release/: both tarballs, a software bill of materials for each,
+ * their checksums, and the notes. It publishes nothing, and refuses while something is missing. `--check` says what is
+ * missing and rehearses the rest, without the test run; it ends with 1 while something is missing.
+ */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,46 +12,99 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { buildImage, discardImages } from '../deploy/image.ts';
+import { checkContents } from '../deploy/run-image.ts';
+import { CannotRun } from '../deploy/steps.ts';
+import { generatedPages } from '../docs/pages.ts';
+import { notesOf } from './changesets.ts';
+import { placeholdersIn, readIdentity } from './identity.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const OUT = join(ROOT, 'release');
 const NEVER_PUBLISHED = /(^|\/)(test|bench|faults|node_modules)\/|\.(map|log|env|tgz)$|(^|\/)\.(?!\/)/;
 
-function fail(message) {
+function fail(message: string): never {
   process.stderr.write(`release: ${message}\n`);
   process.exit(1);
 }
 
-function text(command, ...args) {
+function say(message: string): void {
+  process.stderr.write(`release: ${message}\n`);
+}
+
+function text(command: string, ...args: readonly string[]): string {
   return execFileSync(command, args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
 }
 
-function run(command, ...args) {
-  process.stderr.write(`release: ${command} ${args.join(' ')}\n`);
+function run(command: string, ...args: readonly string[]): void {
+  say(`${command} ${args.join(' ')}`);
   if (spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 2, 2] }).status !== 0) fail(`${command} failed`);
 }
 
-function requireFinished(version) {
-  if (text('git', 'status', '--porcelain').trim() !== '') fail('the checkout has changes that are not committed');
+/** Returns what is missing for a release of this version, one sentence for each. */
+function missingFor(version: string): readonly string[] {
+  const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
   const dated = new RegExp(`^## ${version.replaceAll('.', '\\.')} \\(\\d{4}-\\d\\d-\\d\\d\\)$`, 'm');
-  if (!dated.test(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'))) {
-    fail(`CHANGELOG.md has no section "## ${version} (year-month-day)"`);
+  const stale = generatedPages().filter(({ now, text: wanted }) => now !== wanted);
+  const waiting = readdirSync(join(ROOT, '.changeset')).filter((name) => name.endsWith('.md') && name !== 'README.md');
+  const isTagged = text('git', 'tag', '--list', `v${version}`).trim() !== '';
+  return [
+    ...placeholdersIn(readIdentity()),
+    ...stale.map(({ page }) => `${page} does not fit project.json or the sources: npm run docs`),
+    ...(text('git', 'status', '--porcelain').trim() === '' ? [] : ['the checkout has changes that are not committed']),
+    ...(dated.test(changelog) ? [] : [`CHANGELOG.md has no section "## ${version} (year-month-day)"`]),
+    ...(waiting.length === 0 ? [] : [`${waiting.length} changesets are not in CHANGELOG.md: npm run release:version`]),
+    ...(isTagged && text('git', 'rev-list', '-1', `v${version}`) !== text('git', 'rev-parse', 'HEAD')
+      ? [`the tag v${version} is another commit`]
+      : []),
+  ];
+}
+
+/** Tags the commit in a copy of the repository, and checks that the tag names the version. */
+function rehearseTag(version: string): void {
+  const copy = mkdtempSync(join(tmpdir(), 'callboard-tag-'));
+  try {
+    text('git', 'clone', '--quiet', '--shared', '--bare', '--no-tags', '.', copy);
+    const inCopy = ['-C', copy, '-c', 'user.name=release', '-c', 'user.email=release@localhost'];
+    text('git', ...inCopy, 'tag', '--annotate', `v${version}`, '--message', `callboard ${version}`);
+    const tag = text('git', '-C', copy, 'describe', '--exact-match').trim();
+    if (tag !== `v${version}`) fail(`the tag is ${tag}`);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+/** Builds the image where its tools are installed, and looks for its licence and its bill of materials. */
+function rehearseImage(): void {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-image-'));
+  let isBuilt = false;
+  try {
+    const image = buildImage(folder, say);
+    isBuilt = true;
+    checkContents(image);
+    say(`image: has its licence and its bill of materials; ${image.size}`);
+  } catch (error) {
+    if (!(error instanceof CannotRun)) throw error;
+    say(`image: not built: ${error.message}`);
+  } finally {
+    if (isBuilt) discardImages(folder);
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** Packs a folder and returns the name of the tarball. */
-function pack(folder) {
+function pack(folder: string): string {
   const [{ filename }] = JSON.parse(lastJson(text('npm', 'pack', folder, '--json', '--pack-destination', OUT)));
   return filename;
 }
 
 /** Returns the JSON at the end of the output. Scripts that run while a package is packed write other text before it. */
-function lastJson(output) {
+function lastJson(output: string): string {
   return output.slice(output.search(/^\[$/m));
 }
 
 /** Ends the process with an error if a tarball holds a file that must not be published, or lacks one that must. */
-function checkContent(tarball, required) {
+function checkContent(tarball: string, required: readonly string[]): void {
   const files = text('tar', '-tzf', join(OUT, tarball))
     .trim()
     .split('\n')
@@ -61,9 +116,13 @@ function checkContent(tarball, required) {
 }
 
 /** Installs a tarball into an empty folder, runs a command there, and writes the bill of materials of the packages. */
-async function tryInstalled(tarball, name, check) {
+async function tryInstalled(
+  tarball: string,
+  name: string,
+  check: (folder: string) => Promise<void> | void,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-release-'));
-  const inFolder = { cwd: folder, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 };
+  const inFolder = { cwd: folder, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const;
   try {
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: `${name}-installed`, version, type: 'module' }));
     execFileSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', join(OUT, tarball)], inFolder);
@@ -76,7 +135,7 @@ async function tryInstalled(tarball, name, check) {
 }
 
 /** Starts the installed relay, loads its pages, and stops it. */
-async function tryServing(command) {
+async function tryServing(command: string): Promise<void> {
   // The relay keeps its credentials beside the command, in the folder that is removed afterwards.
   const env = { ...process.env, XDG_STATE_HOME: join(dirname(command), 'state') };
   const relay = spawn(command, ['serve', '--port', '0', '--json'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
@@ -95,11 +154,11 @@ async function tryServing(command) {
 }
 
 /** Removes the paths of this machine from the bill of materials, because only the file names are useful elsewhere. */
-function withoutFolder(bill, folder) {
+function withoutFolder(bill: string, folder: string): string {
   return bill.replaceAll(`file:${OUT}/`, '').replaceAll(`${OUT}/`, '').replaceAll(folder, '.');
 }
 
-function writeChecksums() {
+function writeChecksums(): readonly string[] {
   const lines = readdirSync(OUT)
     .filter((name) => name !== 'SHA256SUMS')
     .sort()
@@ -113,10 +172,11 @@ function writeChecksums() {
   return lines;
 }
 
-const { values } = parseArgs({ options: { rehearse: { type: 'boolean', default: false } } });
-const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-if (!values.rehearse) {
-  requireFinished(version);
+const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
+const { version }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const missing = missingFor(version);
+if (!values.check) {
+  if (missing.length > 0) fail(missing.join('\nrelease: '));
   run(join(ROOT, '.ci/run'));
 }
 rmSync(OUT, { recursive: true, force: true });
@@ -124,16 +184,12 @@ mkdirSync(OUT);
 const relay = pack('.');
 if (!existsSync(join(ROOT, 'dist-client'))) fail('the build made no dist-client');
 const client = pack('./dist-client');
+const pages = ['LICENSE', 'README.md', 'docs/calls.md', 'docs/options.md', 'docs/troubleshooting.md', 'package.json'];
 checkContent(relay, [
-  'LICENSE',
-  'README.md',
-  'CHANGELOG.md',
-  'PROTOCOL.md',
-  'schema.graphql',
-  'frames.schema.json',
-  'dist/bin.js',
+  ...pages,
+  ...['CHANGELOG.md', 'PROTOCOL.md', 'SECURITY.md', 'schema.graphql', 'frames.schema.json', 'dist/bin.js'],
 ]);
-checkContent(client, ['LICENSE', 'README.md', 'package.json']);
+checkContent(client, pages);
 await tryInstalled(relay, 'callboard', async (folder) => {
   const command = join(folder, 'node_modules/.bin/callboard');
   const printed = execFileSync(command, ['--version'], { encoding: 'utf8' }).trim();
@@ -145,4 +201,12 @@ await tryInstalled(client, 'callboard-client', (folder) => {
     "await Promise.all(['runtime', 'caller', 'host', 'site', 'admin'].map((l) => import(`callboard-client/${l}`)))";
   execFileSync(process.execPath, ['--input-type=module', '-e', program], { cwd: folder });
 });
+writeFileSync(join(OUT, 'NOTES.md'), notesOf(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), version));
 process.stdout.write(writeChecksums().join(''));
+if (values.check) {
+  rehearseTag(version);
+  say(`tag: v${version} can be made`);
+  rehearseImage();
+  for (const one of missing) say(`missing: ${one}`);
+  process.exitCode = missing.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,3 @@
+export default function Page() {
+  return <p>POST /api/notes adds a note at the kiosk.</p>;
+}

@@ -1,0 +1,34 @@
+/**
+ * `npm run release:version`: makes of the changesets the next version and its section of CHANGELOG.md, writes the
+ * version where files have it, and removes the changesets. A first release keeps the version of package.json, whose
+ * section is still `(unreleased)`. It commits nothing.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { datedChangelog, nextVersion, readChangeset } from './changesets.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const FOLDER = join(ROOT, '.changeset');
+
+function change(path: string, written: (text: string) => string): void {
+  writeFileSync(join(ROOT, path), written(readFileSync(join(ROOT, path), 'utf8')));
+}
+
+const names = readdirSync(FOLDER).filter((name) => name.endsWith('.md') && name !== 'README.md');
+const changes = names.map((name) => readChangeset(name, readFileSync(join(FOLDER, name), 'utf8')));
+const now: string = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version;
+const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
+const isOpen = changelog.includes(`## ${now} (unreleased)`);
+if (!isOpen && changes.length === 0) throw new Error('There are no changesets, so there is nothing to release.');
+const version = isOpen ? now : nextVersion(now, changes);
+const date = new Date().toISOString().slice(0, 10);
+writeFileSync(join(ROOT, 'CHANGELOG.md'), datedChangelog(changelog, { version, changes, date }));
+change('package.json', (text) => text.replace(`"version": "${now}"`, `"version": "${version}"`));
+change('deploy/kubernetes/base/kustomization.yaml', (text) =>
+  text.replace(/(?<=newTag: '?)\d+\.\d+\.\d+/, () => version),
+);
+execFileSync('npm', ['install', '--package-lock-only', '--ignore-scripts'], { cwd: ROOT, stdio: 'inherit' });
+for (const name of names) rmSync(join(FOLDER, name));
+process.stdout.write(`${version} (${date}), of ${changes.length} changesets. Read CHANGELOG.md, and commit.\n`);

@@ -1,0 +1,83 @@
+/** Lists the pages of the site in the order in which one reads them. Each page of docs/ is in the list once. */
+
+/** A page: its file in the repository, its name in the address, and its title in the menu. */
+export type SitePage = { readonly file: string; readonly name: string; readonly title: string };
+export type SiteSection = { readonly title: string; readonly pages: readonly SitePage[] };
+
+const doc = (name: string, title: string): SitePage => ({ file: `docs/${name}.md`, name, title });
+const root = (file: string, name: string, title: string): SitePage => ({ file, name, title });
+
+export const SECTIONS: readonly SiteSection[] = [
+  {
+    title: 'Start here',
+    pages: [
+      doc('install', 'Install and first call'),
+      doc('calls', 'Clients and calls'),
+      doc('console', 'Watch it in the console'),
+      doc('testing', 'Test your program'),
+      doc('troubleshooting', 'When something is wrong'),
+    ],
+  },
+  {
+    title: 'Build',
+    pages: [
+      doc('clients', 'Client libraries'),
+      doc('options', 'Options with examples'),
+      doc('kiosk', 'Recipe: a kiosk with approval'),
+      doc('agents', 'Agents over MCP'),
+      doc('sites', 'Sites'),
+      doc('rest', 'REST'),
+      doc('graphql', 'GraphQL'),
+      doc('cli', 'Command line'),
+    ],
+  },
+  {
+    title: 'Run',
+    pages: [
+      doc('settings', 'Settings'),
+      doc('tokens', 'Tokens'),
+      doc('security', 'Security'),
+      doc('durable', 'Data directory'),
+      doc('shared-mode', 'Shared mode'),
+      doc('redis-rights', 'Rights in Redis'),
+      doc('proxies', 'Behind a proxy'),
+      doc('operating', 'Operating'),
+      doc('runbooks', 'Runbooks of alerts'),
+      doc('tracing', 'Tracing'),
+      doc('upgrading', 'Upgrading'),
+      doc('compatibility', 'Compatibility'),
+    ],
+  },
+  {
+    title: 'Look up',
+    pages: [
+      doc('limits', 'Limits'),
+      doc('shares', 'Shares'),
+      doc('glossary', 'Glossary'),
+      root('PROTOCOL.md', 'protocol', 'Link protocol'),
+      root('CHANGELOG.md', 'changelog', 'Changelog'),
+    ],
+  },
+  {
+    title: 'What it rests on',
+    pages: [
+      doc('performance', 'Performance'),
+      doc('measurements', 'Measurements'),
+      doc('faults', 'Faults'),
+      doc('neighbours', 'Hostile users'),
+      root('ARCHITECTURE.md', 'architecture', 'Architecture'),
+      root('CONTRIBUTING.md', 'contributing', 'Contributing'),
+      doc('releasing', 'Releasing'),
+      root('SECURITY.md', 'security-policy', 'Security policy'),
+    ],
+  },
+];
+
+export const SITE_PAGES: readonly SitePage[] = SECTIONS.flatMap(({ pages }) => pages);
+
+/** The pages that are made from the OpenAPI document and the GraphQL schema, as the menu has them. */
+export const REFERENCES = [
+  { name: 'reference/rest', title: 'REST: every route' },
+  { name: 'reference/graphql', title: 'GraphQL: operations' },
+  { name: 'reference/types', title: 'GraphQL: types' },
+] as const;
