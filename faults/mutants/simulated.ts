@@ -113,15 +113,20 @@ const REASONS: readonly Reason[] = [
   { why: 'they are mistakes of other judges', files: ['../faults/'] },
 ];
 
-/** The mutants that the simulator does not notice, by the reasons. Each is in the first list that it fits. */
-export const UNNOTICED: readonly { readonly why: string; readonly mutants: readonly NamedMutant[] }[] = REASONS.map(
-  ({ why }, i) => ({ why, mutants: ALL_MUTANTS.filter((mutant) => REASONS.findIndex((of) => fits(mutant, of)) === i) }),
-);
+/** Why nothing is known of the others yet. */
+const UNTRIED = 'they have not been tried in a simulation yet';
 
-/** The mutants about which nothing is said. */
-export const UNSORTED: readonly NamedMutant[] = ALL_MUTANTS.filter(
-  (mutant) => !isSimulated(mutant) && !REASONS.some((reason) => fits(mutant, reason)),
-);
+/** The mutants that the simulator does not notice, by the reasons. Each is in the first list that it fits. */
+export const UNNOTICED: readonly { readonly why: string; readonly mutants: readonly NamedMutant[] }[] = [
+  ...REASONS.map(({ why }, i) => ({
+    why,
+    mutants: ALL_MUTANTS.filter((mutant) => REASONS.findIndex((of) => fits(mutant, of)) === i),
+  })),
+  {
+    why: UNTRIED,
+    mutants: ALL_MUTANTS.filter((mutant) => !isSimulated(mutant) && !REASONS.some((reason) => fits(mutant, reason))),
+  },
+];
 
 function fits(mutant: NamedMutant, { files = [], names = [] }: Reason): boolean {
   if (isSimulated(mutant)) return false;

@@ -115,7 +115,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
 /** Copies the sources of the relays, and lets these write snapshots more often. */
 function oftenSnapshots({ commands, source }: EpisodeOptions): ReturnType<typeof plantMutant> {
   const cost = Math.max(SNAPSHOT_COST.least, SNAPSHOT_COST.ofCommand * commands);
-  const [find, replace] = ['const SNAPSHOT_COST = 16 * 1024 * 1024;', `const SNAPSHOT_COST = ${cost};`];
+  const [find, replace] = ["new RecordRoom(snapshotCost, 'Redis')", `new RecordRoom(${cost}, 'Redis')`];
   return plantMutant({ file: 'backends/owned/partition.ts', find, replace }, source);
 }
 

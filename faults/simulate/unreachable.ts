@@ -68,15 +68,6 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
       ],
     },
     {
-      why: 'Each run says at what cost a snapshot is due.',
-      places: [
-        {
-          file: 'backends/owned/partition.ts',
-          lines: ["const room = new RecordRoom(snapshotCost ?? SNAPSHOT_COST, 'Redis');"],
-        },
-      ],
-    },
-    {
       why: 'Nobody signs in to a console.',
       places: [
         {

@@ -64,6 +64,7 @@ export const SECTIONS: readonly SiteSection[] = [
       doc('performance', 'Performance'),
       doc('measurements', 'Measurements'),
       doc('faults', 'Faults'),
+      doc('simulation', 'Simulation'),
       doc('neighbours', 'Hostile users'),
       root('ARCHITECTURE.md', 'architecture', 'Architecture'),
       root('CONTRIBUTING.md', 'contributing', 'Contributing'),
