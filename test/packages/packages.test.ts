@@ -267,12 +267,13 @@ describe('the tarball alone', () => {
     const tarball = join(empty.path, 'callboard-0.1.0.tgz');
     await copyFile(packed.tarball('callboard'), tarball);
     const words = ['npx', '--yes', './callboard-0.1.0.tgz', '--port', '0'];
-    const npx = startProgram(words, { cwd: empty.path, env });
+    const npx = startProgram(words, { cwd: empty.path, env, detached: true });
     const said = await npx.shows('export TOKEN=');
     const [, url = ''] = /listening at (\S+) /.exec(said) ?? [];
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     expect(said).toContain(`npx --package ${tarball} callboard console --url ${url}`);
-    expect(await npx.stop()).toBe(0);
+    await npx.stop('SIGINT');
+    await expect(fetch(`${url}/readyz`)).rejects.toThrow();
   });
 
   test('says on an old Node what to install', async () => {

@@ -120,12 +120,19 @@ export function startExample(folder: string, name: string, env: Readonly<Record<
   return startProgram([process.execPath, name], { cwd: folder, env });
 }
 
+type ProgramOptions = {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Whether its signals go to all processes that it starts, too, as a terminal sends them. */
+  readonly detached?: boolean;
+};
+
 /** Starts a program with these environment variables besides those of this process. */
 export function startProgram(
   [command = '', ...args]: readonly string[],
-  { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+  { cwd, env, detached = false }: ProgramOptions,
 ): Example {
-  const child = spawn(command, args, { cwd, env: { ...process.env, ...env } });
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, detached });
   const ended = exitOf(child);
   let output = '';
   const heard = new EventTarget();
@@ -145,7 +152,8 @@ export function startProgram(
       return output;
     },
     async stop(signal = 'SIGTERM') {
-      child.kill(signal);
+      if (detached && child.pid !== undefined) process.kill(-child.pid, signal);
+      else child.kill(signal);
       return ended;
     },
   };
