@@ -46,7 +46,7 @@ export function judgeAimed(evidence: Evidence): Judged {
         roles.filter(({ count }) => count < Math.floor(ROLE_SHARE * kills.length)),
       ),
       ...insufficient(
-        atWork < WORK_SHARE * kills.length,
+        atWork < Math.floor(WORK_SHARE * kills.length),
         'too few kills of owners at work',
         `${atWork} of ${kills.length}`,
       ),

@@ -298,7 +298,10 @@ export class Owners implements OwnerTable {
     const given: number[] = [];
     for (const partition of this.owned) {
       const next = shouldOwn(partition.number, others);
-      if (!(await partition.give(next ?? NOBODY)) || next === null) continue;
+      const isGiven = await partition.give(next ?? NOBODY);
+      // A process that ends takes nothing back.
+      partition.accepted(next ?? NOBODY);
+      if (!isGiven || next === null) continue;
       given.push(partition.number);
       this.#note(next, { kind: 'yours', partition: partition.number });
     }
