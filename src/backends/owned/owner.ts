@@ -298,10 +298,7 @@ export class Owners implements OwnerTable {
     const given: number[] = [];
     for (const partition of this.owned) {
       const next = shouldOwn(partition.number, others);
-      const isGiven = await partition.give(next ?? NOBODY);
-      // A process that ends takes nothing back.
-      partition.accepted(next ?? NOBODY);
-      if (!isGiven || next === null) continue;
+      if (!(await partition.give(next ?? NOBODY)) || next === null) continue;
       given.push(partition.number);
       this.#note(next, { kind: 'yours', partition: partition.number });
     }
