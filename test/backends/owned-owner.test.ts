@@ -378,6 +378,20 @@ describe('processes that own partitions', () => {
     await eventually(() => expect(partition?.givenTo).toBeNull());
   });
 
+  it('keep nothing of what they gave away once the fence shows that the next owner decides', async () => {
+    const first = await place.start('a.1', REDIS);
+    await ownsAll(first);
+    await place.start('b.1', REDIS, false);
+    place.onNote = (text) => {
+      // Its note about that is lost.
+      if (JSON.parse(text).kind === 'owns') place.arrives = false;
+    };
+    const [partition] = first.owners.owned;
+    expect(await partition?.give('b.1')).toBe(true);
+    await until(() => expect(place.arrives).toBe(false));
+    await until(() => expect(partition?.givenTo).toBeNull());
+  });
+
   it('give no partition away whose log Redis has not whole when they end', async () => {
     await using proxy = await startTcpProxy(REDIS);
     const first = await place.start('a.1', proxy.url);

@@ -10,7 +10,7 @@ import { RecordRoom } from '../journal/room.ts';
 import { Snapshots } from '../journal/snapshot.ts';
 import { giveUpAll, RecordedState, type StateOptions } from '../journal/state.ts';
 import type { Client } from '../redis/client.ts';
-import { fenceText, isAfter, isBefore, readFence, type Fence } from './fence.ts';
+import { fenceText, isAfter, isBefore, nodeOf, readFence, type Fence } from './fence.ts';
 import type { Keys } from './keys.ts';
 import type { PartitionLog, PartitionLogParts } from './partition-log.ts';
 import type { PartitionStores } from './routes.ts';
@@ -246,6 +246,8 @@ export class Partition {
       const fence = readFence(text);
       if (fence?.process !== this.#parts.process) return false;
       await this.#take(fence, { process: from, epoch: fence.epoch - 1 });
+      // A batch of this process shows that it decides, also if its note about that is lost.
+      this.#owned?.state.noteNode(nodeOf(fence.process), fence.process);
       return this.#keepEvidence();
     });
   }
