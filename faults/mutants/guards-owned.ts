@@ -80,8 +80,8 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     name: 'gate-of-turns-open',
     says: 'bytes leave before the log has what they depend on',
     file: 'backends/owned/turns.ts',
-    find: 'first = Math.min(first, tail.unconfirmedTurn);',
-    replace: 'void tail;',
+    find: 'first = Math.min(first, turn);',
+    replace: '',
     judge: TURNS,
   },
   {

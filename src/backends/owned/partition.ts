@@ -19,6 +19,12 @@ import { setFence } from './scripts.ts';
 import { BrokenLog, StreamReader } from './stream.ts';
 import type { Turns } from './turns.ts';
 
+/**
+ * The cost of a log at which a snapshot is due, unless the last one is large. A snapshot has all records that are kept,
+ * and a log that is shorter makes each call pay for several of them.
+ */
+const SNAPSHOT_COST = 256 * 1024 * 1024;
+
 /** What all partitions of a process share. */
 export type PartitionParts = {
   /** The id of this process. */
@@ -33,7 +39,7 @@ export type PartitionParts = {
   readonly version: string;
   readonly replicas: Pick<Replicas, 'have'>;
   readonly memory: Omit<StateOptions, 'room'>;
-  /** The cost of a log at which a snapshot is due, as RecordRoom takes it; absent: its default. */
+  /** The cost of a log at which a snapshot is due, as RecordRoom takes it; absent: SNAPSHOT_COST. */
   readonly snapshotCost?: number | undefined;
   /** Whether a process is alive, as far as this one knows. */
   readonly isAlive: (process: string) => boolean;
@@ -414,7 +420,7 @@ export class Partition {
   }
 
   #newReader(of: string): Followed {
-    const { client, keys, clock, loop, memory, snapshotCost } = this.#parts;
+    const { client, keys, clock, loop, memory, snapshotCost = SNAPSHOT_COST } = this.#parts;
     const room = new RecordRoom(snapshotCost, 'Redis');
     const state = new RecordedState({ ...memory, room });
     const { replay } = state;
