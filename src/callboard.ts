@@ -282,7 +282,7 @@ async function ownedPlace(
   const { crypto, clock, shares, meter } = place;
   const policy = policyOf(options);
   const nodeId = config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`;
-  const { backend } = await openOwned({
+  const opening = openOwned({
     ...{ connect, nodeId, system, clock, log, loop: systemLoop, random: crypto, version: VERSION },
     ...{ namespace: redis.namespace, address: config.advertiseUrl },
     ...{ partitions: OWNED_PARTITIONS, groups: redis.partitions, claims: true },
@@ -293,6 +293,10 @@ async function ownedPlace(
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
     },
+  });
+  const { backend } = await opening.catch(async (error: unknown) => {
+    await place.backend.close();
+    throw error;
   });
   const close = async (): Promise<void> => {
     await backend.close();
