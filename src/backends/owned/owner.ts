@@ -83,6 +83,7 @@ export class Owners implements OwnerTable {
   readonly #knownBy = new Set<string>();
   #onKnown: (() => void) | null = null;
   #isMoving = false;
+  #hasStarted = false;
   #isClosing = false;
   /** Whether this process cannot know whether it still owns what it did. */
   #isSuspended = false;
@@ -126,6 +127,7 @@ export class Owners implements OwnerTable {
   async start(): Promise<void> {
     const { clock, leaseMs } = this.#options;
     await this.#predecessorEnds();
+    this.#hasStarted = true;
     await this.#look();
     this.#stopBeats = clock.every(leaseMs / BEATS, () => void this.#beat());
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -140,7 +142,8 @@ export class Owners implements OwnerTable {
   async #predecessorEnds(): Promise<void> {
     const { clock, lease, leaseMs, process } = this.#options;
     const nodeId = nodeOf(process);
-    const lives = async (): Promise<boolean> => (await lease.living()).some((other) => nodeOf(other) === nodeId);
+    const isEarlier = (other: string): boolean => other !== process && nodeOf(other) === nodeId;
+    const lives = async (): Promise<boolean> => (await lease.living()).some(isEarlier);
     for (let beats = 0; await lives(); beats++) {
       if (beats > BEATS) throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
       await new Promise<void>((resolve) => clock.after(leaseMs / BEATS, resolve));
@@ -226,8 +229,8 @@ export class Owners implements OwnerTable {
   }
 
   async #act(from: string, note: OwnerNote): Promise<void> {
-    // A process that ends must not renew its lease.
-    if (this.#isClosing) return;
+    // A process that ends must not renew its lease, nor one that starts while an earlier one of its node may live.
+    if (this.#isClosing || !this.#hasStarted) return;
     if (note.kind === 'knows') return this.#known(from);
     if (note.kind === 'joins') return this.#greet(from);
     if (note.kind === 'ends') return this.#left(from, note.given);
