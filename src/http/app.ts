@@ -209,7 +209,10 @@ const READER: AdminPrincipal = { kind: 'admin', name: 'metrics', expiresAt: null
 const CALLER = 'caller';
 
 /** Registers the gauges of this node and of its deployment. Each is computed when it is read. */
-function meterNode(meter: Meter, { core: { delivery, nodeCounts, nodeWaits }, ready, gateway, sockets }: GaugeSources): void {
+function meterNode(
+  meter: Meter,
+  { core: { delivery, nodeCounts, nodeWaits }, ready, gateway, sockets }: GaugeSources,
+): void {
   meter.gauge('ready', async () => {
     try {
       await ready();

@@ -22,7 +22,7 @@ it('subscribes by one connection, and hears nothing that other relays say to the
     hand.disconnect();
     await server.stop();
   });
-  const lines = String(await hand.client('LIST', 'TYPE', 'pubsub'))
+  const lines = String(await hand.call('CLIENT', 'LIST', 'TYPE', 'pubsub'))
     .trim()
     .split('\n');
   expect(lines).toHaveLength(relays.length);

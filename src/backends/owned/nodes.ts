@@ -181,4 +181,3 @@ class SentMailboxes extends Mailboxes {
     return this.#post(nodeId, row);
   }
 }
-

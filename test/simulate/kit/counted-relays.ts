@@ -34,7 +34,9 @@ type CountedRelay = {
   readonly core: Core;
 };
 
-const SCRIPTS: ReadonlyMap<unknown, string> = new Map(Object.entries(OWNER_SCRIPTS).map(([name, text]) => [text, name]));
+const SCRIPTS: ReadonlyMap<unknown, string> = new Map(
+  Object.entries(OWNER_SCRIPTS).map(([name, text]) => [text, name]),
+);
 const COUNTED = [
   ...(['get', 'mget', 'smembers', 'srem', 'del', 'exists', 'publish', 'eval', 'evalsha'] as const),
   ...(['subscribe', 'unsubscribe', 'lindexBuffer', 'xrangeBuffer'] as const),
