@@ -209,10 +209,11 @@ export class LogService {
   }
 
   #renew(keys: readonly string[], args: readonly string[]): Reply {
-    const [live, processes] = keys;
+    const [live, processes, report] = keys;
     const before = this.get(live ?? '');
     this.#set(live ?? '', at(args, 0), this.#now() + Number(args[1]));
     if (processes === undefined) return [before];
+    if (report !== undefined) this.#set(report, at(args, 4), this.#now() + Number(args[5]));
     const known = this.#make(processes, () => ({ kind: 'set', members: new Set<string>() }));
     known.members.add(at(args, 2));
     const found: (string | null)[] = [before];

@@ -42,6 +42,7 @@ export const SECTIONS: readonly SiteSection[] = [
       doc('redis-rights', 'Rights in Redis'),
       doc('proxies', 'Behind a proxy'),
       doc('operating', 'Operating'),
+      doc('scale', 'Scale'),
       doc('runbooks', 'Runbooks of alerts'),
       doc('tracing', 'Tracing'),
       doc('upgrading', 'Upgrading'),

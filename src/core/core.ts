@@ -12,7 +12,7 @@ import { createActs, createStoreRetryQueue, type DeliveryActs, type StoreRetryQu
 import { Dispatcher } from './commands/dispatcher.ts';
 import { CommandEvents } from './commands/events.ts';
 import { createLinks } from './commands/link-session.ts';
-import { drainLinks, endWaits, handleNodeLoss, startLoops, NodeQuestions } from './commands/loops.ts';
+import { countNodes, drainLinks, endWaits, handleNodeLoss, startLoops, NodeQuestions } from './commands/loops.ts';
 import { createLookup } from './commands/lookup.ts';
 import { createDeliveries } from './commands/operator.ts';
 import { createActions, createConnections } from './connections/connections.ts';
@@ -25,7 +25,7 @@ import { createIngest } from './ingest/ingest.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, READ_TURNS } from './limits.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import { createSeries, type Series } from './metrics/series.ts';
-import type { Cancel, EventLoop } from './ports.ts';
+import type { Cancel, Clock, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
 import { fullShares, sharesInUse, type ShareName, type SharesInUse } from './shares/shares.ts';
 import { ReadTurns, createDocumentTurns, createMessageTurns } from './shares/turns.ts';
@@ -84,12 +84,13 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const dispatcher = new Dispatcher(deps, retryQueue, acts);
   const questions = new NodeQuestions(deps);
   const series = createSeries(deps, questions);
-  sampleNode(deps, dispatcher, correlator);
   const server = serverInfo(deps);
   const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
   const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
+  const nodeWaits = (): NodeWaits => waitsOf(correlator, clock);
+  sampleNode(deps, dispatcher, nodeWaits);
   return {
     nodeId,
     mode: capabilities.shared ? ('shared' as const) : ('direct' as const),
@@ -119,6 +120,9 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     dedup: createDedup(deps),
     ingest: createIngest({ deps, keeper, projector: createProjector(deps) }),
     delivery: createDeliveries(deps, dispatcher),
+    /** The waits of the callers of this node. */
+    nodeWaits,
+    nodeCounts: () => countNodes(deps),
     /** Finds commands by an id or a trace, and groups failures. */
     lookup: createLookup(deps),
     /** What the nodes counted and measured over time. */
@@ -146,14 +150,18 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
 }
 
 /** Registers the sampled gauges of this node that core can compute. */
-function sampleNode({ metrics, clock }: Deps, dispatcher: Dispatcher, correlator: Correlator): void {
+function sampleNode({ metrics }: Deps, dispatcher: Dispatcher, waits: () => NodeWaits): void {
   metrics.sample('commands_queued', () => [[null, dispatcher.load.queued]]);
   metrics.sample('commands_in_flight', () => [[null, dispatcher.load.inFlight]]);
-  metrics.sample('waiters', () => [[null, correlator.size]]);
-  metrics.sample('oldest_wait_seconds', () => {
-    const { oldestSince } = correlator;
-    return [[null, oldestSince === null ? 0 : clock.now() - oldestSince]];
-  });
+  metrics.sample('waiters', () => [[null, waits().count]]);
+  metrics.sample('oldest_wait_seconds', () => [[null, waits().oldestMs]]);
+}
+
+/** How many callers wait on a node, and for how long the first of them has waited; 0: none waits. */
+type NodeWaits = { readonly count: number; readonly oldestMs: number };
+
+function waitsOf({ size, oldestSince }: Correlator, clock: Pick<Clock, 'now'>): NodeWaits {
+  return { count: size, oldestMs: oldestSince === null ? 0 : clock.now() - oldestSince };
 }
 
 // Starts core, drains it and closes it. Each step handles the parts of core in the order in which they depend on each

@@ -64,8 +64,8 @@ const GAUGES = {
   caller_links: 'Open links of callers on this node.',
   commands_queued: 'Commands queued for the client links of this node.',
   commands_in_flight: 'Commands that were dispatched on the client links of this node and have not ended.',
-  waiters: 'Pending RPCs of the deployment: waits of callers for a command.',
-  oldest_wait_seconds: 'Age of the oldest pending RPC of the deployment; 0 if there is none.',
+  waiters: 'Pending RPCs of this node: waits of its callers for a command.',
+  oldest_wait_seconds: 'Age of the oldest pending RPC of this node; 0 if there is none.',
   reservations:
     'Live commands of the deployment by admission scope: the 20 scopes of the policy with the most, and `other` for the rest, such as the scopes of single users.',
   reservations_limit: 'Capacity of the admission scopes that `reservations` names, under the policy of this node.',

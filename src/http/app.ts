@@ -9,7 +9,6 @@ import type { Core } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
 import {
   INBOUND_BYTES_PER_SECOND,
-  PAGE_MAX,
   UNAUTHENTICATED_SOCKETS,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
 } from '../core/limits.ts';
@@ -210,7 +209,10 @@ const READER: AdminPrincipal = { kind: 'admin', name: 'metrics', expiresAt: null
 const CALLER = 'caller';
 
 /** Registers the gauges of this node and of its deployment. Each is computed when it is read. */
-function meterNode(meter: Meter, { core: { delivery, rpc }, ready, gateway, sockets }: GaugeSources): void {
+function meterNode(
+  meter: Meter,
+  { core: { delivery, nodeCounts, nodeWaits }, ready, gateway, sockets }: GaugeSources,
+): void {
   meter.gauge('ready', async () => {
     try {
       await ready();
@@ -221,10 +223,9 @@ function meterNode(meter: Meter, { core: { delivery, rpc }, ready, gateway, sock
     }
   });
   meter.gauges('nodes', async () => {
-    const { nodes } = await delivery.nodes(READER, { first: PAGE_MAX });
-    const stale = nodes.filter((node) => node.stale).length;
+    const { live, stale } = await nodeCounts();
     return [
-      ['live', nodes.length - stale],
+      ['live', live],
       ['stale', stale],
     ];
   });
@@ -237,11 +238,8 @@ function meterNode(meter: Meter, { core: { delivery, rpc }, ready, gateway, sock
   meter.sample('caller_links', () => [[null, callers()]]);
   meter.gauge('commands_queued', () => delivery.nodeLoad().queued);
   meter.gauge('commands_in_flight', () => delivery.nodeLoad().inFlight);
-  meter.gauge('waiters', async () => (await rpc.count(READER, {})).count);
-  meter.gauge('oldest_wait_seconds', async () => {
-    const { nodes } = await rpc.pending(READER, {}, { first: 1 });
-    return (nodes[0]?.ageMs ?? 0) / 1000;
-  });
+  meter.gauge('waiters', () => nodeWaits().count);
+  meter.gauge('oldest_wait_seconds', () => nodeWaits().oldestMs / 1000);
   const readReservations = shared(() => delivery.reservations(READER));
   meter.gauges('reservations', async () => {
     const { named, others } = await readReservations();

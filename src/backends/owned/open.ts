@@ -122,11 +122,12 @@ function composed(options: OwnedOptions, client: Client) {
   const lease = new Lease({ process, client, keys, clock: system, leaseMs, partitions, claims });
   const nodes = new Nodes({
     ...{ process, nodeId, clock, log, alive: () => owners.alive, processes: () => owners.nodes },
-    report(text, isDraining) {
-      lease.report = text;
+    report(text, at, isDraining) {
+      lease.report = { text, at };
       // The first report is that of a relay which takes links.
       lease.address = isDraining ? null : address;
     },
+    reportsOf: (processes) => lease.reportsOf(processes),
     send: (to, text, after) => mail.send(to, { kind: 'row', text }, after),
   });
   const bus = new OwnedBus({
@@ -146,9 +147,9 @@ function composed(options: OwnedOptions, client: Client) {
     hasRoom,
     onJoined: (other) => bus.joined(other),
     onAddress: (other) => homesMoved((userId) => owners.ownerOf(placement.ofUser(userId))?.process === other),
-    onGone(other, report) {
+    onGone(other, reportedAt) {
       reportsMissingUntil = clock.now() + FORGET_MS;
-      nodes.noteGone(report);
+      if (reportedAt !== null) nodes.noteGone(other, reportedAt);
       mail.forget(other);
       bus.gone(other);
     },

@@ -157,6 +157,7 @@ export const ROUTES = {
   },
   nodes: {
     ...{ attach: HERE, beat: HERE, post: HERE, list: HERE, silent: HERE, get: HERE },
+    reportTimes: HERE,
     due: { kind: 'owned', merge: (parts, [limit]) => takeTurns(parts, limit) },
   },
   inspector: {

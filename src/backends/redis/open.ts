@@ -95,6 +95,7 @@ export type RedisBackendOptions = {
 };
 
 export type RedisBackend = {
+  /** Relays that own partitions get only `ready` and `close`, about Redis itself: their stores are others. */
   readonly backend: Backend;
   readonly store: Store;
   /** The clock of the deployment: for all times that are compared with times from the store. */
@@ -166,7 +167,9 @@ async function openOver(
   if (fault !== null) throw new CallboardError('invalid_argument', fault);
   const read = async (): Promise<number> => Number(await client.eval(READ_TIME, 1, store.key(0, 'meta')));
   const clock = await createStoreClock({ read, system, log });
-  const rooms = openRooms({ ...options, target }, store, clock);
+  // The bus of these stores has a connection of its own, and each node hears the probes of all others.
+  const isOwned = options.store === 'owned';
+  const rooms = isOwned ? {} : openRooms({ ...options, target }, store, clock);
   const stopSurvey = watchSurvey({ client, declared: options.durability, system, log });
   const close = async (): Promise<void> => {
     stopSurvey();
@@ -187,15 +190,16 @@ async function openOver(
     },
     close,
   };
-  if (!isComplete(backend)) {
+  if (!isOwned && !isComplete(backend)) {
     await close();
     throw new CallboardError('internal', `The Redis backend has no ${missing(backend).join(', ')}.`);
   }
   const spill = createRedisSpill({ ...options, store, clock });
-  const { inspector } = backend;
-  const withLegacy = { ...inspector, summary: async () => ({ ...(await inspector.summary()), ...(await depths()) }) };
-  const redis = { backend: { ...backend, inspector: withLegacy }, store, clock, cursorKey, spill };
-  return { redis, aheadMs: clock.ahead() };
+  // Those of owners have only what `RedisBackend` says.
+  const whole = backend as Backend;
+  const summary = async () => ({ ...(await whole.inspector.summary()), ...(await depths()) });
+  const inspector = isOwned ? whole.inspector : { ...whole.inspector, summary };
+  return { redis: { backend: { ...whole, inspector }, store, clock, cursorKey, spill }, aheadMs: clock.ahead() };
 }
 
 function openRooms(

@@ -14,6 +14,7 @@ import {
   DRAIN_SPREAD_MS,
   LOOP_ALIVE_MS,
   NODE_BEAT_MS,
+  NODE_LEASE_MS,
   RECONCILE_BATCH,
   RECONCILE_MS,
 } from '../limits.ts';
@@ -121,6 +122,17 @@ export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'no
   others.delete(nodeId);
   return { others: [...others].sort(), silent: new Set(silent) };
 }
+
+/** Counts the nodes that have reported, at most PAGE_MAX of them. `stale`: those whose lease is over. */
+export async function countNodes({ backend: { nodes }, clock }: Pick<Deps, 'backend' | 'clock'>): Promise<NodeCounts> {
+  const times =
+    (await nodes.reportTimes?.()) ?? (await nodes.list({ first: PAGE_MAX, after: null })).rows.map(({ row }) => row);
+  const now = clock.now();
+  const stale = times.filter(({ updatedAt }) => now - updatedAt >= NODE_LEASE_MS).length;
+  return { live: times.length - stale, stale };
+}
+
+type NodeCounts = { readonly live: number; readonly stale: number };
 
 // Finds out which commands still run on a link whose client is leaving, on this node or on another one.
 

@@ -478,6 +478,8 @@ export interface NodeStore {
    * released its id is not.
    */
   silent(): MaybePromise<readonly string[]>;
+  /** Returns when each node that `list` shows has reported last. Absent: `list` is as cheap. */
+  reportTimes?(): MaybePromise<readonly Pick<DispatcherNode, 'nodeId' | 'updatedAt'>[]>;
   /** Returns the last report of a node. Null if no such node has reported. */
   get(nodeId: string): MaybePromise<DispatcherNode | null>;
 }

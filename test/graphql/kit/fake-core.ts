@@ -60,6 +60,8 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
   const core: Core = {
     idempotencyWindowMs: 3_600_000,
     homeOf: () => null,
+    nodeWaits: () => ({ count: 0, oldestMs: 0 }),
+    nodeCounts: async () => ({ live: 1, stale: 0 }),
     onHome: () => () => {},
     nodeId: 'n1',
     server: { version: '1.2.3', label: null, traceUrl: null, maxBodyBytes: 1_000_000, startedAt: 0, features: [] },
