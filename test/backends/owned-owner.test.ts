@@ -196,6 +196,10 @@ describe('processes that own partitions', () => {
     await until(() => expect(first.events.filter((event) => event.startsWith('lost'))).toHaveLength(PARTITIONS));
     expect(left).toEqual(['destroyed']);
     expect((await storesOf(second, 0).commands.get([keyFor('c2')]))[0]).toBeNull();
+    // Its links are to be looked at: what the others had noticed by then, and what they notice later.
+    await until(() => expect(first.revivals).toHaveLength(2));
+    await passLease(first);
+    expect([first.revivals.length, second.revivals.length]).toEqual([2, 0]);
   });
 
   it('go on with all that they decided when Redis was out of reach and nobody else took over', async () => {

@@ -8,7 +8,7 @@ import { settle } from '../kit/clock.ts';
 const alice = user('alice');
 const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
 
-type Losing = TestCore & AsyncDisposable & { readonly lose: NodeListener['lost'] };
+type Losing = TestCore & AsyncDisposable & { readonly lose: NodeListener['lost']; readonly revive: () => void };
 
 /** Opens a core whose store can report a loss of data. `attach` and `commands` replace methods of the store. */
 async function losingCore(
@@ -30,7 +30,9 @@ async function losingCore(
       },
     }),
   });
-  return { ...test, lose: (cause) => listener?.lost(cause) ?? Promise.reject(new Error('never attached')) };
+  if (!listener) throw new Error('never attached');
+  const { lost, revived } = listener;
+  return { ...test, lose: (cause) => lost(cause), revive: () => revived() };
 }
 
 /** Removes the node's waits, as a reaper does. */
@@ -143,5 +145,24 @@ describe('a node whose store lost data', () => {
     expect(client.closes.length).toBe(1);
     await test.clock.advance(30_000);
     expect(await call).toMatchObject({ kind: 'outcome', command: { error: { code: 'response_timeout' } } });
+  });
+});
+
+describe('a node whose lease is valid again', () => {
+  it('closes the links that were marked as lost meanwhile, at once, and keeps the others', async () => {
+    await using test = await losingCore();
+    const [lost, kept] = [await connect(test.core, alice), await connect(test.core, alice, { clientId: 'other' })];
+    const key = { userId: 'alice', clientId: 'tab' };
+    const [connection] = await test.backend.connections.get([key]);
+    await test.backend.connections.disconnect(key, connection?.epoch ?? 0, 'node_lost');
+    test.revive();
+    await settle();
+    expect(lost.closes).toEqual([{ cause: 'node_lost', instanceId: null }]);
+    expect(kept.closes).toEqual([]);
+    const again = await connect(test.core, alice);
+    const call = test.core.rpc.invoke(alice, CALL);
+    await settle();
+    await again.result(again.last);
+    expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' } });
   });
 });

@@ -24,6 +24,8 @@ export type OwnerProcess = {
   readonly replicas: Replicas;
   /** What happened: a partition that was lost, or a process that is gone. */
   readonly events: string[];
+  /** When it was told that others may have counted it as dead. */
+  readonly revivals: number[];
   /** Lets the process die: it does nothing more, and its lease ends. */
   die(): Promise<void>;
 };
@@ -65,6 +67,7 @@ export class OwnerDeployment {
     const client = connect();
     await client.connect();
     const events: string[] = [];
+    const revivals: number[] = [];
     const turns = new Turns({ client, keys, loop: systemLoop, log, clock: { ...systemClock, now: () => clock.now() } });
     const lease = new Lease({ process: id, client, keys, clock, leaseMs: LEASE_MS, partitions, claims });
     const { sha256 } = createCrypto('test');
@@ -84,6 +87,7 @@ export class OwnerDeployment {
       onAddress() {},
       onLinksLost() {},
       onGone: (process) => events.push(`gone ${process}`),
+      onRevived: () => void revivals.push(clock.now()),
       onLost: (partition) => events.push(`lost ${partition}`),
       onForgotten: (partition) => events.push(`forgotten ${partition}`),
     });
@@ -96,7 +100,7 @@ export class OwnerDeployment {
       replicas.close();
       await this.#endLease(id, url);
     };
-    const process = { id, owners, turns, shares, client, replicas, events, die };
+    const process = { id, owners, turns, shares, client, replicas, events, revivals, die };
     this.#processes.set(id, process);
     await owners.start();
     return process;

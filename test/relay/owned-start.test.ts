@@ -10,11 +10,11 @@ it('a relay whose name another one has is refused, and closes its connections to
   const url = `redis://127.0.0.1:${redis.port}`;
   const config = readConfig(
     {
-      ...{ CALLBOARD_REDIS_URL: url, CALLBOARD_STORE: 'owned', CALLBOARD_NODE_ID: 'a', CALLBOARD_PORT: '0' },
+      ...{ CALLBOARD_REDIS_URL: url, CALLBOARD_STORE: 'owned', CALLBOARD_NODE_ID: 'a', CALLBOARD_PORT: "0" },
       ...{
-        CALLBOARD_DURABILITY: 'none',
+        CALLBOARD_DURABILITY: 'memory',
         CALLBOARD_SECRET: 'a secret that is long enough for it',
-        CALLBOARD_ADMIN_TOKEN: 'an administrator of the test',
+        CALLBOARD_ADMIN_TOKEN: 'an-administrator-of-the-test',
       },
     },
     [],

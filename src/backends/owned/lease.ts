@@ -67,6 +67,8 @@ export type Renewal = {
   readonly claiming: readonly string[];
   readonly addresses: ReadonlyMap<string, string>;
   readonly fences: readonly (string | null)[];
+  /** Whether the lease had run out, or was lost: others may have counted this process as dead. */
+  readonly hasLapsed: boolean;
 };
 
 /** The times until which a process has the lease by its elapsed time and by its wall clock. */
@@ -130,7 +132,8 @@ export class Lease {
     this.#written = report;
     // Redis has lost a lease that should be there and is not, or is an older one, and may have lost those of others.
     const isLost = renewed.some(({ before }) => before === null || readLease(before).number < this.#answered);
-    if (!wasValid || this.#heldSince === null || isLost) this.#heldSince = elapsed;
+    const hasLapsed = this.#heldSince !== null && (!wasValid || isLost);
+    if (hasLapsed || this.#heldSince === null) this.#heldSince = elapsed;
     this.#answered = number;
     const leases = new Map((renewed[0]?.leases ?? []).map(([name, found]) => [name, readLease(found)]));
     const alive = new Map([...leases].map(([name, { reportedAt }]) => [name, reportedAt]));
@@ -140,7 +143,7 @@ export class Lease {
     );
     // The lease began when it was requested, at the latest.
     const validUntil = { elapsed: elapsed + leaseMs, wall: wall + leaseMs };
-    return { validUntil, alive, claiming, addresses, fences: await this.#readFences() };
+    return { validUntil, hasLapsed, alive, claiming, addresses, fences: await this.#readFences() };
   }
 
   /** Counts a renewal: called once this process has noted what it does not own any more. */

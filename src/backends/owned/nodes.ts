@@ -93,6 +93,11 @@ export class Nodes {
       .catch((error: unknown) => this.#parts.log.error({ err: error }, 'a loss of the store could not be handled'));
   }
 
+  /** Others may have counted this process as dead, and its links as lost. */
+  revived(): void {
+    this.#listener?.revived();
+  }
+
   /** Tells of links that are lost, because their process is gone. */
   linksLost(connections: readonly Connection[]): void {
     if (connections.length > 0) this.#listener?.linksLost(connections);

@@ -159,6 +159,7 @@ function composed(options: OwnedOptions, client: Client) {
     },
     onForgotten: (partition) => nodes.forgotten((userId) => placement.ofUser(userId) === partition),
     onLinksLost: (connections) => nodes.linksLost(connections),
+    onRevived: () => nodes.revived(),
   });
   let reportsMissingUntil = 0;
   const lost = (): void => {

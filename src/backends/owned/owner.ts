@@ -55,6 +55,8 @@ export type OwnersOptions = Omit<
   readonly onAddress: (process: string) => void;
   /** Called when a process has died or ended, with the time of its last report; null: it had made none. */
   readonly onGone: (process: string, reportedAt: number | null) => void;
+  /** Called when others may have counted this process as dead, and once more after a lease: its links may be lost. */
+  readonly onRevived: () => void;
   /** Called when a partition is lost in which this process has decided. */
   readonly onLost: (partition: number) => void;
   /** Called when Redis has lost something of a partition for good, whichever process found that. */
@@ -338,10 +340,18 @@ export class Owners implements OwnerTable {
     this.#see(this.#withSilent(renewal));
     this.#options.lease.accept(renewal);
     this.#lastSeenAt = began;
+    if (renewal.hasLapsed) this.#noteLapse();
     this.#stopDoubt();
     if (this.#isDoubtful) this.#stopDoubt = this.#options.clock.after(DOUBT_MS, () => void this.#beat());
     else this.#release();
     void this.#claimOrphans().then(() => this.#startMove());
+  }
+
+  /** Others notice within a lease that this process was gone, if they do, and mark its links as lost. */
+  #noteLapse(): void {
+    const { clock, leaseMs, onRevived } = this.#options;
+    onRevived();
+    clock.after(leaseMs, onRevived);
   }
 
   /** Adds the processes that were alive before, as long as a missing lease is no sign of their death. */

@@ -438,11 +438,13 @@ function createRequeue({ deps, dispatcher }: Pick<LoopParts, 'deps' | 'dispatche
   let running = false;
   const isUp = (linkQueue: LinkQueue): boolean => dispatcher.has(linkQueue) && linkQueue.open && !linkQueue.quiet;
   const requeue = async (linkQueue: LinkQueue): Promise<void> => {
-    const { client, binding } = linkQueue;
+    const { client, binding, link } = linkQueue;
     behind.delete(linkQueue);
     if (!isUp(linkQueue)) return;
     try {
       await deps.backend.commands.rebind(client, binding, 'again');
+      // A link that was lost meanwhile closes now, and not at its next sign of life: so its client comes back at once.
+      if ((await deps.backend.connections.touch(client, binding.epoch)) === null) link.close('node_lost', null);
     } catch (error) {
       behind.add(linkQueue);
       throw error;
