@@ -16,6 +16,8 @@ const OF_ALL: ReadonlySet<string> = new Set([
   ...['redis-kill', 'redis-cut', 'redis-pause', 'redis-failover', 'redis-kills', 'redis-break', 'relay-break'],
   ...['all-holes', 'cluster-failover', 'handover-failover'],
 ]);
+/** How far the time of a report is off at most, whose relay has a wrong clock, in milliseconds. */
+const CLOCK_OFF_MS = 60_000;
 /** The time around a loss in which the machine may have stopped a process, in milliseconds. */
 const STARVED_BEFORE_MS = 10_000;
 const STARVED_AFTER_MS = 1_000;
@@ -33,7 +35,10 @@ export function judgeUnfenced({ of, faults }: Evidence): Judged {
   const processes = of('process');
   const turns = of('turns');
   const held = faults(...OF_ONE, ...OF_ALL);
-  const isDuring = ({ from, to }: FaultTime, at: number): boolean => from <= at && at <= to + RECOVERY_MS * MS;
+  const isDuring = ({ kind, from, to }: FaultTime, at: number): boolean => {
+    const offMs = kind === 'relay-clock' ? CLOCK_OFF_MS : 0;
+    return from - offMs * MS <= at && at <= to + (RECOVERY_MS + offMs) * MS;
+  };
   const isFault = (relay: string, at: number): boolean =>
     held.some((fault) => (OF_ALL.has(fault.kind) || fault.target === relay) && isDuring(fault, at));
   const starvedMs = (process: string, at: number): number =>
