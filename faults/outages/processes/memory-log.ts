@@ -29,8 +29,12 @@ if (given !== undefined && isMainThread) {
   const log = openLog({ folder, proc: name, boot: `${boot}-${process.pid}` });
   const of = `${name}.${boot}`;
   const meter = createTurnMeter();
+  let readAt = performance.now();
   const readTurns = (): void => {
-    const { worstMs: turnMs, stalledMs } = meter.take();
+    const { worstMs: turnMs, stalledMs: timersMs } = meter.take();
+    // The meter does not see a stall that begins right after it was read.
+    const stalledMs = Math.max(timersMs, performance.now() - readAt - TURNS_MS);
+    readAt = performance.now();
     if (turnMs >= LONG_MS.turn || stalledMs >= LONG_MS.stalled) log.write({ event: 'turns', of, turnMs, stalledMs });
   };
   const sample = (): void => {
