@@ -14,6 +14,7 @@ import type { Fault, FaultKind, Plan } from './plan.ts';
 import { SimulatedProcess, START } from './process.ts';
 import { codeOf, countingLog, type OpenRelay, type Relay, type SimulatedDeployment } from './relays.ts';
 import { SnapshotJudge } from './snapshots.ts';
+import { FenceJudge } from './unfenced.ts';
 import { Simulation } from './virtual.ts';
 
 /** The faults of relays that own partitions, and of what they agree through. */
@@ -67,6 +68,7 @@ export class Deployment implements SimulatedDeployment {
   readonly seen: Record<string, number> = {};
   calmFrom = 0;
   readonly #snapshots: SnapshotJudge;
+  readonly #fences: FenceJudge;
   #started = 0;
   #isOver = false;
   /** From when to when what was acknowledged may be lost, in milliseconds. */
@@ -76,6 +78,7 @@ export class Deployment implements SimulatedDeployment {
     this.#options = options;
     this.simulation = new Simulation(options.plan.seed);
     this.#snapshots = new SnapshotJudge(() => START + this.simulation.now);
+    this.#fences = new FenceJudge(() => this.simulation.now);
     const service = new LogService(() => this.simulation.now);
     this.#network = new LogNetwork(this.simulation, service);
     service.onSnapshot = (replaced) => {
@@ -98,8 +101,8 @@ export class Deployment implements SimulatedDeployment {
   }
 
   /** Judges the deployment itself, once everything is in order. */
-  judge(): Promise<readonly string[]> {
-    return this.#snapshots.judge();
+  async judge(): Promise<readonly string[]> {
+    return [...(await this.#snapshots.judge()), ...this.#fences.judge()];
   }
 
   get living(): readonly LivingNode[] {
@@ -197,7 +200,7 @@ export class Deployment implements SimulatedDeployment {
         clock,
         loop,
         random: crypto,
-        log: countingLog(this, process),
+        log: this.#fences.watching(countingLog(this, process), process.name),
         version: 'simulated',
       },
       ...{
@@ -224,6 +227,7 @@ export class Deployment implements SimulatedDeployment {
     this.calmFrom = Math.max(this.calmFrom, this.simulation.now + ms + HEALED_MS);
     this.count(`fault: ${kind}`);
     this.simulation.note(`${kind} ${node.process.name} ${ms}`);
+    this.#fences.noteFault(kind, node.process.name, ms);
     this.trace(`${kind} ${node.process.name} for ${ms} ms`);
     const later = (run: () => void): void => void this.simulation.after(ms, 'fault ends', run);
     switch (kind) {

@@ -38,7 +38,11 @@ export const HELPER_SPLINTERS: Readonly<Record<string, string>> = {
   'test/mcp/kit/host-rules.ts': 'The rules of others, which do not change with ours.',
   'test/mcp/kit/texts.ts': 'Judges tools without the code that marks their texts.',
   'faults/outages/judge/aimed.ts': 'Judges what kills hit; the files beside it judge what came of them.',
+  'faults/outages/judge/survivor.ts': 'Judges memory and turns; the files beside it judge commands.',
+  'faults/outages/judge/unfenced.ts': 'Judges leases; the files beside it judge commands.',
+  'faults/outages/acts/topology-acts.ts': 'A list of faults, as the files beside it.',
   'faults/outages/processes/memory-log.ts': 'An entry point, which node loads before the relay.',
+  'faults/outages/processes/stepped-date.ts': 'An entry point, which node loads before the relay.',
 };
 
 /**

@@ -8,19 +8,33 @@ import { settle } from '../kit/clock.ts';
 const alice = user('alice');
 const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
 
-type Losing = TestCore & AsyncDisposable & { readonly lose: NodeListener['lost']; readonly revive: () => void };
+type Losing = TestCore &
+  AsyncDisposable & {
+    readonly lose: NodeListener['lost'];
+    /** The lease of the node is valid again after it had run out. */
+    revive(): void;
+    /** Another process decides about all users from now on. */
+    move(): void;
+  };
 
-/** Opens a core whose store can report a loss of data. `attach` and `commands` replace methods of the store. */
+type Attach = Backend['waiters']['attach'];
+
+/**
+ * Opens a core whose store can report a loss of data. `attach`, which gets the store's own, `commands` and `onRecord`
+ * replace methods of the store.
+ */
 async function losingCore(
-  attach?: Backend['waiters']['attach'],
+  attach?: (own: Attach) => Attach,
   commands: Partial<Backend['commands']> = {},
+  onRecord?: Backend['onRecord'],
 ): Promise<Losing> {
   let listener: NodeListener | undefined;
   const test = await testCore({
     wrap: (backend) => ({
       ...backend,
+      ...(onRecord && { onRecord }),
       commands: { ...backend.commands, ...commands },
-      waiters: { ...backend.waiters, ...(attach ? { attach } : {}) },
+      waiters: { ...backend.waiters, ...(attach ? { attach: attach(backend.waiters.attach) } : {}) },
       nodes: {
         ...backend.nodes,
         attach(nodeId, given) {
@@ -31,8 +45,8 @@ async function losingCore(
     }),
   });
   if (!listener) throw new Error('never attached');
-  const { lost, revived } = listener;
-  return { ...test, lose: (cause) => lost(cause), revive: () => revived() };
+  const { lost, revived, moved } = listener;
+  return { ...test, lose: (cause) => lost(cause), revive: () => revived(), move: () => moved?.(() => true) };
 }
 
 /** Removes the node's waits, as a reaper does. */
@@ -120,7 +134,7 @@ describe('a node whose store lost data', () => {
   });
 
   it('answers that the outcome is unknown for a command that the store no longer knows', async () => {
-    await using test = await losingCore(() => ({ kind: 'unknown' }));
+    await using test = await losingCore(() => () => ({ kind: 'unknown' }));
     const call = test.core.rpc.invoke(alice, { ...CALL, connectWithinMs: 60_000 });
     await settle();
     await test.lose('store_lost');
@@ -137,7 +151,7 @@ describe('a node whose store lost data', () => {
   });
 
   it('answers a caller at its deadline if the store does not answer', async () => {
-    await using test = await losingCore(() => Promise.reject(new Error('away')));
+    await using test = await losingCore(() => () => Promise.reject(new Error('away')));
     const client = await connect(test.core, alice);
     const call = test.core.rpc.invoke(alice, CALL);
     await settle();
@@ -164,5 +178,56 @@ describe('a node whose lease is valid again', () => {
     await settle();
     await again.result(again.last);
     expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' } });
+  });
+});
+
+describe('a command that the next process to decide about its user does not know', () => {
+  const unknown = () => (): { readonly kind: 'unknown' } => ({ kind: 'unknown' });
+  const call = (test: Losing) => test.core.rpc.invoke(alice, { ...CALL, connectWithinMs: 60_000 });
+
+  it('was never admitted, if the store had not recorded it', async () => {
+    await using test = await losingCore(unknown, {}, () => {});
+    const invoked = call(test);
+    await settle();
+    test.move();
+    await expect(invoked).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  it('is lost, if the store had recorded it', async () => {
+    await using test = await losingCore(unknown, {}, (run) => run());
+    const invoked = call(test);
+    await settle();
+    test.move();
+    expect(await invoked).toMatchObject({ command: { outcome: 'outcome_unknown', reason: 'store_lost' } });
+  });
+
+  it('is lost, if another process had it when the wait was registered there', async () => {
+    const waiting: (() => void)[] = [];
+    let known = true;
+    await using test = await losingCore(
+      (own) => (key, waiter) => (known ? own(key, waiter) : { kind: 'unknown' }),
+      {},
+      (run) => void waiting.push(run),
+    );
+    const invoked = call(test);
+    await settle();
+    // What waits here is dropped with the partition that this process loses.
+    waiting.length = 0;
+    test.move();
+    await settle();
+    for (const run of waiting) run();
+    known = false;
+    test.move();
+    expect(await invoked).toMatchObject({ command: { outcome: 'outcome_unknown', reason: 'store_lost' } });
+  });
+
+  it('is not shown as pending to a caller who leaves, if the store had not recorded it', async () => {
+    const commands = { get: () => [null], mark: () => null };
+    await using test = await losingCore(undefined, commands, () => {});
+    const leaving = new AbortController();
+    const invoked = test.core.rpc.invoke(alice, { ...CALL, connectWithinMs: 60_000, signal: leaving.signal });
+    await settle();
+    leaving.abort();
+    await expect(invoked).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 });

@@ -3,7 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { planOf } from '../../faults/simulate/plan.ts';
+import { FenceJudge } from '../../faults/simulate/unfenced.ts';
 import { STORES, runPlan, type WorkloadName } from '../../faults/simulate/workloads.ts';
+import { silentLog } from '../../src/core/ports.ts';
 
 /** The seeds of the short form, and the acts of each run. */
 const SEEDS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 12);
@@ -60,5 +62,26 @@ describe('a simulation of owners', () => {
     const { broken } = await simulate('calls', 3, 100);
     expect(broken).toEqual([]);
     expect(timers).not.toHaveBeenCalled();
+  });
+});
+
+describe('the judge of leases and partitions', () => {
+  const LOST = 'another relay owns a partition that was of this one';
+
+  it.each([
+    ['of a relay that was stopped', 'pause', 'a', 5_000, 0],
+    ['of another relay than the one that was stopped', 'pause', 'b', 5_000, 1],
+    ['long after the relay was stopped', 'pause', 'a', 20_000, 1],
+    ['while the log service was away', 'stop', 'b', 5_000, 0],
+    ['while another relay was killed', 'kill', 'b', 5_000, 1],
+  ])('finds a loss %s: %s of %s, %i ms before: %i', (_, kind, relay, later, found) => {
+    let now = 1_000;
+    const judge = new FenceJudge(() => now);
+    judge.noteFault(kind, relay, 2_000);
+    const log = judge.watching(silentLog, 'a');
+    now += later;
+    log.warn({ partition: 1 }, LOST);
+    log.warn({}, 'something else');
+    expect(judge.judge()).toHaveLength(found);
   });
 });

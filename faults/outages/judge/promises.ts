@@ -2,6 +2,8 @@
 import { answersOf, type Case, type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 import { judgeAimed } from './aimed.ts';
+import { judgeSurvivor } from './survivor.ts';
+import { judgeUnfenced } from './unfenced.ts';
 import { KILLS, judgeReattached, judgeRecovery } from './recovery.ts';
 
 /** The names of the promises that a plan may make beyond the invariants. */
@@ -23,6 +25,9 @@ export const PROMISE_NAMES = [
   'unrepeated',
   'timely',
   'aimed',
+  'unfenced',
+  'survivor',
+  'hit',
 ] as const;
 export type PromiseName = (typeof PROMISE_NAMES)[number];
 
@@ -67,6 +72,13 @@ export const PROMISES: readonly PlanPromise[] = [
   { name: 'unrepeated', says: 'no command that arrived is written again', judge: judgeUnrepeated },
   { name: 'timely', says: 'no handler begins after the deadline of its command', judge: judgeTimely },
   { name: 'aimed', says: 'kills hit each role alike and what owners do, and little ends unknown', judge: judgeAimed },
+  { name: 'unfenced', says: 'no relay loses its lease or a partition by its own work', judge: judgeUnfenced },
+  {
+    name: 'survivor',
+    says: 'the last of several full relays stays within its memory, and takes over in short turns',
+    judge: judgeSurvivor,
+  },
+  { name: 'hit', says: 'each fault hit what it aimed at', judge: judgeHit },
 ];
 
 /** The time by which a wait may exceed its limit because of a busy machine, in milliseconds. */
@@ -200,6 +212,17 @@ function judgeAmnesty({ of, faults }: Evidence): Judged {
       'a node that was ended by an outage of the store',
       lost.map((word) => ({ text: `${word.of} ${word.cause}` })),
     ),
+  };
+}
+
+/** Judges that each fault was done. Some need a moment that may not come. */
+function judgeHit({ of }: Evidence): Judged {
+  const skipped = of('skipped').map(({ id, kind, why }) => ({ text: `${kind} ${id}: ${why}` }));
+  const count = of('fault').length;
+  return {
+    looked: count,
+    findings: find('a fault that was not done', skipped),
+    says: `${count - skipped.length} of ${count} done`,
   };
 }
 

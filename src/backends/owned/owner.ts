@@ -108,6 +108,7 @@ export class Owners implements OwnerTable {
       nodes: () => this.#nodes,
       onMove: (partition) => this.#moved(partition),
       onLost: (partition) => {
+        options.log.warn({ partition }, 'another relay owns a partition that was of this one');
         // What waits may depend on it.
         this.#loseWaiting();
         options.onLost(partition);
@@ -333,12 +334,16 @@ export class Owners implements OwnerTable {
   }
 
   async #lookOnce(): Promise<void> {
-    const began = this.#options.clock.monotonic();
+    const { clock, lease, log } = this.#options;
+    const began = clock.monotonic();
+    // Without a lease before the first renewal, nothing has ended.
+    if (this.#lastSeenAt !== -Infinity && !lease.isValid)
+      log.warn({ ms: Math.round(began - this.#lastSeenAt) }, 'the lease of this relay ended before it was renewed');
     for (const partition of this.#partitions) partition.mark();
     void this.#options.turns.probe();
-    const renewal = await this.#options.lease.renew();
+    const renewal = await lease.renew();
     this.#see(this.#withSilent(renewal));
-    this.#options.lease.accept(renewal);
+    lease.accept(renewal);
     this.#lastSeenAt = began;
     if (renewal.hasLapsed) this.#noteLapse();
     this.#stopDoubt();
