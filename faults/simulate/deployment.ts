@@ -4,6 +4,7 @@
  */
 import type { Backend } from '../../src/core/backend.ts';
 import type { Core } from '../../src/core/core.ts';
+import type { Clock } from '../../src/core/ports.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { openOwned, type OwnedBackend } from '../../src/backends/owned/open.ts';
 import { createCrypto } from '../../src/platform/system.ts';
@@ -33,6 +34,8 @@ const GROUPS = 2;
 const SNAPSHOT_COST = 200_000;
 /** How old the state of a replica is at a failover, in milliseconds. */
 const BEHIND_MS = 400;
+/** How far the clock of a machine is ahead or behind at most, in milliseconds, if nobody steps it. */
+const CLOCK_MS = 500;
 /** Within what time the partitions of a dead relay have another owner, in milliseconds. */
 const TAKEN_OVER_MS = 10_000;
 /** How long after a fault acts may still take long, in milliseconds. */
@@ -42,12 +45,13 @@ const HEALED_MS = 6_000;
 type Node = {
   readonly process: SimulatedProcess;
   readonly shares: Shares;
+  clock: Clock | null;
   opened: OwnedBackend | null;
   backend: Backend | null;
   core: Core | null;
   leave: (() => Promise<void>) | null;
 };
-type LivingNode = Node & { readonly opened: OwnedBackend; readonly backend: Backend };
+type LivingNode = Node & { readonly clock: Clock; readonly opened: OwnedBackend; readonly backend: Backend };
 
 export type DeploymentOptions = {
   readonly plan: Plan;
@@ -168,9 +172,10 @@ export class Deployment implements SimulatedDeployment {
 
   #start(): void {
     const nodeId = `node-${this.#started++}`;
-    const drift = { aheadMs: between(this.#random, -500, 500), rate: 1 + (this.#random() - 0.5) / 100 };
+    const drift = { aheadMs: between(this.#random, -CLOCK_MS, CLOCK_MS), rate: 1 + (this.#random() - 0.5) / 100 };
     const process = new SimulatedProcess(this.simulation, nodeId, drift);
-    const node: Node = { process, shares: createShares(), opened: null, backend: null, core: null, leave: null };
+    const made = { clock: null, opened: null, backend: null, core: null, leave: null };
+    const node: Node = { process, shares: createShares(), ...made };
     this.#nodes.push(node);
     this.#open(node).catch((error: unknown) => {
       // A start needs the log service.
@@ -187,17 +192,19 @@ export class Deployment implements SimulatedDeployment {
 
   async #open(node: Node): Promise<void> {
     const { process, shares } = node;
-    const { clock, loop, crypto } = process;
+    const { clock: system, loop, crypto } = process;
+    const log = countingLog(this, process);
+    const clock = await this.#network.clockOf(process, log);
     const { sha256 } = createCrypto('simulation');
     const opened = await openOwned({
       connect: () => this.#network.connect(process),
       ...{
         nodeId: process.name,
-        system: clock,
+        system,
         clock,
         loop,
         random: crypto,
-        log: countingLog(this, process),
+        log,
         version: 'simulated',
       },
       ...{
@@ -211,8 +218,9 @@ export class Deployment implements SimulatedDeployment {
       scopeOf: (userId) => userId,
       memory: { sha256, markSecret: 'x', shares },
     });
-    const { backend } = Object.assign(node, { opened, backend: opened.backend });
-    await this.#options.onOpened(Object.assign(node, { backend }));
+    const { backend } = opened;
+    Object.assign(node, { clock, opened, backend });
+    await this.#options.onOpened(Object.assign(node, { clock, backend }));
   }
 
   // Faults.
@@ -283,7 +291,7 @@ export class Deployment implements SimulatedDeployment {
       if (this.#isOver) return;
       if (dead) this.#losses.push([from, this.simulation.now]);
       if (dead && this.#nodes.includes(dead)) this.#end(dead);
-      this.#network.failOver(replica);
+      this.#network.failOver(replica, between(this.#random, -CLOCK_MS, CLOCK_MS));
       this.#snapshots.noteLoss();
     });
   }
