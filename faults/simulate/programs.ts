@@ -143,18 +143,12 @@ export abstract class Program {
     else this.parts.report(`${this.name}: ${error instanceof Error ? error.stack : text}`);
   }
 
-  /**
-   * A link that a program keeps is not closed for good, but for one known case: the store binds the instance before this
-   * one later, if that one's `hello` waited for an owner while its program ended. Its user loads the page again.
-   */
+  /** A link that a program keeps is not closed for good. */
   #changed(process: SimulatedProcess, status: LinkStatus): void {
     this.#isConnected = status.state === 'connected';
     if (status.state === 'disconnected') this.parts.count(`link lost: ${status.reason}`);
-    if (status.state !== 'closed' || status.reason === 'client_closed') return;
-    if (status.reason === 'replaced' && this.#runs > 1) {
-      this.parts.count('replaced by the instance before');
-      this.parts.simulation.after(0, 'a page is loaded again', () => process.isDead || this.restart());
-    } else this.parts.report(`the link of ${process.name} is closed for good: ${status.reason}. ${status.message}`);
+    if (status.state === 'closed' && status.reason !== 'client_closed')
+      this.parts.report(`the link of ${process.name} is closed for good: ${status.reason}. ${status.message}`);
   }
 }
 

@@ -30,6 +30,7 @@ describe('links over simulated connections', () => {
     const verdict = await runOf(seed, 160);
     expect(verdict.broken).toEqual([]);
     expect(verdict.acknowledged).toBeGreaterThan(150);
+    expect(verdict.steps.loaded).toBeGreaterThan(0.3 * verdict.steps.all);
     expect(Object.keys(verdict.seen).filter((what) => what.startsWith('trouble: ')).length).toBeGreaterThan(2);
   });
 
