@@ -9,6 +9,7 @@ import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { openOwned, type OwnedBackend } from '../../src/backends/owned/open.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { between } from '../lib/random.ts';
+import { addressOf } from './link-network.ts';
 import { LogNetwork } from './log-network.ts';
 import { LogService } from './log-service.ts';
 import type { Fault, FaultKind, Plan } from './plan.ts';
@@ -32,6 +33,8 @@ const PARTITIONS = 4;
 const GROUPS = 2;
 /** The cost of a log at which a snapshot is due, in bytes: so little that most runs have some. */
 const SNAPSHOT_COST = 200_000;
+/** The part of the deployments whose relays have addresses of their own. In the others partitions move to their links. */
+const WITH_ADDRESSES = 0.5;
 /** How old the state of a replica is at a failover, in milliseconds. */
 const BEHIND_MS = 400;
 /** How far the clock of a machine is ahead or behind at most, in milliseconds, if nobody steps it. */
@@ -71,6 +74,8 @@ export class Deployment implements SimulatedDeployment {
   readonly seen: Record<string, number> = {};
   calmFrom = 0;
   readonly #snapshots: SnapshotJudge;
+  /** Whether programs reach each relay at an address of its own, besides the load balancer. */
+  readonly #haveAddresses: boolean;
   #started = 0;
   #isOver = false;
   /** From when to when what was acknowledged may be lost, in milliseconds. */
@@ -79,6 +84,8 @@ export class Deployment implements SimulatedDeployment {
   constructor(options: DeploymentOptions) {
     this.#options = options;
     this.simulation = new Simulation(options.plan.seed);
+    this.#haveAddresses = this.#random() < WITH_ADDRESSES;
+    if (this.#haveAddresses) this.count('relays have addresses');
     this.#snapshots = new SnapshotJudge(() => START + this.simulation.now);
     const service = new LogService(() => this.simulation.now);
     this.#network = new LogNetwork(this.simulation, service);
@@ -209,6 +216,7 @@ export class Deployment implements SimulatedDeployment {
       },
       ...{
         namespace: 'simulation',
+        address: this.#haveAddresses ? addressOf(process.name) : null,
         partitions: PARTITIONS,
         groups: GROUPS,
         digest: 'd',

@@ -71,7 +71,10 @@ async function connected({ held = false } = {}) {
   };
   const network = new LinkNetwork(simulation, () => [door]);
   const texts: string[] = [];
-  const socket: SocketLike = new (network.socketsOf(machine, () => (text) => void texts.push(text)))('', '');
+  const socket: SocketLike = new (network.socketsOf(machine, () => (text) => void texts.push(text)))(
+    'ws://relays/connect',
+    '',
+  );
   const closes: (number | undefined)[] = [];
   socket.addEventListener('close', ({ code }) => closes.push(code));
   await simulation.run(20);
