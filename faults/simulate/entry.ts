@@ -37,7 +37,7 @@ export async function openEntry(relay: OpenRelay, log: Log, core: Core = coreOf(
   const { clock, crypto } = process;
   await core.start();
   const app = createApp({
-    ...{ core, log, clock, meter: createMetrics(() => clock.now()) },
+    ...{ core, log, clock, meter: createMetrics(() => relay.clock.now()) },
     authenticator: withGrants(
       authenticatorOf(() => clock.now()),
       core.sites,

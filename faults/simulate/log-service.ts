@@ -38,6 +38,8 @@ const NO_SCRIPT = 'NOSCRIPT No matching script.';
 
 export class LogService {
   readonly #now: () => number;
+  /** How far the wall clock of its machine is ahead, in milliseconds. */
+  aheadMs = 0;
   #kept = new Map<string, Kept>();
   /** The scripts that are known, by their digests. */
   readonly #known = new Map<string, string>();
@@ -62,6 +64,11 @@ export class LogService {
   become(state: ReadonlyMap<string, Kept>): void {
     this.#kept = new Map(structuredClone(state));
     this.#known.clear();
+  }
+
+  /** The time of its machine, in milliseconds. Keys expire by elapsed time, as if all machines agreed. */
+  time(): number {
+    return this.#now() + this.aheadMs;
   }
 
   get(key: string): string | null {

@@ -202,19 +202,6 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
         },
       ],
     },
-    {
-      why: 'The workloads have no sites and no messages of hosts.',
-      places: [
-        {
-          file: 'backends/journal/snapshot.ts',
-          lines: [
-            "for (const site of sites.allSites().toArray()) yield* one(records, 'site', site);",
-            "for (const { session, hashes } of sites.allSessions().toArray()) yield* one(records, 'session', session, [...hashes]);",
-            'for (const { userId, clientId, messageId, setAt } of dedup.marks()) {',
-          ],
-        },
-      ],
-    },
   ],
 };
 

@@ -2,7 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Deployment } from '../../faults/simulate/deployment.ts';
 import { planOf } from '../../faults/simulate/plan.ts';
+import { START } from '../../faults/simulate/process.ts';
 import { FenceJudge } from '../../faults/simulate/unfenced.ts';
 import { STORES, runPlan, type WorkloadName } from '../../faults/simulate/workloads.ts';
 import { silentLog } from '../../src/core/ports.ts';
@@ -27,6 +29,7 @@ describe('a simulation of owners', () => {
       const verdict = await simulate('store', seed, STEPS);
       expect(verdict.broken).toEqual([]);
       expect(verdict.acknowledged).toBeGreaterThan(STEPS / 4);
+      expect(verdict.steps.loaded).toBeLessThan(verdict.steps.all);
     },
   );
 
@@ -40,6 +43,21 @@ describe('a simulation of owners', () => {
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
     expect(digestOf(5, '--max-semi-space-size=64')).toBe(digest);
     expect(digestOf(6)).not.toBe(digest);
+  });
+
+  it('shows the time of Redis in every relay, whatever the clocks of machines show', async () => {
+    const step = { kind: 'clock', atMs: 10, forMs: 1, node: 1, part: 1 };
+    const plan = { seed: 1, nodes: 3, steps: 100, faults: [step] };
+    const deployment = new Deployment({ plan, onOpened() {}, onGone() {} });
+    const { simulation } = deployment;
+    expect(await simulation.run(60_000, () => deployment.isInOrder())).toBe(true);
+    deployment.beginFaults();
+    await simulation.run(10_000);
+    const present = START + simulation.now;
+    const ahead = deployment.living.map(({ clock, process }) => [clock.now() - present, process.clock.now() - present]);
+    expect(Math.max(...ahead.map(([shown]) => Math.abs(shown ?? Infinity)))).toBeLessThan(200);
+    expect(ahead.filter(([, machine]) => (machine ?? 0) > 4_000)).toHaveLength(1);
+    deployment.stop();
   });
 
   it('takes no time, timers or random numbers from outside of it', async () => {

@@ -179,7 +179,9 @@ export class Replay {
   finish(now: number): readonly Connection[] {
     const { connections } = this.#tables;
     const up: Connection[] = [];
-    for (const { connection, lostAt } of this.#seen.values()) {
+    // The ones that were lost first are forgotten first.
+    const inOrder = [...this.#seen.values()].sort((a, b) => (a.lostAt ?? now) - (b.lostAt ?? now));
+    for (const { connection, lostAt } of inOrder) {
       connections.skipEpochs(connection.epoch);
       if (lostAt === null) {
         // Seen now: while the relay was away, no client could show a sign of life.
