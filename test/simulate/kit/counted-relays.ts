@@ -98,7 +98,7 @@ export class CountedRelays {
       memory: { sha256, markSecret: 'x', shares },
     }).then(async (owned) => {
       const { backend } = owned;
-      const core = coreOf({ process, shares, backend, core: null, leave: null }, silentLog);
+      const core = coreOf({ process, clock, shares, backend, core: null, leave: null }, silentLog);
       await core.start();
       this.relays.push({ process, owned, backend, core });
     });
