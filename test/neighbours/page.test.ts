@@ -21,8 +21,8 @@ test('rows that were measured again replace the old ones, in the order of their 
 });
 
 test.each([
-  ['docs/neighbours.md', 'npm run neighbours -- --write'],
-  ['docs/neighbours.md', 'npm run neighbours -- --full-disk --write'],
+  ['docs/neighbours-measured.md', 'npm run neighbours -- --write'],
+  ['docs/neighbours-measured.md', 'npm run neighbours -- --full-disk --write'],
   ['docs/limits.md', 'npm run fuzz -- --cost --write, direct'],
   ['docs/limits.md', 'npm run fuzz -- --cost --write, shared'],
 ])('%s has a place for the table of %s', (page, name) => {
