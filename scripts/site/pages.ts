@@ -65,6 +65,7 @@ export const SECTIONS: readonly SiteSection[] = [
       doc('measurements', 'Measurements'),
       doc('faults', 'Faults'),
       doc('simulation', 'Simulation'),
+      doc('neighbours', 'Hostile users'),
       doc('neighbours-measured', 'Hostile users, measured'),
       root('ARCHITECTURE.md', 'architecture', 'Architecture'),
       root('CONTRIBUTING.md', 'contributing', 'Contributing'),
