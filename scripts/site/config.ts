@@ -17,9 +17,10 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   protocol: 0.3,
   ...Object.fromEntries(REFERENCES.map(({ name }) => [name, 0.2])),
   ...Object.fromEntries(
-    ['glossary', 'changelog', 'architecture', 'contributing', 'releasing', 'faults', 'neighbours', 'measurements'].map(
-      (name) => [name, 0.15],
-    ),
+    [
+      ...['glossary', 'changelog', 'architecture', 'contributing', 'releasing', 'faults', 'simulation'],
+      ...['neighbours', 'neighbours-measured', 'input-costs', 'measurements', 'metrics'],
+    ].map((name) => [name, 0.15]),
   ),
   ...Object.fromEntries((SECTIONS[0]?.pages ?? []).map(({ name }) => [name, 1.5])),
 };
