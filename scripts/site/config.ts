@@ -15,6 +15,9 @@ const WITHOUT_MEANING =
 /** How much more, or less, the search counts a page. Lists of words would otherwise come before the guides. */
 const WEIGHTS: Readonly<Record<string, number>> = {
   protocol: 0.3,
+  'redis-rights': 0.5,
+  runbooks: 0.3,
+  options: 0.6,
   ...Object.fromEntries(REFERENCES.map(({ name }) => [name, 0.2])),
   ...Object.fromEntries(
     [
@@ -39,6 +42,8 @@ export function configText(): string {
     title: 'callboard',
     description: 'Relays commands between callers and connected clients, and shows an operator what is true.',
     cleanUrls: true,
+    // The Markdown of each page lies beside it, as a file and not as another page.
+    srcExclude: ['public/**'],
     ignoreDeadLinks: [/^https?:\/\/(localhost|127\.0\.0\.1)/.source],
     themeConfig: {
       nav: [
