@@ -18,14 +18,18 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   'redis-rights': 0.5,
   runbooks: 0.3,
   options: 0.6,
+  cli: 0.6,
   ...Object.fromEntries(REFERENCES.map(({ name }) => [name, 0.2])),
   ...Object.fromEntries(
     [
       ...['glossary', 'changelog', 'architecture', 'contributing', 'releasing', 'faults', 'simulation'],
-      ...['neighbours', 'neighbours-measured', 'input-costs', 'measurements', 'metrics'],
+      ...['neighbours', 'neighbours-measured', 'input-costs', 'measurements'],
     ].map((name) => [name, 0.15]),
   ),
   ...Object.fromEntries((SECTIONS[0]?.pages ?? []).map(({ name }) => [name, 1.5])),
+  // Its headings are codes, which are words of many questions.
+  troubleshooting: 1,
+  index: 1.5,
 };
 
 /** Returns the text of `.vitepress/config.mjs`. VitePress writes the functions of the search into the pages. */
