@@ -70,7 +70,7 @@ function figure(name: string, bound: Bound): string {
   return `${amount(name, bound.default)}; ${amount(name, bound.min)} to ${amount(name, bound.max)}`;
 }
 
-// Writes the generated part of docs/operating.md: every metric of the relay, from the list of metrics.
+// Writes the generated part of docs/metrics.md: every metric of the relay, from the list of metrics.
 
 const TITLES: Readonly<Record<MetricType, string>> = {
   counter: 'Counters',
@@ -89,7 +89,7 @@ function metricsPart(): string {
         help,
       ]);
       const head = ['metric', 'label', 'name in `series`', 'what it says'];
-      return `### ${title}\n\n${table(head, rows)}`;
+      return `## ${title}\n\n${table(head, rows)}`;
     })
     .join('\n\n');
 }
@@ -194,7 +194,7 @@ function grouped(value: number): string {
 const PARTS = [
   { page: 'docs/settings.md', part: settingsPart },
   { page: 'docs/limits.md', part: limitsPart },
-  { page: 'docs/operating.md', part: metricsPart },
+  { page: 'docs/metrics.md', part: metricsPart },
   { page: 'docs/cli.md', part: commandsPart },
 ] as const;
 
