@@ -20,7 +20,7 @@ type Part = { readonly name: string; readonly edits: Edits };
 const EXECUTOR = 'graphql/execute/executor.ts';
 const HANDLER = 'http/request-handler.ts';
 const INFO = 'http/request-info.ts';
-const REPLY = 'web/exchange.ts';
+const REPLY = 'web/reply.ts';
 
 /** An edit that removes a text. */
 const without = (file: string, find: string) => ({ file, find, replace: '' });

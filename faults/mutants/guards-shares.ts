@@ -193,7 +193,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'requests-uncounted',
     says: 'a user may have any number of requests in progress',
-    file: 'web/exchange.ts',
+    file: 'web/request-count.ts',
     find: "holdings.claim('requests', 1);",
     replace: "holdings.take('requests', 1);",
     judge: { test: 'test/http/sockets.test.ts' },
@@ -201,7 +201,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'waits-counted-as-requests',
     says: 'calls that wait use up the share of requests',
-    file: 'web/exchange.ts',
+    file: 'web/hang-up.ts',
     find: 'requestDone(res);',
     replace: '',
     judge: { test: 'test/http/sockets.test.ts' },

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { BoundedMap } from '../core/collections.ts';
 import { CallboardError } from '../core/errors.ts';
-import { PackedText, sendPacked, type PackedFile } from '../web/exchange.ts';
+import { PackedText, sendPacked, type PackedFile } from '../web/packed-file.ts';
 import { BRAND, PAGE_STYLE } from '../web/page-look.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
 import type { OpenApiDocument } from '../rest/openapi.ts';

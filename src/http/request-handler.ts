@@ -19,7 +19,8 @@ import { GRAPHQL_PATH, STREAM_PATH, createBodyReader } from '../graphql/http/req
 import type { McpHandler } from '../mcp/handler.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { RestHandler } from '../rest/serve.ts';
-import { createReply, requestBegan, requestDone, type HttpReply } from '../web/exchange.ts';
+import { createReply, type HttpReply } from '../web/reply.ts';
+import { requestBegan, requestDone } from '../web/request-count.ts';
 import { addressOf, networkOf } from '../web/forwarded.ts';
 import type { OriginRule, RefusalLog } from '../web/origin.ts';
 import {

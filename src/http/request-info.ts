@@ -11,7 +11,7 @@ import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Clock, Log } from '../core/ports.ts';
 import { traceContextOf, traceLogFields } from '../core/trace-context.ts';
-import { emptyNotes, type RequestNotes } from '../web/exchange.ts';
+import { emptyNotes, type RequestNotes } from '../web/request-notes.ts';
 import { addressOf, type ProxyTrust } from '../web/forwarded.ts';
 import { originRefusal, type OriginRule, type RefusalLog } from '../web/origin.ts';
 import type { HttpRequest, HttpResponse, HttpSocket } from '../web/request.ts';

@@ -18,7 +18,7 @@ import { OPERATOR_TOKEN_SECONDS, SIGN_IN_MS, SIGN_IN_TICKET_SECONDS } from '../c
 import { thenDo } from '../core/maybe-promise.ts';
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../platform/system.ts';
-import { sendText } from '../web/exchange.ts';
+import { sendText } from '../web/reply.ts';
 import { parseBody, readBody, type BuiltinRoute, type RequestInfo } from './request-info.ts';
 
 /** One name or several; null or absent: none. */

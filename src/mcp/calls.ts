@@ -22,7 +22,7 @@ import {
 import type { Cancel, Log } from '../core/ports.ts';
 import { seenActions, type CallerLabel, type UserPrincipal } from '../core/auth/principal.ts';
 import type { TraceContext } from '../core/trace-context.ts';
-import { noteCommand, spanNoter, type RequestNotes } from '../web/exchange.ts';
+import { noteCommand, spanNoter, type RequestNotes } from '../web/request-notes.ts';
 import type { Turn } from './turn.ts';
 import {
   answerOf,

@@ -11,7 +11,7 @@ import { isRecord, parsedJson, trustJson, type JsonText } from '../core/json.ts'
 import { AGENT_LIST_TTL_MS } from '../core/limits.ts';
 import type { Cancel, Crypto, Log } from '../core/ports.ts';
 import { traceContextOf } from '../core/trace-context.ts';
-import type { RequestNotes } from '../web/exchange.ts';
+import type { RequestNotes } from '../web/request-notes.ts';
 import { BUILTIN_NAMES, BUILTIN_TEXTS, BUILTIN_TOOLS, actionCall, runBuiltin } from './builtin-tools.ts';
 import {
   createCalls,

@@ -20,12 +20,12 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   },
   { of: 'backends/', may: ['core/'] },
   { of: 'web/', may: ['core/'] },
-  { of: 'graphql/schema/', may: ['core/', 'web/exchange.ts'] },
+  { of: 'graphql/schema/', may: ['core/', 'web/request-notes.ts'] },
   { of: 'graphql/variables.ts', may: ['core/', 'graphql/schema/builder.ts'] },
   { of: 'graphql/selection.ts', may: [] },
   {
     of: 'graphql/writer/',
-    may: [...['core/', 'web/exchange.ts', 'graphql/selection.ts', 'graphql/variables.ts', 'graphql/schema/builder.ts']],
+    may: [...['core/', 'web/reply.ts', 'graphql/selection.ts', 'graphql/variables.ts', 'graphql/schema/builder.ts']],
   },
   {
     of: 'graphql/execute/',

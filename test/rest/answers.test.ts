@@ -8,7 +8,7 @@ import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import { isCode } from '../../src/protocol/codes.ts';
 import { answerOf } from '../../src/rest/answer.ts';
 import type { Route, Match } from '../../src/rest/compile.ts';
-import type { HangUpSignal } from '../../src/web/exchange.ts';
+import type { HangUpSignal } from '../../src/web/hang-up.ts';
 import { explainError, problem } from '../../src/rest/problem.ts';
 import { DocumentReading } from '../../src/core/page.ts';
 import { serve, type Serving } from '../../src/rest/serve.ts';

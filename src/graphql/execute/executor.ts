@@ -25,7 +25,8 @@ import { orElse, thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
 import { DocumentReading } from '../../core/page.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
-import type { Inserts, RequestNotes } from '../../web/exchange.ts';
+import type { Inserts } from '../../web/reply.ts';
+import type { RequestNotes } from '../../web/request-notes.ts';
 import type { Joining } from '../../web/sse-group.ts';
 import { Context, type ContextOptions } from '../schema/context.ts';
 import { createAsks, rootFields } from '../selection.ts';
@@ -127,7 +128,7 @@ export function createExecutor(options: ExecutorOptions) {
     },
     /**
      * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
-     * it. `inserts`: whether the text may contain references to bytes (web/exchange.ts).
+     * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
      */
     answer(operation: Operation, inserts = false): MaybePromise<Answer> {
       const failed = (error: unknown): Answer => ({ errors: [mask(error)] });

@@ -1,6 +1,6 @@
 /** Serves the GraphiQL page. */
 import { createHash } from 'node:crypto';
-import { PackedText, sendPacked } from '../../web/exchange.ts';
+import { PackedText, sendPacked } from '../../web/packed-file.ts';
 import { BRAND, PAGE_STYLE } from '../../web/page-look.ts';
 import { acceptedTypes } from './request.ts';
 import type { HttpRequest, HttpResponse } from '../../web/request.ts';

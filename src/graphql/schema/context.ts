@@ -15,7 +15,7 @@ import type { SharedSubscription } from '../../core/live.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { DocumentReading, completenessOf, type Completeness, type Page, type PageArgs } from '../../core/page.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
-import type { RequestNotes } from '../../web/exchange.ts';
+import type { RequestNotes } from '../../web/request-notes.ts';
 
 export type ContextOptions = {
   readonly core: Core;

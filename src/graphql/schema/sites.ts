@@ -20,7 +20,7 @@ import type {
   SiteSession,
   SiteView,
 } from '../../core/sites/site.ts';
-import { noteCommand, spanNoter } from '../../web/exchange.ts';
+import { noteCommand, spanNoter } from '../../web/request-notes.ts';
 import {
   fieldsOf,
   fieldsOfPart,

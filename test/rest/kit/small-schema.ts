@@ -6,7 +6,7 @@ import { silentLog, type Log } from '../../../src/core/ports.ts';
 import { createMask } from '../../../src/graphql/execute/mask.ts';
 import { createPlans } from '../../../src/graphql/execute/executor.ts';
 import { createRestHandler } from '../../../src/rest/serve.ts';
-import type { HangUpSignal } from '../../../src/web/exchange.ts';
+import type { HangUpSignal } from '../../../src/web/hang-up.ts';
 import { createCrypto } from '../../../src/platform/system.ts';
 import { startRestServer, type RestServer } from './rest-server.ts';
 
