@@ -23,15 +23,10 @@ import type { OriginRule } from '../web/origin.ts';
 import { createGroups, type EventEncoder, type Groups } from '../web/sse-group.ts';
 import { Chunk, eventFrame, type SseStream, type SseStreams } from '../web/sse.ts';
 import { bearerOf, type AuthenticateRequest, type BearerAuthenticator, type TokenGuard } from './auth.ts';
-import {
-  CLIENT_FILES,
-  createClientFiles,
-  createConsole,
-  isConsole,
-  referencePage,
-  welcomePage,
-  type ConsoleOptions,
-} from './file-reply.ts';
+import { CLIENT_FILES, createClientFiles } from './built-files.ts';
+import { createConsole, isConsole, type ConsoleOptions } from './console-files.ts';
+import { referencePage } from './reference-page.ts';
+import { welcomePage } from './welcome-page.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
 import type { Sockets } from './sockets.ts';
 import { createSignInRoute, isLocal, type MetricsToken, type SignInWays } from './tokens.ts';
