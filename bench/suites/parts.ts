@@ -19,7 +19,7 @@ type Part = { readonly name: string; readonly edits: Edits };
 
 const EXECUTOR = 'graphql/execute/executor.ts';
 const HANDLER = 'http/request-handler.ts';
-const INFO = 'http/request-info.ts';
+const ACCESS_LOG = 'http/access-log.ts';
 const REPLY = 'web/reply.ts';
 
 /** An edit that removes a text. */
@@ -69,7 +69,7 @@ const PARTS: readonly Part[] = [
     name: 'access log and its line',
     edits: [
       {
-        file: INFO,
+        file: ACCESS_LOG,
         find: 'const status = response.headersSent ? response.statusCode : null;',
         replace: 'return;',
       },
@@ -130,7 +130,7 @@ const PARTS: readonly Part[] = [
     edits: [
       { file: HANDLER, find: 'id: options.randomId(),', replace: "id: ''," },
       { file: HANDLER, find: "void => meter.count('requests', label);", replace: 'void => {};' },
-      without(INFO, "if (access.route !== null) metrics.observe('http_seconds', ms, access.route);"),
+      without(ACCESS_LOG, "if (access.route !== null) metrics.observe('http_seconds', ms, access.route);"),
     ],
   },
   {

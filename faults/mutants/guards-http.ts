@@ -9,7 +9,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'body-length-late',
     says: 'a body is read as a whole before its length is checked',
-    file: 'http/request-info.ts',
+    file: 'http/request-body.ts',
     find: 'if (size <= maxBytes) return void chunks.push(chunk);',
     replace: 'if (size <= maxBytes * 1e3) return void chunks.push(chunk);',
     judge: { test: 'test/http/body.test.ts' },

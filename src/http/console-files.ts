@@ -3,7 +3,7 @@ import { CallboardError } from '../core/errors.ts';
 import { sendPacked } from '../web/packed-file.ts';
 import { createReader, TYPES } from './built-files.ts';
 import { escaped } from './html.ts';
-import type { BuiltinRoute } from './request-info.ts';
+import type { BuiltinRoute } from './builtin-route.ts';
 
 export type ConsoleOptions = {
   /** The directory of the built console. */

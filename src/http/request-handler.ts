@@ -23,24 +23,11 @@ import { createReply, type HttpReply } from '../web/reply.ts';
 import { requestBegan, requestDone } from '../web/request-count.ts';
 import { addressOf, networkOf } from '../web/forwarded.ts';
 import type { OriginRule, RefusalLog } from '../web/origin.ts';
-import {
-  crossOrigin,
-  fixedRouteOf,
-  isChunked,
-  logAccess,
-  mayHaveBody,
-  parseBody,
-  pathOf,
-  readBody,
-  requestInfoOf,
-  requireOwnPage,
-  type AccessEntry,
-  type BuiltinRoute,
-  type RequestInfo,
-  decodeBody,
-  deferContinue,
-  refuseBody,
-} from './request-info.ts';
+import { fixedRouteOf, logAccess, type AccessEntry } from './access-log.ts';
+import type { BuiltinRoute } from './builtin-route.ts';
+import { crossOrigin, requireOwnPage } from './cross-origin.ts';
+import { isChunked, mayHaveBody, parseBody, readBody, decodeBody, deferContinue, refuseBody } from './request-body.ts';
+import { pathOf, requestInfoOf, type RequestInfo } from './request-info.ts';
 import {
   MCP_PATH,
   challenge,

@@ -27,7 +27,8 @@ import { CLIENT_FILES, createClientFiles } from './built-files.ts';
 import { createConsole, isConsole, type ConsoleOptions } from './console-files.ts';
 import { referencePage } from './reference-page.ts';
 import { welcomePage } from './welcome-page.ts';
-import type { BuiltinRoute, RequestInfo } from './request-info.ts';
+import type { BuiltinRoute } from './builtin-route.ts';
+import type { RequestInfo } from './request-info.ts';
 import type { Sockets } from './sockets.ts';
 import { createSignInRoute, isLocal, type MetricsToken, type SignInWays } from './tokens.ts';
 

@@ -19,7 +19,9 @@ import { thenDo } from '../core/maybe-promise.ts';
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../platform/system.ts';
 import { sendText } from '../web/reply.ts';
-import { parseBody, readBody, type BuiltinRoute, type RequestInfo } from './request-info.ts';
+import type { BuiltinRoute } from './builtin-route.ts';
+import { parseBody, readBody } from './request-body.ts';
+import type { RequestInfo } from './request-info.ts';
 
 /** One name or several; null or absent: none. */
 export type Names = string | readonly string[] | null | undefined;
