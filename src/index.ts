@@ -16,7 +16,8 @@ export {
 } from './callboard.ts';
 export { readConfig, type AuthConfig, type Config, type RedisConfig } from './config.ts';
 export type { HostServer } from './http/server.ts';
-export { createSignIn, signToken, type SignIn, type TokenRequest } from './http/tokens.ts';
+export { createSignIn, type SignIn } from './http/sign-in.ts';
+export { signToken, type TokenRequest } from './http/tokens.ts';
 export { CallboardError, type Code, type ErrorDetails, type InputError as Fault } from './core/errors.ts';
 export type {
   AdminPrincipal,

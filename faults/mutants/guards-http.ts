@@ -131,7 +131,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'keys-by-the-wall-clock',
     says: 'keys of an issuer are not fetched again for as long as the wall clock was set back',
-    file: 'http/tokens.ts',
+    file: 'http/key-set.ts',
     find: 'clock.monotonic() - triedAt >= pauseMs',
     replace: '(clock as Clock).now() - triedAt >= pauseMs',
     judge: { test: 'test/http/key-set.test.ts' },

@@ -34,7 +34,7 @@ import { type BearerAuthenticator, createAuthenticateRequest, createTokenGuard }
 import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { BUILTIN_DESCRIPTIONS, createSiteEvents, requireReady } from './routes.ts';
 import { Sockets, UnreadBytes } from './sockets.ts';
-import { MetricsToken } from './tokens.ts';
+import { MetricsToken } from './metrics-token.ts';
 
 export type AppOptions = Omit<
   RequestHandlerOptions,

@@ -23,19 +23,11 @@ import { BoundedMap } from '../core/collections.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
 import { type MaybePromise, orElse, thenDo } from '../core/maybe-promise.ts';
 import type { Clock, Log } from '../core/ports.ts';
-import {
-  DEFAULT_CLAIMS,
-  MetricsToken,
-  TOLERANCE_SECONDS,
-  createKeySet,
-  createTicketDesk,
-  digest,
-  namesIn,
-  principalOf,
-  type ClaimRules,
-  type KeySet,
-  type Names,
-} from './tokens.ts';
+import { createKeySet, type KeySet } from './key-set.ts';
+import { MetricsToken } from './metrics-token.ts';
+import { digest } from './secret-digest.ts';
+import { createTicketDesk } from './sign-in-tickets.ts';
+import { DEFAULT_CLAIMS, TOLERANCE_SECONDS, namesIn, principalOf, type ClaimRules, type Names } from './tokens.ts';
 import type { Sites } from '../core/core.ts';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';

@@ -30,7 +30,8 @@ import { welcomePage } from './welcome-page.ts';
 import type { BuiltinRoute } from './builtin-route.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Sockets } from './sockets.ts';
-import { createSignInRoute, isLocal, type MetricsToken, type SignInWays } from './tokens.ts';
+import type { MetricsToken } from './metrics-token.ts';
+import { createSignInRoute, isLocal, type SignInWays } from './sign-in.ts';
 
 export type BuiltinRoutesOptions = MetricsRouteOptions &
   SignInWays & {
