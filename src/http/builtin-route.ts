@@ -16,3 +16,7 @@ export type BuiltinRoute = {
   /** Answers a request. `access.requester` is set for `bearer`; a route that authenticates sets it. */
   handle(info: RequestInfo, access: AccessEntry): MaybePromise<void>;
 };
+
+export const READING = ['GET', 'HEAD'];
+
+export const JSON_TYPE = 'application/json';

@@ -28,15 +28,9 @@ import type { BuiltinRoute } from './builtin-route.ts';
 import { crossOrigin, requireOwnPage } from './cross-origin.ts';
 import { isChunked, mayHaveBody, parseBody, readBody, decodeBody, deferContinue, refuseBody } from './request-body.ts';
 import { pathOf, requestInfoOf, type RequestInfo } from './request-info.ts';
-import {
-  MCP_PATH,
-  challenge,
-  createBuiltinRoutes,
-  createConsoleRoute,
-  isSiteEvents,
-  metadataUrl,
-  type BuiltinRoutesOptions,
-} from './routes.ts';
+import { MCP_PATH, challenge, metadataUrl } from './agent-metadata.ts';
+import { isSiteEvents } from './site-events.ts';
+import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './routes.ts';
 import { isAnswering, type Sockets, type UnreadBytes } from './sockets.ts';
 import { AnonymousGate } from './auth.ts';
 import { namesIn, type Names } from './tokens.ts';
