@@ -89,7 +89,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'unread-uncounted',
     says: 'unread bytes are not counted',
-    file: 'http/sockets.ts',
+    file: 'http/unread-bytes.ts',
     find: "if (bytes > reader.bytes) holdings.take('unread_bytes', bytes - reader.bytes);",
     replace: 'if (bytes > reader.bytes) return;',
     judge: { test: 'test/http/unread.test.ts' },
@@ -105,7 +105,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'unread-uncut',
     says: 'a user over the share of unread bytes keeps all sockets',
-    file: 'http/sockets.ts',
+    file: 'http/unread-bytes.ts',
     find: 'if (reader.holdings && mayCut(reader.holdings)) this.#cut(socket, reader);',
     replace: '',
     judge: { test: 'test/http/unread.test.ts' },

@@ -34,7 +34,8 @@ import { MetricsToken } from './metrics-token.ts';
 import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { requireReady } from './routes.ts';
 import { createSiteEvents, SITE_EVENTS_DESCRIPTION } from './site-events.ts';
-import { Sockets, UnreadBytes } from './sockets.ts';
+import { UnreadBytes } from './unread-bytes.ts';
+import { Sockets } from './sockets.ts';
 
 export type AppOptions = Omit<
   RequestHandlerOptions,

@@ -6,7 +6,7 @@ import type { Principal } from '../../src/core/auth/principal.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { shareBounds, createShares } from '../../src/core/shares/shares.ts';
-import { UnreadBytes } from '../../src/http/sockets.ts';
+import { UnreadBytes } from '../../src/http/unread-bytes.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
 import { startHttpRelay, tokenOf } from './kit/http-relay.ts';
