@@ -30,7 +30,8 @@ import {
 } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
 import { attachHandler, createHttpServer, type Attachment, type HostServer, type HttpServer } from './http/server.ts';
-import { createCredentials, type ReplacedCredentials, withGrants } from './http/auth.ts';
+import { withGrants } from './http/authenticate-request.ts';
+import { createCredentials, type ReplacedCredentials } from './http/auth.ts';
 import type { SignIn } from './http/sign-in.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
 import {

@@ -65,7 +65,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'anonymous-unlimited',
     says: 'an address may ask for GraphQL without a token at any rate',
-    file: 'http/auth.ts',
+    file: 'http/anonymous-gate.ts',
     find: 'if (retryAfterMs > 0)\n      fail(',
     replace: 'if (false)\n      fail(',
     judge: { test: 'test/http/anonymous-rate.test.ts' },

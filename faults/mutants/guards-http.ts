@@ -49,7 +49,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'failures-unlimited',
     says: 'an address may show any number of bad tokens',
-    file: 'http/auth.ts',
+    file: 'http/token-guard.ts',
     find: 'return wait > 0 ? wait : waitOfAll;',
     replace: 'return waitOfAll;',
     judge: { test: 'test/http/token-guard.test.ts' },
@@ -57,7 +57,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'good-tokens-limited',
     says: 'an address that showed bad tokens is refused with good ones too',
-    file: 'http/auth.ts',
+    file: 'http/token-guard.ts',
     find: 'return failures.over(address) ? await queue.run(address, work) : await work();',
     replace:
       "if (failures.over(address)) throw new CallboardError('rate_limited', 'Too many bad tokens were shown.');\n      return await work();",
@@ -74,7 +74,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'tokens-counted-first',
     says: 'an address that showed bad tokens is refused before its token is compared with configured ones',
-    file: 'http/auth.ts',
+    file: 'http/token-guard.ts',
     find: 'const known = await authenticator.recall(token);',
     replace:
       "if (address !== undefined && failures.over(networkOf(address)))\n          throw new CallboardError('rate_limited', 'Too many bad tokens were shown.');\n        const known = await authenticator.recall(token);",

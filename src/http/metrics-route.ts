@@ -5,7 +5,7 @@ import type { Meter } from '../platform/metrics.ts';
 import type { MetricsFormat } from '../platform/prometheus.ts';
 import { weightsOf } from '../web/packed-file.ts';
 import { sendText } from '../web/reply.ts';
-import { bearerOf, type AuthenticateRequest } from './auth.ts';
+import { bearerOf, type AuthenticateRequest } from './authenticate-request.ts';
 import { type BuiltinRoute, READING } from './builtin-route.ts';
 import type { MetricsToken } from './metrics-token.ts';
 import type { RequestInfo } from './request-info.ts';

@@ -33,7 +33,7 @@ import { isSiteEvents } from './site-events.ts';
 import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './routes.ts';
 import type { UnreadBytes } from './unread-bytes.ts';
 import { isAnswering, type Sockets } from './sockets.ts';
-import { AnonymousGate } from './auth.ts';
+import { AnonymousGate } from './anonymous-gate.ts';
 import { namesIn, type Names } from './tokens.ts';
 import type { HttpRequest, HttpResponse, HttpSocket } from '../web/request.ts';
 
