@@ -155,7 +155,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'hosts-of-which-one-counts',
     says: 'a request may have two Host headers',
-    file: 'http/request-handler.ts',
+    file: 'http/request-form.ts',
     find: 'return hosts > 1;',
     replace: 'return hosts > 1e6;',
     judge: { test: 'test/http/endpoints.test.ts' },
@@ -179,7 +179,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'host-unchecked',
     says: 'a Host header may be any text',
-    file: 'http/request-handler.ts',
+    file: 'http/request-form.ts',
     find: 'return isHost(host) ? null',
     replace: 'return true ? null',
     judge: { test: 'test/http/endpoints.test.ts' },
