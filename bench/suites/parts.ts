@@ -79,17 +79,17 @@ const PARTS: readonly Part[] = [
     name: 'token: SHA-256, look-up',
     edits: [
       {
-        file: 'http/auth.ts',
+        file: 'http/authenticate-request.ts',
         find: 'const found = thenDo(authenticator.recall(token)',
         replace: 'const found = KEPT.get(token) ?? thenDo(authenticator.recall(token)',
       },
       {
-        file: 'http/auth.ts',
+        file: 'http/authenticate-request.ts',
         find: 'if (requester) sockets.authenticated(request.socket, requester);',
         replace: 'KEPT.set(token, requester);\n      sockets.authenticated(request.socket, requester);',
       },
       {
-        file: 'http/auth.ts',
+        file: 'http/authenticate-request.ts',
         find: 'export function bearerOf(',
         replace: 'const KEPT = new Map();\nexport function bearerOf(',
       },
