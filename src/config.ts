@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { parseArgs } from 'node:util';
 import { readTarget, secretsOf } from './backends/redis/target.ts';
-import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken, type PolicyFile } from './core/auth/principal.ts';
+import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/admin-token.ts';
+import type { PolicyFile } from './core/auth/policy-file.ts';
 import { refuseInputs, type InputError } from './core/errors.ts';
 import { shareBounds, type ShareBounds } from './core/shares/shares.ts';
 import {

@@ -19,21 +19,9 @@ export type { HostServer } from './http/server.ts';
 export { createSignIn, type SignIn } from './http/sign-in.ts';
 export { signToken, type TokenRequest } from './http/tokens.ts';
 export { CallboardError, type Code, type ErrorDetails, type InputError as Fault } from './core/errors.ts';
-export type {
-  AdminPrincipal,
-  AdmissionScope,
-  Authenticator,
-  CallRate,
-  InvocationTarget,
-  Policy,
-  PolicyDecision,
-  PolicyFile,
-  PolicyRule,
-  PolicyScope,
-  Principal,
-  Scope,
-  UserPrincipal,
-} from './core/auth/principal.ts';
+export type { AdminPrincipal, Authenticator, Principal, Scope, UserPrincipal } from './core/auth/principal.ts';
+export type { AdmissionScope, CallRate, InvocationTarget, Policy, PolicyDecision } from './core/auth/policy.ts';
+export type { PolicyFile, PolicyRule, PolicyScope } from './core/auth/policy-file.ts';
 export type { Backend, Capabilities } from './core/backend.ts';
 export type { Clock, Log } from './core/ports.ts';
 export type { Core } from './core/core.ts';

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
-import type { PolicyFile } from './core/auth/principal.ts';
+import type { PolicyFile } from './core/auth/policy-file.ts';
 import { refuseInputs, type InputError } from './core/errors.ts';
 import { ID_FORM, isId } from './core/ids.ts';
 import { parsedJson } from './core/json.ts';

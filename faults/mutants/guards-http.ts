@@ -204,7 +204,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'limited-token-reads-all',
     says: 'a token that is limited to some actions reads what no listing limits',
-    file: 'core/auth/principal.ts',
+    file: 'core/auth/sight.ts',
     find: 'return limited.actions === undefined',
     replace: 'return limited.actions !== null',
     judge: { test: 'test/relay/access-actions.test.ts' },

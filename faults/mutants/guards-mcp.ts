@@ -134,7 +134,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'actions-of-token-ignored',
     says: 'a token that is limited to some actions may invoke any',
-    file: 'core/auth/principal.ts',
+    file: 'core/auth/policy.ts',
     find: 'return seesAction(seenActions(caller), action);',
     replace: 'return caller.kind !== null || action !== null;',
     judge: ACCESS,

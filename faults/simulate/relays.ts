@@ -1,5 +1,5 @@
 /** The relays of a simulated deployment, as a workload and the judges see them, whatever their store is. */
-import { defaultPolicy } from '../../src/core/auth/principal.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { createCore, type Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';

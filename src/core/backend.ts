@@ -1,6 +1,6 @@
 /** What a backend consists of: one port for each kind of state, and the bus, whose port is here. Types only. */
 import type { AuditStore } from './audit/audit-rows.ts';
-import type { TicketStore } from './auth/principal.ts';
+import type { TicketStore } from './auth/ticket-store.ts';
 import type { CommandEvent, Listening } from './commands/command.ts';
 import type { CommandStore, DeliveryInspector, NodeStore, WaiterStore } from './commands/stores.ts';
 import type { Connection, ConnectionStore, DisconnectCause, ReconnectStore } from './connections/connection.ts';

@@ -5,7 +5,7 @@
 import type { Durability } from './backend.ts';
 import type { AuditSign } from './audit/audit-rows.ts';
 import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
-import type { RevealMode } from './auth/principal.ts';
+import type { RevealMode } from './auth/policy.ts';
 import { createRpc } from './calls/calls.ts';
 import { Correlator, reattachWaits, releaseWaits } from './calls/wait.ts';
 import { createActs, createStoreRetryQueue, type DeliveryActs, type StoreRetryQueue } from './commands/acts.ts';

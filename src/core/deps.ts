@@ -3,7 +3,7 @@
  * features.
  */
 import type { AuditTrail } from './audit/audit.ts';
-import type { Policy, RevealMode } from './auth/principal.ts';
+import type { Policy, RevealMode } from './auth/policy.ts';
 import type { Backend } from './backend.ts';
 import type { CommandEvents } from './commands/events.ts';
 import type { SpillStore } from './history/message.ts';

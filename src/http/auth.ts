@@ -11,13 +11,9 @@ import {
   type JWTVerifyGetKey,
   type JWTVerifyOptions,
 } from 'jose';
-import {
-  parseAdminToken,
-  type AdminPrincipal,
-  type Authenticator,
-  type Principal,
-  type TicketStore,
-} from '../core/auth/principal.ts';
+import { parseAdminToken } from '../core/auth/admin-token.ts';
+import type { TicketStore } from '../core/auth/ticket-store.ts';
+import type { AdminPrincipal, Authenticator, Principal } from '../core/auth/principal.ts';
 import { BoundedMap } from '../core/collections.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';

@@ -4,7 +4,7 @@
  */
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { SignJWT, jwtVerify } from 'jose';
-import type { TicketStore } from '../core/auth/principal.ts';
+import type { TicketStore } from '../core/auth/ticket-store.ts';
 import { canonicalUser } from '../core/ids.ts';
 import { OPERATOR_TOKEN_SECONDS, SIGN_IN_TICKET_SECONDS } from '../core/limits.ts';
 import { type Names, signToken } from './tokens.ts';

@@ -20,7 +20,9 @@ import {
   PAGE_MAX,
 } from '../core/limits.ts';
 import type { Cancel, Log } from '../core/ports.ts';
-import { seenActions, type CallerLabel, type UserPrincipal } from '../core/auth/principal.ts';
+import type { CallerLabel } from '../core/auth/caller-label.ts';
+import { seenActions } from '../core/auth/sight.ts';
+import type { UserPrincipal } from '../core/auth/principal.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 import { noteCommand, spanNoter, type RequestNotes } from '../web/request-notes.ts';
 import type { Turn } from './turn.ts';

@@ -1,6 +1,6 @@
 /** Tests what core shows of delivery to administrators: nodes, capacity scopes and records. */
 import { describe, expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/principal.ts';
+import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import type { Requester } from '../../src/core/core.ts';
 import type { MailboxRow, NodeReport } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';

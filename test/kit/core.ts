@@ -2,7 +2,8 @@
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { TableLimits } from '../../src/backends/memory/history.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
-import { defaultPolicy, type Policy, type Principal, type Scope } from '../../src/core/auth/principal.ts';
+import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
+import type { Principal, Scope } from '../../src/core/auth/principal.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { createCore, type Core, type HelloRequest } from '../../src/core/core.ts';
 import { Cursors } from '../../src/core/page.ts';

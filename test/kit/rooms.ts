@@ -5,7 +5,7 @@ import type { TableLimits } from '../../src/backends/memory/history.ts';
 import { READ_TURNS } from '../../src/core/limits.ts';
 import { ReadTurns } from '../../src/core/shares/turns.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
-import { defaultPolicy } from '../../src/core/auth/principal.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { createActions, createConnections } from '../../src/core/connections/connections.ts';
 import type { Actions, Connections, Histories, Users } from '../../src/core/core.ts';

@@ -1,6 +1,6 @@
 /** Tests in random states that a preflight predicts the answer to the invocation after it, and changes nothing. */
 import { expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/principal.ts';
+import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { ANY_COMMAND, ANY_WAIT } from '../../src/core/commands/stores.ts';
 import { ANY_CONNECTION } from '../../src/core/connections/connection.ts';

@@ -3,7 +3,7 @@
  * the counts of reconnects.
  */
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
-import type { TicketStore } from '../../core/auth/principal.ts';
+import type { TicketStore } from '../../core/auth/ticket-store.ts';
 import type { Backend, Bus } from '../../core/backend.ts';
 import { ByClient } from '../../core/collections.ts';
 import { compareReconnects, type ReconnectStore } from '../../core/connections/connection.ts';

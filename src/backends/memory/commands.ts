@@ -2,7 +2,7 @@
  * Core's stores of commands, waiters and nodes in memory: a transaction that applies each change of core's rules at
  * once, the callers that wait with the listings of them, and the mailboxes and reports of nodes.
  */
-import { matchesAny } from '../../core/auth/principal.ts';
+import { matchesAny } from '../../core/auth/patterns.ts';
 import {
   matchesCaller,
   satisfied,

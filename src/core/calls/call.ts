@@ -3,7 +3,7 @@
  * and the check of an invocation's input, with the digest of what it asks for.
  */
 import type { WireCancelState } from '../../protocol/codes.ts';
-import type { CallerLabel } from '../auth/principal.ts';
+import type { CallerLabel } from '../auth/caller-label.ts';
 import {
   errorOfMark,
   isTerminal,

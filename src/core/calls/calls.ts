@@ -3,15 +3,8 @@
  * records the spans of these requests.
  */
 import type { RecordedAct } from '../audit/audit.ts';
-import {
-  callerLabel,
-  requireScope,
-  subjectOf,
-  type CallerLabel,
-  type CallingPrincipal,
-  type Principal,
-  type Requester,
-} from '../auth/principal.ts';
+import { callerLabel, type CallerLabel } from '../auth/caller-label.ts';
+import { requireScope, subjectOf, type CallingPrincipal, type Principal, type Requester } from '../auth/principal.ts';
 import { BoundedMap } from '../collections.ts';
 import { isCallOf, isTerminal, satisfied, type CommandCaller } from '../commands/command.ts';
 import type { NodeQuestions } from '../commands/loops.ts';

@@ -1,5 +1,6 @@
 /** Lists and counts the callers that wait for commands, on all nodes, and alerts about the oldest of them. */
-import { readSight, seenActions, seesAction, type Requester } from '../auth/principal.ts';
+import { readSight, seenActions, seesAction } from '../auth/sight.ts';
+import type { Requester } from '../auth/principal.ts';
 import { otherNodes, type NodeQuestions } from '../commands/loops.ts';
 import { callerFilterOf } from '../commands/operator.ts';
 import {

@@ -2,16 +2,9 @@
  * The checks that an invocation passes before it reaches the store, and the preflight, which predicts by the same
  * checks whether an invocation would be admitted. Neither changes anything.
  */
-import {
-  isOwnScope,
-  requireScope,
-  subjectOf,
-  seenActions,
-  tokenAllows,
-  type CallingPrincipal,
-  type Policy,
-  type Requester,
-} from '../auth/principal.ts';
+import { isOwnScope, tokenAllows, type Policy } from '../auth/policy.ts';
+import { seenActions } from '../auth/sight.ts';
+import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import type { Command } from '../commands/command.ts';
 import type { Dispatcher } from '../commands/dispatcher.ts';
 import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/stores.ts';

@@ -2,7 +2,9 @@
  * Finds commands by an id or a trace, and groups the commands that failed. Both read records only, and a bounded number
  * of them.
  */
-import { matchesAny, readSight, requireAdmin, seenActions, seesAction, type Requester } from '../auth/principal.ts';
+import { matchesAny } from '../auth/patterns.ts';
+import { readSight, seenActions, seesAction } from '../auth/sight.ts';
+import { requireAdmin, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
 import { clientKeyText, isWithin, type ClientKey, type CommandKey } from '../ids.ts';

@@ -2,18 +2,9 @@
  * Builds the operator API of delivery: inspection, actions on links and nodes, live updates of one command, and feeds
  * of the events of commands.
  */
-import {
-  isOwnScope,
-  readSight,
-  readUserInSight,
-  requireAdmin,
-  seenActions,
-  seesAction,
-  type AdmissionScope,
-  type Policy,
-  type Requester,
-  type Sight,
-} from '../auth/principal.ts';
+import { isOwnScope, type AdmissionScope, type Policy } from '../auth/policy.ts';
+import { readSight, readUserInSight, seenActions, seesAction, type Sight } from '../auth/sight.ts';
+import { requireAdmin, type Requester } from '../auth/principal.ts';
 import { checkLabels, isLive, type Connection } from '../connections/connection.ts';
 import type { CommandHint } from '../backend.ts';
 import type { Deps } from '../deps.ts';

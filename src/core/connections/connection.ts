@@ -2,7 +2,9 @@
  * Connections: the row of a client's link, its status and labels, the filters of listings, the ports of connections and
  * of reconnects, and the details of a row of a link history.
  */
-import { matchesAny, readSight, type ActionPatterns, type Principal } from '../auth/principal.ts';
+import { matchesAny } from '../auth/patterns.ts';
+import { readSight } from '../auth/sight.ts';
+import type { ActionPatterns, Principal } from '../auth/principal.ts';
 import { invalid } from '../errors.ts';
 import { clientKeyText, filterText, hasAtMost, id, name, type ClientKey } from '../ids.ts';
 import { isRecord, type JsonText } from '../json.ts';

@@ -2,16 +2,9 @@
  * Reads the connections that a requester may see, their changes, and how often clients reconnect. Also samples the
  * actions that live clients advertise.
  */
-import {
-  knownInSight,
-  readSight,
-  requireAdmin,
-  seenActions,
-  tokenAllows,
-  type CallingPrincipal,
-  type InvocationTarget,
-  type Requester,
-} from '../auth/principal.ts';
+import { tokenAllows, type InvocationTarget } from '../auth/policy.ts';
+import { knownInSight, readSight, seenActions } from '../auth/sight.ts';
+import { requireAdmin, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import type { ConnectionEvent } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';

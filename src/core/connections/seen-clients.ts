@@ -2,7 +2,9 @@
  * Decides which clients a token sees that is limited to some actions: those that advertise one of them, and of their
  * actions these alone.
  */
-import { matchesAny, seenActions, type Requester, type Sight } from '../auth/principal.ts';
+import { matchesAny } from '../auth/patterns.ts';
+import { seenActions, type Sight } from '../auth/sight.ts';
+import type { Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import type { ClientKey } from '../ids.ts';
 import { COUNT_SCAN, PAGE_MAX } from '../limits.ts';

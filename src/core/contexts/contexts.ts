@@ -1,5 +1,6 @@
 /** Lists and counts the contexts, windows and workers that clients report, for requesters who may see them. */
-import { knownInSight, readSight, readUserInSight, type Requester } from '../auth/principal.ts';
+import { knownInSight, readSight, readUserInSight } from '../auth/sight.ts';
+import type { Requester } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import { rowsOfSeen, seenClients, type SeenClients } from '../connections/seen-clients.ts';
 import type { Deps } from '../deps.ts';

@@ -2,16 +2,8 @@
  * Lists and reads the history that a requester may see, and the raw sample for administrators. Also has the class with
  * which the backends collect that sample, reads the payloads of messages, and stores large payloads in the spill store.
  */
-import {
-  knownUser,
-  readSight,
-  readUser,
-  requireAdmin,
-  seesAction,
-  type Principal,
-  type Requester,
-  type Sight,
-} from '../auth/principal.ts';
+import { knownUser, readSight, readUser, seesAction, type Sight } from '../auth/sight.ts';
+import { requireAdmin, type Principal, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid, notFound, CallboardError } from '../errors.ts';
 import { canonicalUser, id, within } from '../ids.ts';

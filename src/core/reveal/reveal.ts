@@ -3,7 +3,9 @@
  * written.
  */
 import type { AuditSubject } from '../audit/audit-rows.ts';
-import { knownUser, requirePrincipal, type Requester, type RevealMode } from '../auth/principal.ts';
+import type { RevealMode } from '../auth/policy.ts';
+import { knownUser } from '../auth/sight.ts';
+import { requirePrincipal, type Requester } from '../auth/principal.ts';
 import { isCallOf, isTerminal, type Command } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid, notFound } from '../errors.ts';

@@ -2,12 +2,11 @@
  * The sessions of sites: opens, reads, shares and closes them, issues their grant tokens and tickets, looks up what a
  * requester may do in one, and notices when one ends.
  */
+import { seenActions, withoutLimit } from '../auth/sight.ts';
 import {
   requirePrincipal,
   requireScope,
   requireUser,
-  seenActions,
-  withoutLimit,
   type GrantPrincipal,
   type Principal,
   type Requester,

@@ -2,16 +2,14 @@
  * The API of sites: their registry, the publication of their events (the projection), the sessions of their viewers,
  * and the actions that viewers may invoke.
  */
+import { knownUser, readUser, withoutLimit } from '../auth/sight.ts';
 import {
   type Requester,
   type UserPrincipal,
-  knownUser,
   readScope,
-  readUser,
   refuseGrant,
   requirePrincipal,
   requireUser,
-  withoutLimit,
 } from '../auth/principal.ts';
 import { type CallSpan, type Invocation, checkInvoke, type CheckedInvoke } from '../calls/call.ts';
 import { invokeChecked, withCallSpan } from '../calls/calls.ts';

@@ -1,5 +1,6 @@
 /** Lists users, which exist only through their connections and streams. */
-import { knownUser, requireAdmin, requirePrincipal, type Requester } from '../auth/principal.ts';
+import { knownUser } from '../auth/sight.ts';
+import { requireAdmin, requirePrincipal, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { filterText } from '../ids.ts';
 import { PAGE_MAX } from '../limits.ts';

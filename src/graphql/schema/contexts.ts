@@ -1,5 +1,5 @@
 /** Execution contexts, browser windows and workers that clients report: their types, filters, listings and counts. */
-import { knownInSight, readUserInSight } from '../../core/auth/principal.ts';
+import { knownInSight, readUserInSight } from '../../core/auth/sight.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 import {
   contextStatus,

@@ -2,7 +2,8 @@
  * Delivery: the record of a command, which holds no payload; the operator’s view of commands, nodes and scopes; and the
  * mutations that drain a node or disconnect a client.
  */
-import { programOf, requireAdmin, type AdminPrincipal, type CallerLabel } from '../../core/auth/principal.ts';
+import { programOf, type CallerLabel } from '../../core/auth/caller-label.ts';
+import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
 import {
   durationOf,
   type Command,
