@@ -3,7 +3,8 @@
  * connection with the present one.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Connection, ConnectRequest } from '../../src/core/connections/connection.ts';
+import type { ConnectRequest } from '../../src/core/connections/connection-store.ts';
+import type { Connection } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import type { AdmitRequest } from '../../src/core/commands/stores.ts';

@@ -6,7 +6,7 @@ import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { TicketStore } from '../../core/auth/ticket-store.ts';
 import type { Backend, Bus } from '../../core/backend.ts';
 import { ByClient } from '../../core/collections.ts';
-import { compareReconnects, type ReconnectStore } from '../../core/connections/connection.ts';
+import { compareReconnects, type ReconnectStore } from '../../core/connections/reconnects.ts';
 import type { NewMessage } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { RECONNECT_CLIENTS, RECONNECT_SLOTS, RECONNECT_SLOT_MS, RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';

@@ -1,20 +1,21 @@
 /** Core's ConnectionStore in memory: the open links of clients, and the links that were lost a short time ago. */
 import { endedRow, openedRow } from '../../core/commands/link-session.ts';
+import { matchesConnection, type ConnectionFilter } from '../../core/connections/connection-filter.ts';
 import {
   compareQuiet,
-  endCauseAt,
-  matchesConnection,
-  succession,
-  type ActionAdvertisement,
   type ConnectRequest,
   type ConnectResult,
-  type Connection,
-  type ConnectionFilter,
   type ConnectionStore,
-  type DisconnectCause,
   type Leading,
-  type LinkEnd,
   type UserRow,
+} from '../../core/connections/connection-store.ts';
+import {
+  endCauseAt,
+  succession,
+  type ActionAdvertisement,
+  type Connection,
+  type DisconnectCause,
+  type LinkEnd,
 } from '../../core/connections/connection.ts';
 import { isOlderHello, refuseOlderHello } from '../../core/connections/hello-order.ts';
 import type { NewMessage } from '../../core/history/message.ts';

@@ -4,7 +4,7 @@
  */
 import { endMessageId, type Command } from '../../core/commands/command.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
-import { linkRowId, type LinkDetails } from '../../core/connections/connection.ts';
+import { linkRowId, type LinkDetails } from '../../core/connections/link-row.ts';
 import { NO_PAYLOAD, type Message, type NewMessage, type PayloadRef } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';

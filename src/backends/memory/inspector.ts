@@ -4,7 +4,9 @@
  */
 import type { Clock } from '../../core/ports.ts';
 import type { Command } from '../../core/commands/command.ts';
-import { busiestOf, hasLabels, type Connection } from '../../core/connections/connection.ts';
+import { hasLabels } from '../../core/connections/labels.ts';
+import { busiestOf } from '../../core/connections/reconnects.ts';
+import type { Connection } from '../../core/connections/connection.ts';
 import { matchesRecord } from '../../core/commands/lookup.ts';
 import {
   type CapacityScope,

@@ -3,8 +3,9 @@
  * merged, or in this process. A new method does not compile before it has a row here.
  */
 import type { Backend, PortMethod, PortName } from '../../core/backend.ts';
-import type { Busy, Connection, Reconnects } from '../../core/connections/connection.ts';
-import { compareClients, compareQuiet, compareReconnects } from '../../core/connections/connection.ts';
+import { compareClients, compareQuiet } from '../../core/connections/connection-store.ts';
+import { type Busy, type Reconnects, compareReconnects } from '../../core/connections/reconnects.ts';
+import type { Connection } from '../../core/connections/connection.ts';
 import type { ExecutionContext, CountedWindow } from '../../core/contexts/context.ts';
 import {
   SCAN_BUDGET,

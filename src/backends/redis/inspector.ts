@@ -9,7 +9,9 @@ import {
   type DeliverySummary,
   type ReservedScope,
 } from '../../core/commands/stores.ts';
-import { busiestOf, hasLabels, type Connection } from '../../core/connections/connection.ts';
+import { hasLabels } from '../../core/connections/labels.ts';
+import { busiestOf } from '../../core/connections/reconnects.ts';
+import type { Connection } from '../../core/connections/connection.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import {
   CONNECT_WITHIN_MS,

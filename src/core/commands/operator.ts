@@ -5,7 +5,8 @@
 import { isOwnScope, type AdmissionScope, type Policy } from '../auth/policy.ts';
 import { readSight, readUserInSight, seenActions, seesAction, type Sight } from '../auth/sight.ts';
 import { requireAdmin, type Requester } from '../auth/principal.ts';
-import { checkLabels, isLive, type Connection } from '../connections/connection.ts';
+import { checkLabels } from '../connections/labels.ts';
+import { isLive, type Connection } from '../connections/connection.ts';
 import type { CommandHint } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFoundError } from '../errors.ts';

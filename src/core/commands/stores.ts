@@ -3,7 +3,10 @@
  * arguments and answers. One atomic act is one method.
  */
 import type { ActionPatterns } from '../auth/principal.ts';
-import type { Busy, ClientType, Connection, Label, Leading } from '../connections/connection.ts';
+import type { Leading } from '../connections/connection-store.ts';
+import type { Label } from '../connections/labels.ts';
+import type { Busy } from '../connections/reconnects.ts';
+import type { ClientType, Connection } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';

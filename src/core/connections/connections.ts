@@ -41,16 +41,11 @@ import {
   cursorFilter,
   cursorFilterOfUser,
   ANY_CONNECTION,
-  advertisedBytes,
-  isLive,
-  type ClientMeasure,
-  type ClientSample,
-  type Connection,
   type ConnectionQuery,
-  type FlappingSample,
-  type Leading,
-  type ActionAdvertisement,
-} from './connection.ts';
+} from './connection-filter.ts';
+import type { Leading } from './connection-store.ts';
+import type { ClientMeasure, ClientSample, FlappingSample } from './reconnects.ts';
+import { advertisedBytes, isLive, type Connection, type ActionAdvertisement } from './connection.ts';
 import { seenConnection } from './seen-clients.ts';
 
 export type Connections = ReturnType<typeof createConnections>;

@@ -11,7 +11,8 @@ import { COUNT_SCAN, PAGE_MAX } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { gapOf, type DocumentReading, type ObservedSource, type Position, type Scan } from '../page.ts';
 import { holderOf } from '../shares/shares.ts';
-import { ANY_CONNECTION, type Connection } from './connection.ts';
+import { ANY_CONNECTION } from './connection-filter.ts';
+import type { Connection } from './connection.ts';
 
 /** Returns the connection with the actions that the sight has; null if the client advertises none of them. */
 export function seenConnection({ actions: patterns }: Pick<Sight, 'actions'>, row: Connection): Connection | null {

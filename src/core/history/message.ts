@@ -1,6 +1,6 @@
 /** The types of a retained message and its payload, and the ports of history and of the spill store. */
 import type { CallerLabel } from '../auth/caller-label.ts';
-import type { LinkDetails } from '../connections/connection.ts';
+import type { LinkDetails } from '../connections/link-row.ts';
 import type { CallboardError } from '../errors.ts';
 import { isId, suffixSegments } from '../ids.ts';
 import type { JsonText } from '../json.ts';
