@@ -22,14 +22,8 @@ import type { SpillStore } from './core/history/message.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { Cursors } from './core/page.ts';
 import { silentLog, type Clock, type Crypto, type Log } from './core/ports.ts';
-import {
-  SPILL_IN_MEMORY,
-  createShares,
-  shareBounds,
-  type GivenBounds,
-  type ShareBound,
-  type Shares,
-} from './core/shares/shares.ts';
+import { SPILL_IN_MEMORY, shareBounds, type GivenBounds, type ShareBound } from './core/shares/share-bounds.ts';
+import { createShares, type Shares } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
 import { attachHandler, createHttpServer, type Attachment, type HostServer, type HttpServer } from './http/server.ts';
 import { withGrants } from './http/authenticate-request.ts';

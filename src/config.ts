@@ -6,7 +6,7 @@ import { readTarget, secretsOf } from './backends/redis/target.ts';
 import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/admin-token.ts';
 import type { PolicyFile } from './core/auth/policy-file.ts';
 import { refuseInputs, type InputError } from './core/errors.ts';
-import { shareBounds, type ShareBounds } from './core/shares/shares.ts';
+import { shareBounds, type ShareBounds } from './core/shares/share-bounds.ts';
 import {
   DIRECT_ONLY,
   FILE_SETTINGS,

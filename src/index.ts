@@ -26,6 +26,6 @@ export type { Backend, Capabilities } from './core/backend.ts';
 export type { Clock, Log } from './core/ports.ts';
 export type { Core } from './core/core.ts';
 export type { SpillRead, SpillRef, SpillStore } from './core/history/message.ts';
-export type { GivenBounds, ShareBound, ShareBounds, ShareName } from './core/shares/shares.ts';
+export type { GivenBounds, ShareBound, ShareBounds, ShareName } from './core/shares/share-bounds.ts';
 export type { TraceApi } from './platform/tracing.ts';
 export { VERSION } from './version.ts';

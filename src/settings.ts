@@ -31,7 +31,7 @@ import {
   type GivenBounds,
   type ShareBound,
   type ShareName,
-} from './core/shares/shares.ts';
+} from './core/shares/share-bounds.ts';
 
 // The settings that bound how much of each shared resource the users may hold.
 

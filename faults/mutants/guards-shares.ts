@@ -9,7 +9,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'shares-off',
     says: 'no user counts as being over their guarantee',
-    file: 'core/shares/shares.ts',
+    file: 'core/shares/share-bounds.ts',
     find: 'if (wanted > guarantee && after > total * BORROWED_PART)',
     replace: 'if (wanted > guarantee * 1e9 && after > total * BORROWED_PART)',
     judge: { test: 'test/core/shares.test.ts' },
@@ -113,7 +113,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reserve-missing',
     says: 'once a total is used up, users who hold little are refused, too',
-    file: 'core/shares/shares.ts',
+    file: 'core/shares/share-bounds.ts',
     find: 'const free = total + reserve - after;',
     replace: 'const free = total - after;',
     judge: { test: 'test/core/shares.test.ts' },
@@ -121,7 +121,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reserve-taken-by-one',
     says: 'one user may take the whole reserve',
-    file: 'core/shares/shares.ts',
+    file: 'core/shares/share-bounds.ts',
     find: 'wanted * reserve <= free * free',
     replace: 'wanted <= reserve',
     judge: { test: 'test/core/shares.test.ts' },
@@ -145,7 +145,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'admins-without-reserve',
     says: 'administrators have no reserve of a share',
-    file: 'core/shares/shares.ts',
+    file: 'core/shares/share-bounds.ts',
     find: 'if (admin && after <= total + reserve + Math.max(1, reserve)) return null;',
     replace: '',
     judge: { test: 'test/core/shares.test.ts' },
@@ -281,7 +281,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'viewers-together',
     says: 'the viewers of all sites have one guarantee together',
-    file: 'core/shares/shares.ts',
+    file: 'core/shares/holder.ts',
     find: '`${GRANTS}${principal.ownerId}`',
     replace: 'GRANTS',
     judge: { test: 'test/core/holders.test.ts' },

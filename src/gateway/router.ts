@@ -26,7 +26,8 @@ import {
 } from '../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Log } from '../core/ports.ts';
-import { holderOf, type Holdings } from '../core/shares/shares.ts';
+import { holderOf } from '../core/shares/holder.ts';
+import type { Holdings } from '../core/shares/shares.ts';
 import type { ByteRates } from '../core/shares/turns.ts';
 import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';

@@ -13,7 +13,7 @@ import {
   UNAUTHENTICATED_SOCKETS,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
 } from '../core/limits.ts';
-import { SHARE_NAMES, type ShareName } from '../core/shares/shares.ts';
+import { SHARE_NAMES, type ShareName } from '../core/shares/share-bounds.ts';
 import { ByteRates } from '../core/shares/turns.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
 import type { Introspection } from '../graphql/execute/documents.ts';

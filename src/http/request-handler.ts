@@ -10,7 +10,7 @@ import { CallboardError, fail, internalMessage, notFound } from '../core/errors.
 import type { JsonText } from '../core/json.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Clock, Log } from '../core/ports.ts';
-import { holderOf } from '../core/shares/shares.ts';
+import { holderOf } from '../core/shares/holder.ts';
 import type { ByteRate, ByteRates } from '../core/shares/turns.ts';
 import { rejectUpgrade, type Gateway, type UpgradeRefusal } from '../gateway/gateway.ts';
 import { wantsPage } from '../graphql/http/graphiql.ts';

@@ -3,7 +3,9 @@ import type { Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Cancel, Clock, Log } from '../core/ports.ts';
-import { SHARE_MESSAGE, holderOf, type Holdings, type Shares, BORROWED_PART } from '../core/shares/shares.ts';
+import { holderOf } from '../core/shares/holder.ts';
+import { SHARE_MESSAGE, BORROWED_PART } from '../core/shares/share-bounds.ts';
+import type { Holdings, Shares } from '../core/shares/shares.ts';
 import type { HttpSocket } from '../web/request.ts';
 
 export const RETRY_MS = 5_000;

@@ -15,7 +15,7 @@ import {
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Cancel, Clock, Crypto, EventLoop, ProcessMeter } from '../core/ports.ts';
-import { RESERVE_PART, type ShareBound } from '../core/shares/shares.ts';
+import { RESERVE_PART, type ShareBound } from '../core/shares/share-bounds.ts';
 
 /** The longest delay that a Node timer accepts, in milliseconds. A timer with a longer delay fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;

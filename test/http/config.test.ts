@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { ownFolder } from '../kit/folder.ts';
 import { readConfig, secretsIn } from '../../src/config.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import { SHARE_BOUNDS, SPILL_IN_MEMORY } from '../../src/core/shares/shares.ts';
+import { SHARE_BOUNDS, SPILL_IN_MEMORY } from '../../src/core/shares/share-bounds.ts';
 import { SETTING_NAMES } from '../../src/settings.ts';
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../kit/certificates.ts';
 

@@ -27,7 +27,8 @@ import {
   type Scan,
 } from '../../core/page.ts';
 import { silentLog, type Clock } from '../../core/ports.ts';
-import { SHARE_BOUNDS, createShares, type Shares } from '../../core/shares/shares.ts';
+import { SHARE_BOUNDS } from '../../core/shares/share-bounds.ts';
+import { createShares, type Shares } from '../../core/shares/shares.ts';
 import { lowerBound } from './collections.ts';
 import { createEvidence, type EvidenceKinds } from './evidence.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';

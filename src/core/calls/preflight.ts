@@ -17,15 +17,15 @@ import { toJson } from '../json.ts';
 import { QUEUE_PER_CLIENT } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { CallerRate } from '../rates.ts';
+import { holderOf } from '../shares/holder.ts';
 import {
   SHARE_MESSAGE,
-  holderOf,
   isShareRefusal,
-  type Holdings,
   RECORDED_SHARE,
   type RefusedShare,
   type ShareRefusal,
-} from '../shares/shares.ts';
+} from '../shares/share-bounds.ts';
+import type { Holdings } from '../shares/shares.ts';
 import {
   PREFLIGHT_LAYERS,
   type Invocation,

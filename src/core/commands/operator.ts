@@ -48,7 +48,8 @@ import {
   type GivenFilter,
 } from '../page.ts';
 import type { Cancel } from '../ports.ts';
-import { holderOf, type Holdings } from '../shares/shares.ts';
+import { holderOf } from '../shares/holder.ts';
+import type { Holdings } from '../shares/shares.ts';
 import {
   isTerminal,
   type CallerFilter,

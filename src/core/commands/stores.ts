@@ -14,7 +14,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan, WithGaps } from '../page.ts';
 import type { Cancel, ProcessFigures } from '../ports.ts';
 import type { CallerRate } from '../rates.ts';
-import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
+import type { RefusedShare, ShareRefusal } from '../shares/share-bounds.ts';
 import {
   type CallerFilter,
   type Command,

@@ -21,7 +21,7 @@ import {
   type PageArgs,
   type Summary,
 } from '../page.ts';
-import { holderOf } from '../shares/shares.ts';
+import { holderOf } from '../shares/holder.ts';
 import { checkFilter, cursorFilter, cursorFilterOfUser, type ConnectionQuery } from './connection-filter.ts';
 import type { Leading } from './connection-store.ts';
 import type { Connection } from './connection.ts';

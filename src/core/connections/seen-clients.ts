@@ -10,7 +10,7 @@ import type { ClientKey } from '../ids.ts';
 import { COUNT_SCAN, PAGE_MAX } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { gapOf, type DocumentReading, type ObservedSource, type Position, type Scan } from '../page.ts';
-import { holderOf } from '../shares/shares.ts';
+import { holderOf } from '../shares/holder.ts';
 import { ANY_CONNECTION } from './connection-filter.ts';
 import type { Connection } from './connection.ts';
 

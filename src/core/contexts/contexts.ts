@@ -26,7 +26,7 @@ import {
   type PageArgs,
   type Scan,
 } from '../page.ts';
-import { holderOf } from '../shares/shares.ts';
+import { holderOf } from '../shares/holder.ts';
 import type {
   ContextFilter,
   ContextKey,

@@ -26,7 +26,7 @@ import {
   type Scan,
   type Summary,
 } from '../page.ts';
-import { holderOf } from '../shares/shares.ts';
+import { holderOf } from '../shares/holder.ts';
 import {
   MESSAGE_KINDS,
   MESSAGE_ORDERS,

@@ -9,7 +9,9 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Clock, EventLoop } from '../ports.ts';
 import { TokenBucket } from '../rates.ts';
 import type { DocumentReading } from '../page.ts';
-import { SHARE_MESSAGE, holderOf, type Holdings, type Shares } from './shares.ts';
+import { holderOf } from './holder.ts';
+import { SHARE_MESSAGE } from './share-bounds.ts';
+import type { Holdings, Shares } from './shares.ts';
 
 /**
  * The bytes that one user may send per second: a token bucket that holds the bytes of one second. Bytes that have
