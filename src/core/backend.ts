@@ -14,7 +14,8 @@ import type { JsonText } from './json.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { Cancel } from './ports.ts';
 import type { ShareName } from './shares/share-bounds.ts';
-import type { SessionStore, SiteEvent, SiteStore } from './sites/site.ts';
+import type { SessionStore, SiteStore } from './sites/site-stores.ts';
+import type { SiteEvent } from './sites/site.ts';
 
 /** The differences between backends that the interface allows, as data, so that answers can report them. */
 export type Capabilities = {

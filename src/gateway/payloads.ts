@@ -30,7 +30,7 @@ import {
   RECEIVED_IDS,
 } from '../core/limits.ts';
 import type { Resumes } from '../core/commands/links.ts';
-import type { SiteDefinition } from '../core/sites/site.ts';
+import type { SiteDefinition } from '../core/sites/site-requests.ts';
 import type { Table } from '../protocol/fields.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
 import { CONTEXT, WINDOW, parseRow } from '../protocol/frames.ts';

@@ -9,7 +9,7 @@ import type { ConnectRequest } from '../../src/core/connections/connection-store
 import type { ActionAdvertisement } from '../../src/core/connections/connection.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { toJson } from '../../src/core/json.ts';
-import type { NewGrant, NewSession, NewSite } from '../../src/core/sites/site.ts';
+import type { NewGrant, NewSession, NewSite } from '../../src/core/sites/site-stores.ts';
 import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
 import { FakeClock, turns } from '../kit/clock.ts';

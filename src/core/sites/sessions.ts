@@ -27,31 +27,34 @@ import {
 } from '../limits.ts';
 import type { Cancel } from '../ports.ts';
 import {
-  COOPERATIVE,
-  OWNER_GRANT,
-  checkGrant,
-  descendsFrom,
   effectiveActions,
   effectiveEvents,
-  isGrantLive,
   namesDenied,
-  ownerGrant,
   sessionPolicy,
-  sessionState,
-  type CreateRefusal,
-  type Grant,
-  type GrantRequest,
   type HostedSite,
-  type NewToken,
-  type OpenedSession,
-  type RedeemedTicket,
   type SessionOperation,
-  type SessionView,
-  type ShareRequest,
-  type Site,
+} from './session-policy.ts';
+import { checkGrant } from './site-definition.ts';
+import type {
+  GrantRequest,
+  NewToken,
+  OpenedSession,
+  RedeemedTicket,
+  SessionView,
+  ShareRequest,
+  SiteView,
+} from './site-requests.ts';
+import {
+  OWNER_GRANT,
+  descendsFrom,
+  isGrantLive,
+  ownerGrant,
+  sessionState,
+  type Grant,
   type SiteSession,
-  type SiteView,
-} from './site.ts';
+} from './site-session.ts';
+import type { CreateRefusal } from './site-stores.ts';
+import { COOPERATIVE, type Site } from './site.ts';
 
 /**
  * Creates the API for opening, reading, sharing, revoking and closing sessions. Only the owner and the holders of a

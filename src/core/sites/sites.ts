@@ -32,27 +32,11 @@ import {
   sessionView,
   wholeSite,
 } from './sessions.ts';
-import {
-  OWNER_GRANT,
-  checkDefinition,
-  checkNames,
-  effectiveEvents,
-  isEventName,
-  isGrantLive,
-  isOpen,
-  ownerGrant,
-  sessionPolicy,
-  siteKeyText,
-  siteStream,
-  type SessionView,
-  type Site,
-  type SiteDefinition,
-  type SiteEvent,
-  type SiteInvokeRequest,
-  type SiteKey,
-  type SiteSession,
-  type SiteView,
-} from './site.ts';
+import { effectiveEvents, sessionPolicy } from './session-policy.ts';
+import { checkDefinition, checkNames, isEventName } from './site-definition.ts';
+import type { SessionView, SiteDefinition, SiteInvokeRequest, SiteView } from './site-requests.ts';
+import { OWNER_GRANT, isGrantLive, isOpen, ownerGrant, type SiteSession } from './site-session.ts';
+import { siteKeyText, siteStream, type Site, type SiteEvent, type SiteKey } from './site.ts';
 import type { Message } from '../history/message.ts';
 import { fromJson, isObjectText, memberOf, type JsonText } from '../json.ts';
 import { SITES_PER_USER } from '../limits.ts';
