@@ -3,7 +3,7 @@ import type { Principal } from '../core/auth/principal.ts';
 import type { Sites } from '../core/core.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { type MaybePromise, orElse, thenDo } from '../core/maybe-promise.ts';
-import { isGrantToken } from '../core/sites/sessions.ts';
+import { isGrantToken } from '../core/sites/grant-tokens.ts';
 import type { HttpRequest } from '../web/request.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import type { RequestInfo } from './request-info.ts';

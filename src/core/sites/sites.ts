@@ -19,19 +19,17 @@ import { CallboardError, fail, invalid } from '../errors.ts';
 import { id } from '../ids.ts';
 import { subscribeTo, type Lifetime, type SharedSubscription } from '../live.ts';
 import type { Clock } from '../ports.ts';
+import { createTokens } from './grant-tokens.ts';
 import {
-  createSessionWatch,
-  createSessions,
-  createTokens,
   requireAllowed,
   sessionAccessOf,
   type SessionAccess,
-  type SessionReader,
-  type SessionWatch,
   hosted,
   sessionView,
   wholeSite,
-} from './sessions.ts';
+} from './session-access.ts';
+import { createSessionWatch, type SessionReader, type SessionWatch } from './session-watch.ts';
+import { createSessions } from './sessions.ts';
 import { effectiveEvents, sessionPolicy } from './session-policy.ts';
 import { checkDefinition, checkNames, isEventName } from './site-definition.ts';
 import type { SessionView, SiteDefinition, SiteInvokeRequest, SiteView } from './site-requests.ts';
