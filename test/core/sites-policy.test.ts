@@ -10,7 +10,7 @@ import {
 } from '../../src/core/sites/session-policy.ts';
 import { isEventName } from '../../src/core/sites/site-definition.ts';
 import { ownerGrant, type Grant, type SiteSession } from '../../src/core/sites/site-session.ts';
-import { projectSiteEvent, type ProjectionFacts } from '../../src/core/sites/sites.ts';
+import { projectSiteEvent, type ProjectionFacts } from '../../src/core/sites/projection.ts';
 
 const NOW = 1_000_000;
 
