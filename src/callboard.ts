@@ -20,7 +20,7 @@ import { createCore, type Core } from './core/core.ts';
 import { CallboardError, fail } from './core/errors.ts';
 import type { SpillStore } from './core/history/message.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
-import { Cursors } from './core/page.ts';
+import { Cursors } from './core/cursors.ts';
 import { silentLog, type Clock, type Crypto, type Log } from './core/ports.ts';
 import { SPILL_IN_MEMORY, shareBounds, type GivenBounds, type ShareBound } from './core/shares/share-bounds.ts';
 import { createShares, type Shares } from './core/shares/shares.ts';

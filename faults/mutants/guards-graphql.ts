@@ -145,7 +145,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reads-again-for-each-field',
     says: 'what one field read is read again for the next field',
-    file: 'core/page.ts',
+    file: 'core/document-reading.ts',
     find: 'if (before) return before as Promise<T>;',
     replace: '',
     judge: { test: 'test/backends/redis-reads-once.test.ts' },
@@ -153,7 +153,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reads-after-hang-up',
     says: 'the rows of a client are read although the requester hung up after the index was read',
-    file: 'core/page.ts',
+    file: 'core/document-reading.ts',
     find: '      this.check();\n      return load();',
     replace: '      return load();',
     judge: { test: 'test/backends/redis-reads-once.test.ts' },

@@ -241,7 +241,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'silence-unsaid',
     says: 'answers that depend on a silent node claim to be complete',
-    file: 'core/page.ts',
+    file: 'core/silent-nodes.ts',
     find: 'if (nodes.length === 0) return NONE;',
     replace: 'if (nodes.length >= 0) return NONE;',
     judge: { test: 'test/core/silence.test.ts' },

@@ -4,7 +4,7 @@ import type { Backend } from '../../src/core/backend.ts';
 import { createCore, type Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
-import { Cursors } from '../../src/core/page.ts';
+import { Cursors } from '../../src/core/cursors.ts';
 import type { Log } from '../../src/core/ports.ts';
 import type { SpillStore } from '../../src/core/history/message.ts';
 import type { Shares } from '../../src/core/shares/shares.ts';

@@ -8,7 +8,7 @@ import type { Backend } from './backend.ts';
 import type { CommandEvents } from './commands/events.ts';
 import type { SpillStore } from './history/message.ts';
 import type { Metrics } from './metrics.ts';
-import type { Cursors } from './page.ts';
+import type { Cursors } from './cursors.ts';
 import type { Clock, Crypto, EventLoop, Log, ProcessMeter, Tracing } from './ports.ts';
 import type { Shares } from './shares/shares.ts';
 import type { ReadTurns } from './shares/turns.ts';

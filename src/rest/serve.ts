@@ -13,7 +13,7 @@ import {
 } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
-import type { DocumentReading } from '../core/page.ts';
+import type { DocumentReading } from '../core/document-reading.ts';
 import { traceContextOf, type TraceContext } from '../core/trace-context.ts';
 import type { ReadingRequest, Plans } from '../graphql/execute/executor.ts';
 import type { Mask } from '../graphql/execute/mask.ts';

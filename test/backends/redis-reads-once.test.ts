@@ -6,7 +6,7 @@ import type { Store } from '../../src/backends/redis/store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { READING_BYTES } from '../../src/core/limits.ts';
 import { createActions } from '../../src/core/connections/action-sample.ts';
-import { DocumentReading } from '../../src/core/page.ts';
+import { DocumentReading } from '../../src/core/document-reading.ts';
 import { hello } from '../contract/kit/connections-model.ts';
 import { ANY_CONTEXT, ANY_WINDOW, browserWindow, context, report, snapshot } from '../contract/kit/contexts-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import type { EventLoop } from '../../src/core/ports.ts';
 import { DOCUMENT_TURN_COST, QUERY_MS } from '../../src/core/limits.ts';
-import { DocumentReading } from '../../src/core/page.ts';
+import { DocumentReading } from '../../src/core/document-reading.ts';
 import { shareBounds } from '../../src/core/shares/share-bounds.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createDocumentTurns } from '../../src/core/shares/turns.ts';

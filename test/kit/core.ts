@@ -6,7 +6,7 @@ import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
 import type { Principal, Scope } from '../../src/core/auth/principal.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { createCore, type Core, type HelloRequest } from '../../src/core/core.ts';
-import { Cursors } from '../../src/core/page.ts';
+import { Cursors } from '../../src/core/cursors.ts';
 import type { Command } from '../../src/core/commands/command.ts';
 import type { ConnectResult } from '../../src/core/connections/connection-store.ts';
 import type { ClientLink } from '../../src/core/commands/links.ts';

@@ -10,7 +10,7 @@ import type { Backend } from '../../src/core/backend.ts';
 import { createActions } from '../../src/core/connections/action-sample.ts';
 import { createConnections } from '../../src/core/connections/connections.ts';
 import type { Actions, Connections, Histories, Users } from '../../src/core/core.ts';
-import { Cursors } from '../../src/core/page.ts';
+import { Cursors } from '../../src/core/cursors.ts';
 import type { Deps } from '../../src/core/deps.ts';
 import { createHistories } from '../../src/core/history/history.ts';
 import { silentLog } from '../../src/core/ports.ts';

@@ -10,7 +10,7 @@ import { answerOf } from '../../src/rest/answer.ts';
 import type { Route, Match } from '../../src/rest/compile.ts';
 import type { HangUpSignal } from '../../src/web/hang-up.ts';
 import { explainError, problem } from '../../src/rest/problem.ts';
-import { DocumentReading } from '../../src/core/page.ts';
+import { DocumentReading } from '../../src/core/document-reading.ts';
 import { serve, type Serving } from '../../src/rest/serve.ts';
 import { admin } from '../kit/core.ts';
 import { startSmall } from './kit/small-schema.ts';

@@ -17,15 +17,8 @@ import {
 } from '../../core/history/message.ts';
 import { trustJson, type JsonText } from '../../core/json.ts';
 import { LINK_BYTES, LINK_MESSAGES } from '../../core/limits.ts';
-import {
-  comparePositions,
-  scanSorted,
-  sortable,
-  type EvidenceSource,
-  type ObservedSource,
-  type Position,
-  type Scan,
-} from '../../core/page.ts';
+import type { EvidenceSource, ObservedSource } from '../../core/completeness.ts';
+import { comparePositions, scanSorted, sortable, type Position, type Scan } from '../../core/page.ts';
 import { silentLog, type Clock } from '../../core/ports.ts';
 import { SHARE_BOUNDS } from '../../core/shares/share-bounds.ts';
 import { createShares, type Shares } from '../../core/shares/shares.ts';

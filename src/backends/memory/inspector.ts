@@ -15,15 +15,8 @@ import {
   type ReservedScope,
 } from '../../core/commands/stores.ts';
 import { DELIVERY_SAMPLE, OWN_COMMANDS, SCOPE_HOLDERS } from '../../core/limits.ts';
-import {
-  SCAN_BUDGET,
-  scanSorted,
-  sortable,
-  type ObservedSource,
-  type PageRequest,
-  type Position,
-  type Scan,
-} from '../../core/page.ts';
+import type { ObservedSource } from '../../core/completeness.ts';
+import { SCAN_BUDGET, scanSorted, sortable, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { commandKeyText as keyText, keyOf, type ClientKey } from '../../core/ids.ts';
 import type { Entry, Ledger, Scope } from './ledger.ts';
 

@@ -7,14 +7,8 @@ import { CallboardError } from '../../core/errors.ts';
 import { Sampling } from '../../core/history/history.ts';
 import type { RawSample, SampleBounds } from '../../core/history/message.ts';
 import type { CommandKey } from '../../core/ids.ts';
-import {
-  comparePositions,
-  nearerEnd,
-  type ObservedSource,
-  type PageRequest,
-  type Position,
-  type Scan,
-} from '../../core/page.ts';
+import type { ObservedSource } from '../../core/completeness.ts';
+import { comparePositions, nearerEnd, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 
 // Pages.
 

@@ -7,14 +7,8 @@ import { compareClients, compareQuiet } from '../../core/connections/connection-
 import { type Busy, type Reconnects, compareReconnects } from '../../core/connections/reconnects.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ExecutionContext, CountedWindow } from '../../core/contexts/context.ts';
-import {
-  SCAN_BUDGET,
-  comparePositions,
-  type EvidenceSource,
-  type ObservedSource,
-  type PageRequest,
-  type Scan,
-} from '../../core/page.ts';
+import type { EvidenceSource, ObservedSource } from '../../core/completeness.ts';
+import { SCAN_BUDGET, comparePositions, type PageRequest, type Scan } from '../../core/page.ts';
 import { isRecord } from '../../core/json.ts';
 import type { Encodable } from './encoding.ts';
 import {

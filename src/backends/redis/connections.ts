@@ -18,7 +18,8 @@ import { refuseOlderHello } from '../../core/connections/hello-order.ts';
 import { LINK_STREAM } from '../../core/history/message.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { LINK_MESSAGES, RECONNECT_CLIENTS, RECONNECT_SLOT_MS, RECONNECT_SLOTS } from '../../core/limits.ts';
-import { DocumentReading, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import { DocumentReading } from '../../core/document-reading.ts';
+import type { PageRequest, Position, Scan } from '../../core/page.ts';
 import {
   advertisementOf,
   asOf,

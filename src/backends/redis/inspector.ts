@@ -23,7 +23,8 @@ import {
   TERMINAL_MS,
 } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { SCAN_BUDGET, type ObservedSource, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import type { ObservedSource } from '../../core/completeness.ts';
+import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import {
   decodeLive,
   namesAfter,

@@ -7,15 +7,8 @@ import { CallboardError, fail } from '../errors.ts';
 import { within } from '../ids.ts';
 import { PAGE_MAX } from '../limits.ts';
 import type { Metrics } from '../metrics.ts';
-import {
-  SCAN_BUDGET,
-  listingOf,
-  type Cursors,
-  type Page,
-  type PageArgs,
-  type GivenFilter,
-  type Scan,
-} from '../page.ts';
+import { listingOf, type Cursors, type PageArgs, type GivenFilter } from '../cursors.ts';
+import { SCAN_BUDGET, type Page, type Scan } from '../page.ts';
 import type { Clock, EventLoop, Log } from '../ports.ts';
 import {
   ChainVerifier,

@@ -27,20 +27,19 @@ import {
 import { createFeed, type Subscription } from '../live.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import {
-  comparePositions,
   completenessOf,
   gapOf,
-  listingOf,
-  nearerEnd,
   observed,
-  silentSources,
-  withGaps,
   type Completeness,
   type IncompleteReason,
-  type Listing,
   type ObservedSource,
+} from '../completeness.ts';
+import { listingOf, type Listing, type PageArgs } from '../cursors.ts';
+import { silentSources, withGaps } from '../silent-nodes.ts';
+import {
+  comparePositions,
+  nearerEnd,
   type Page,
-  type PageArgs,
   type PageRequest,
   type Position,
   type Scan,

@@ -36,17 +36,10 @@ import {
 } from '../limits.ts';
 import { createFeed, type Lifetime, type SharedSubscription, type Subscription } from '../live.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import {
-  completenessOf,
-  listingOf,
-  observed,
-  silentSources,
-  withGaps,
-  type Completeness,
-  type Page,
-  type PageArgs,
-  type GivenFilter,
-} from '../page.ts';
+import { completenessOf, observed, type Completeness } from '../completeness.ts';
+import { listingOf, type PageArgs, type GivenFilter } from '../cursors.ts';
+import { silentSources, withGaps } from '../silent-nodes.ts';
+import type { Page } from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import { holderOf } from '../shares/holder.ts';
 import type { Holdings } from '../shares/shares.ts';

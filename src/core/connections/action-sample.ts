@@ -5,16 +5,10 @@ import type { Deps } from '../deps.ts';
 import { filterText, name as checkName, type ClientKey } from '../ids.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_BYTES, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../limits.ts';
 import { thenDo } from '../maybe-promise.ts';
-import {
-  SCAN_BUDGET,
-  completenessOf,
-  observed,
-  silentSources,
-  type Completeness,
-  type DocumentReading,
-  type ObservedSource,
-  type Position,
-} from '../page.ts';
+import { completenessOf, observed, type Completeness, type ObservedSource } from '../completeness.ts';
+import type { DocumentReading } from '../document-reading.ts';
+import { silentSources } from '../silent-nodes.ts';
+import { SCAN_BUDGET, type Position } from '../page.ts';
 import { ANY_CONNECTION } from './connection-filter.ts';
 import { advertisedBytes, isLive, type Connection, type ActionAdvertisement } from './connection.ts';
 

@@ -3,7 +3,7 @@ import { matchesAny } from '../auth/patterns.ts';
 import type { ActionPatterns, Principal } from '../auth/principal.ts';
 import { readSight } from '../auth/sight.ts';
 import { filterText, id, name } from '../ids.ts';
-import type { GivenFilter } from '../page.ts';
+import type { GivenFilter } from '../cursors.ts';
 import { type ConnectionStatus, type ClientType, connectionStatus, type Connection } from './connection.ts';
 import { type Label, hasLabels, hasLabelWith, checkLabels } from './labels.ts';
 

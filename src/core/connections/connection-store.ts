@@ -3,7 +3,9 @@ import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { DEAD_MS, FORGET_MS } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { DocumentReading, PageRequest, Scan, WithGaps } from '../page.ts';
+import type { WithGaps } from '../completeness.ts';
+import type { DocumentReading } from '../document-reading.ts';
+import type { PageRequest, Scan } from '../page.ts';
 import type { ConnectionFilter } from './connection-filter.ts';
 import type { ClientType, ActionAdvertisement, Connection, DisconnectCause } from './connection.ts';
 

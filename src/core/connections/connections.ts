@@ -8,19 +8,11 @@ import { id, type ClientKey } from '../ids.ts';
 import { RECONNECT_CLIENTS, TOP_CLIENTS_MAX } from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
-import {
-  SCAN_BUDGET,
-  completenessOf,
-  listingOf,
-  observed,
-  silentSources,
-  withGaps,
-  type DocumentReading,
-  type FirstRows,
-  type Listing,
-  type PageArgs,
-  type Summary,
-} from '../page.ts';
+import { completenessOf, observed } from '../completeness.ts';
+import { listingOf, type Listing, type PageArgs } from '../cursors.ts';
+import type { DocumentReading } from '../document-reading.ts';
+import { silentSources, withGaps } from '../silent-nodes.ts';
+import { SCAN_BUDGET, type FirstRows, type Summary } from '../page.ts';
 import { holderOf } from '../shares/holder.ts';
 import { checkFilter, cursorFilter, cursorFilterOfUser, type ConnectionQuery } from './connection-filter.ts';
 import type { Leading } from './connection-store.ts';

@@ -1,7 +1,7 @@
 /** The port of reconnects: how often clients reconnected in the last hour. */
 import { clientKeyText, type ClientKey } from '../ids.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Completeness } from '../page.ts';
+import type { Completeness } from '../completeness.ts';
 import { type Leading, compareClients } from './connection-store.ts';
 
 /** A client, and how often its link was opened again in the last hour. */

@@ -9,23 +9,17 @@ import { id, within } from '../ids.ts';
 import { COUNT_SCAN, WORKER_LIST } from '../limits.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import {
-  DocumentReading,
-  SCAN_BUDGET,
   completenessOf,
   gapOf,
-  listingOf,
   observed,
-  silentSources,
-  withGaps,
   type Completeness,
   type EvidenceSource,
-  type GivenFilter,
-  type Listing,
   type ObservedSource,
-  type Page,
-  type PageArgs,
-  type Scan,
-} from '../page.ts';
+} from '../completeness.ts';
+import { listingOf, type GivenFilter, type Listing, type PageArgs } from '../cursors.ts';
+import { DocumentReading } from '../document-reading.ts';
+import { silentSources, withGaps } from '../silent-nodes.ts';
+import { SCAN_BUDGET, type Page, type Scan } from '../page.ts';
 import { holderOf } from '../shares/holder.ts';
 import type {
   ContextFilter,

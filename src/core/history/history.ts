@@ -10,22 +10,9 @@ import { canonicalUser, id, within } from '../ids.ts';
 import { utf8Length, type JsonText, longerThan } from '../json.ts';
 import { ID_MAX_CHARS, RAW_SAMPLE, RAW_SAMPLE_BYTES, STREAM_SUFFIX_SEGMENTS, INLINE_PAYLOAD_BYTES } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import {
-  SCAN_BUDGET,
-  completenessOf,
-  gapOf,
-  listingOf,
-  observed,
-  sortable,
-  type Completeness,
-  type FirstRows,
-  type Listing,
-  type ObservedSource,
-  type PageArgs,
-  type GivenFilter,
-  type Scan,
-  type Summary,
-} from '../page.ts';
+import { completenessOf, gapOf, observed, type Completeness, type ObservedSource } from '../completeness.ts';
+import { listingOf, type Listing, type PageArgs, type GivenFilter } from '../cursors.ts';
+import { SCAN_BUDGET, sortable, type FirstRows, type Scan, type Summary } from '../page.ts';
 import { holderOf } from '../shares/holder.ts';
 import {
   MESSAGE_KINDS,

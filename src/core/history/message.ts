@@ -6,7 +6,8 @@ import { isId, suffixSegments } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { ObservedSource, PageRequest, Scan } from '../page.ts';
+import type { ObservedSource } from '../completeness.ts';
+import type { PageRequest, Scan } from '../page.ts';
 
 /**
  * The kinds of rows of a link history. One row says that a client link opened, and one that it ended: `link_replaced`

@@ -20,7 +20,7 @@ import {
   type Completeness,
   type IncompleteReason,
   type ObservedSource,
-} from '../page.ts';
+} from '../completeness.ts';
 import type { Cancel } from '../ports.ts';
 import {
   BUCKETS,

@@ -12,18 +12,10 @@ import { id } from '../ids.ts';
 import { SITES_PER_USER } from '../limits.ts';
 import { subscribeTo } from '../live.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import {
-  completenessOf,
-  listingOf,
-  observed,
-  silentSources,
-  withGaps,
-  type Completeness,
-  type Listing,
-  type Page,
-  type PageArgs,
-  type Summary,
-} from '../page.ts';
+import { completenessOf, observed, type Completeness } from '../completeness.ts';
+import { listingOf, type Listing, type PageArgs } from '../cursors.ts';
+import { silentSources, withGaps } from '../silent-nodes.ts';
+import type { Page, Summary } from '../page.ts';
 import { createTokens } from './grant-tokens.ts';
 import { hosted, sessionView, wholeSite } from './session-access.ts';
 import { createSessionWatch, type SessionWatch } from './session-watch.ts';

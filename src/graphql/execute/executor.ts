@@ -23,7 +23,7 @@ import { CallboardError } from '../../core/errors.ts';
 import { QUERY_COST_ADMIN, QUERY_COST_USER, QUERY_MS } from '../../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
-import { DocumentReading } from '../../core/page.ts';
+import { DocumentReading } from '../../core/document-reading.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
 import type { Inserts } from '../../web/reply.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';

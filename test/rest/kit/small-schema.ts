@@ -1,6 +1,6 @@
 /** Builds a small schema with REST documents, for tests of the compiler. */
 import { buildSchema, isEnumType, isObjectType, type GraphQLSchema } from 'graphql';
-import { DocumentReading } from '../../../src/core/page.ts';
+import { DocumentReading } from '../../../src/core/document-reading.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
 import { silentLog, type Log } from '../../../src/core/ports.ts';
 import { createMask } from '../../../src/graphql/execute/mask.ts';
