@@ -1,7 +1,7 @@
 /** Core's HistoryStore in memory: retains messages, and reads pages and samples of them. */
 import type { CommandMessage } from '../../core/commands/transaction.ts';
 import { CallboardError } from '../../core/errors.ts';
-import { Sampling } from '../../core/history/history.ts';
+import { Sampling } from '../../core/history/raw-sample.ts';
 import {
   LINK_STREAM,
   type HistoryStore,

@@ -4,7 +4,7 @@ import type { Leading } from '../../core/connections/connection-store.ts';
 import type { RowCount } from '../../core/contexts/context.ts';
 import type { DedupStats } from '../../core/dedup/dedup.ts';
 import { CallboardError } from '../../core/errors.ts';
-import { Sampling } from '../../core/history/history.ts';
+import { Sampling } from '../../core/history/raw-sample.ts';
 import type { RawSample, SampleBounds } from '../../core/history/message.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import type { ObservedSource } from '../../core/completeness.ts';

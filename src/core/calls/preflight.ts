@@ -11,7 +11,7 @@ import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../
 import { isLive, type Connection } from '../connections/connection.ts';
 import { seenConnection } from '../connections/seen-clients.ts';
 import { CallboardError, notFound, type Code } from '../errors.ts';
-import type { PayloadStorage } from '../history/history.ts';
+import type { PayloadStorage } from '../history/payload-storage.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
 import { toJson } from '../json.ts';
 import { QUEUE_PER_CLIENT } from '../limits.ts';

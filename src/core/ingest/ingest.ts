@@ -20,7 +20,7 @@ import {
   type Message,
   type StoredPayload,
 } from '../history/message.ts';
-import type { PayloadStorage } from '../history/history.ts';
+import type { PayloadStorage } from '../history/payload-storage.ts';
 import { id, isId, suffixSegments, trace } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { INGEST_BATCH, MAX_FRAME_BYTES, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';

@@ -3,7 +3,7 @@ import { programOf } from '../../core/auth/caller-label.ts';
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import type { LinkDetails } from '../../core/connections/link-row.ts';
 import { notFound } from '../../core/errors.ts';
-import type { RawMessages } from '../../core/history/history.ts';
+import type { RawMessages } from '../../core/history/raw-sample.ts';
 import {
   MESSAGE_KINDS,
   splitStreamKey,
