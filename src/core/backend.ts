@@ -1,5 +1,5 @@
 /** What a backend consists of: one port for each kind of state, and the bus, whose port is here. Types only. */
-import type { AuditStore } from './audit/audit-rows.ts';
+import type { AuditStore } from './audit/audit-store.ts';
 import type { TicketStore } from './auth/ticket-store.ts';
 import type { CommandEvent, Listening } from './commands/command.ts';
 import type { CommandStore, DeliveryInspector, NodeStore, WaiterStore } from './commands/stores.ts';

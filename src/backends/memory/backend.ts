@@ -2,7 +2,7 @@
  * Creates the stores of direct mode, and combines them into one backend. Defines the bus, the used sign-in tickets and
  * the counts of reconnects.
  */
-import type { AuditStore } from '../../core/audit/audit-rows.ts';
+import type { AuditStore } from '../../core/audit/audit-store.ts';
 import type { TicketStore } from '../../core/auth/ticket-store.ts';
 import type { Backend, Bus } from '../../core/backend.ts';
 import { ByClient } from '../../core/collections.ts';

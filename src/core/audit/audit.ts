@@ -10,20 +10,16 @@ import type { Metrics } from '../metrics.ts';
 import { listingOf, type Cursors, type PageArgs, type GivenFilter } from '../cursors.ts';
 import { SCAN_BUDGET, type Page, type Scan } from '../page.ts';
 import type { Clock, EventLoop, Log } from '../ports.ts';
+import { ChainVerifier } from './audit-chain.ts';
+import { logAct } from './audit-log.ts';
+import type { AuditExtent, AuditHead, AuditRate, AuditStore, ListedAct } from './audit-store.ts';
 import {
-  ChainVerifier,
   keyIdOf,
-  logAct,
   openRow,
   sealRow,
   type AuditEntry,
-  type AuditExtent,
-  type AuditHead,
-  type AuditRate,
   type AuditSign,
-  type AuditStore,
   type AuditSubject,
-  type ListedAct,
   type OperatorAction,
 } from './audit-rows.ts';
 
