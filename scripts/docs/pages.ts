@@ -6,7 +6,7 @@ import { usageOfArgs } from '../../src/cli/command.ts';
 import type { Verb } from '../../src/cli/output.ts';
 import { VERBS } from '../../src/cli/verbs.ts';
 import * as limits from '../../src/core/limits.ts';
-import { METRICS, type MetricType } from '../../src/core/metrics.ts';
+import { METRICS, type MetricType } from '../../src/core/metrics/metric-texts.ts';
 import { SHARE_BOUNDS, SHARE_NAMES } from '../../src/core/shares/share-bounds.ts';
 import {
   DIRECT_ONLY,

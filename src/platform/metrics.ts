@@ -1,16 +1,6 @@
 /** Implements core's Metrics with numbers in memory, records them as time series, and shows them to Prometheus. */
-import {
-  COARSE,
-  COUNTER_NAMES,
-  FINE,
-  HISTOGRAM_NAMES,
-  SAMPLED_GAUGE_NAMES,
-  type GaugeName,
-  type Metrics,
-  type NodeReading,
-  type ReadingQuery,
-  type ReadingRow,
-} from '../core/metrics.ts';
+import { COARSE, FINE, type NodeReading, type ReadingQuery, type ReadingRow } from '../core/metrics/reading.ts';
+import { COUNTER_NAMES, HISTOGRAM_NAMES, SAMPLED_GAUGE_NAMES, type GaugeName, type Metrics } from '../core/metrics.ts';
 import { Counts, Exemplars, Gauges, type Cell } from './counts.ts';
 import type { Exposition, GaugeReader, MetricsFormat } from './prometheus.ts';
 

@@ -22,22 +22,10 @@ import {
   type ObservedSource,
 } from '../completeness.ts';
 import type { Cancel } from '../ports.ts';
-import {
-  BUCKETS,
-  COARSE,
-  COUNTER_NAMES,
-  FINE,
-  HISTOGRAM_NAMES,
-  LABELS,
-  SAMPLED_GAUGES,
-  SAMPLED_GAUGE_NAMES,
-  quantileOf,
-  sourceOf,
-  type NodeReading,
-  type ReadingQuery,
-  type ReadingRow,
-  type SeriesSource,
-} from '../metrics.ts';
+import { BUCKETS, quantileOf } from './buckets.ts';
+import { COARSE, FINE, type NodeReading, type ReadingQuery, type ReadingRow } from './reading.ts';
+import { sourceOf, type SeriesSource } from './series-source.ts';
+import { COUNTER_NAMES, HISTOGRAM_NAMES, LABELS, SAMPLED_GAUGES, SAMPLED_GAUGE_NAMES } from '../metrics.ts';
 
 export type SeriesQuery = {
   /**
