@@ -2,7 +2,8 @@
  * The audit of administrators' acts: the interface that lists acts, reads the chain and checks it, and the trail that
  * writes rows.
  */
-import { readScope, requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
+import { readScope } from '../auth/sight.ts';
+import { requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
 import { CallboardError, fail } from '../errors.ts';
 import { within } from '../ids.ts';
 import { PAGE_MAX } from '../limits.ts';

@@ -1,5 +1,4 @@
 /** Compiles patterns with `*`, as policies use them. */
-import { anyOf } from './policy-file.ts';
 import type { ActionPatterns } from './principal.ts';
 
 const COMPILED = new WeakMap<ActionPatterns, Glob>();
@@ -38,4 +37,10 @@ function inOrder(parts: readonly string[], text: string): boolean {
     from = at + part.length;
   }
   return true;
+}
+
+export function anyOf(patterns: readonly string[] | undefined): Glob {
+  if (!patterns) return () => true;
+  const globs = patterns.map(compileGlob);
+  return (text) => globs.some((matches) => matches(text));
 }

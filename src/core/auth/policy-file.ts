@@ -1,7 +1,7 @@
 /** Compiles a policy from the parsed policy file. */
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import type { BucketRate } from '../rates.ts';
-import { compileGlob, type Glob } from './patterns.ts';
+import { anyOf } from './patterns.ts';
 import { defaultPolicy, type Policy, type InvocationTarget, ownScopeId, type AdmissionScope } from './policy.ts';
 import type { CallingPrincipal } from './principal.ts';
 
@@ -94,12 +94,6 @@ function compileMatch(rule: Omit<PolicyRule, 'effect'>, restricts: boolean): Mat
     actions(target.action) &&
     typeMatches(target.clientType) &&
     scopesOf(requester).some(callers);
-}
-
-export function anyOf(patterns: readonly string[] | undefined): Glob {
-  if (!patterns) return () => true;
-  const globs = patterns.map(compileGlob);
-  return (text) => globs.some((matches) => matches(text));
 }
 
 /**

@@ -1,6 +1,5 @@
 /** Principals: who sends a request, and the checks of what each may do. */
 import { fail } from '../errors.ts';
-import { withoutLimit, readSight } from './sight.ts';
 
 /** `mcp`: may call actions as an agent does, through the MCP bridge, and nothing else. */
 export type Scope = 'connect' | 'invoke' | 'host' | 'mcp';
@@ -107,14 +106,4 @@ export function requireScope(principal: Principal | null, scope: Scope): Calling
 /** Refuses the holder of a grant. */
 export function refuseGrant(): never {
   fail('forbidden', 'A grant opens its session and nothing else.');
-}
-
-/**
- * Returns the user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none
- * (null: all users). A user gets only its own objects; if it names another user, this throws `not_found`, as for an
- * absent object. Throws `forbidden` for a token that is limited to some actions: a listing that leaves out the others
- * calls `readSight` instead.
- */
-export function readScope(principal: Principal | null, userId: string | null | undefined): string | null {
-  return withoutLimit(readSight(principal, userId)).userId;
 }

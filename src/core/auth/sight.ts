@@ -2,7 +2,7 @@
 import { fail, notFound } from '../errors.ts';
 import { canonicalUser } from '../ids.ts';
 import { matchesAny } from './patterns.ts';
-import { type ActionPatterns, requireScope, type Principal, readScope } from './principal.ts';
+import { type ActionPatterns, requireScope, type Principal } from './principal.ts';
 
 /**
  * What a requester may list: the objects of this user (null: of all users), and of those only what concerns these
@@ -63,4 +63,14 @@ export function knownInSight(principal: Principal | null, userId: string): strin
   const requester = requireScope(principal, 'invoke');
   const named = canonicalUser(userId);
   return requester.kind === 'admin' || named === requester.userId ? named : null;
+}
+
+/**
+ * Returns the user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none
+ * (null: all users). A user gets only its own objects; if it names another user, this throws `not_found`, as for an
+ * absent object. Throws `forbidden` for a token that is limited to some actions: a listing that leaves out the others
+ * calls `readSight` instead.
+ */
+export function readScope(principal: Principal | null, userId: string | null | undefined): string | null {
+  return withoutLimit(readSight(principal, userId)).userId;
 }

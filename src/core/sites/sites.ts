@@ -1,8 +1,8 @@
 /**
  * The API of sites: their registry, the events and sessions of their viewers, and the actions that viewers may invoke.
  */
-import { type Requester, readScope, refuseGrant, requirePrincipal, requireUser } from '../auth/principal.ts';
-import { knownUser, readUser, withoutLimit } from '../auth/sight.ts';
+import { type Requester, refuseGrant, requirePrincipal, requireUser } from '../auth/principal.ts';
+import { knownUser, readUser, withoutLimit, readScope } from '../auth/sight.ts';
 import type { Invocation } from '../calls/call.ts';
 import { withCallSpan } from '../calls/calls.ts';
 import type { InvokeParts } from '../calls/preflight.ts';
