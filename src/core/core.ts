@@ -43,14 +43,18 @@ export type { ConnectionEvent } from './backend.ts';
 export type { ExecutionEvidence, Outcome, Stage } from './commands/command.ts';
 export type { TerminalError } from './history/message.ts';
 export type { Summary } from './page.ts';
+export type * from './connections/action-sample.ts';
 export type * from './connections/connections.ts';
 export type * from './calls/call.ts';
 export type * from './commands/links.ts';
 export type * from './commands/link-session.ts';
 export type * from './commands/lookup.ts';
 export type * from './commands/operator.ts';
+export type * from './connections/action-sample.ts';
 export type * from './connections/connections.ts';
 export type * from './history/history.ts';
+export type * from './history/raw-sample.ts';
+export type * from './sites/projection.ts';
 export type * from './sites/sites.ts';
 export type * from './users/users.ts';
 

@@ -1,5 +1,6 @@
 /** Describes a relay to its clients and users. */
-import type { Deps } from './deps.ts';
+import type { Backend } from './backend.ts';
+import type { Clock } from './ports.ts';
 
 /** The part of the relay's description that the program around core contributes. */
 export type ServerSettings = {
@@ -20,8 +21,15 @@ export type ServerFeature = 'raw_messages' | 'exact_dedup_counters' | 'cheap_str
  */
 export type ServerInfo = ServerSettings & { readonly startedAt: number; readonly features: readonly ServerFeature[] };
 
+type Described = {
+  readonly server: ServerSettings;
+  readonly backend: Pick<Backend, 'capabilities'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly rawMessages: boolean;
+};
+
 /** Describes a relay that starts now. */
-export function serverInfo({ server, backend, clock, rawMessages }: Deps): ServerInfo {
+export function serverInfo({ server, backend, clock, rawMessages }: Described): ServerInfo {
   const features: ServerFeature[] = [];
   if (rawMessages) features.push('raw_messages');
   if (backend.capabilities.exactDedupCounters) features.push('exact_dedup_counters');
