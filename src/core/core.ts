@@ -34,7 +34,7 @@ import { fullShares } from './shares/full-shares.ts';
 import type { ShareName } from './shares/share-bounds.ts';
 import { sharesInUse, type SharesInUse } from './shares/shares-in-use.ts';
 import { ReadTurns, createDocumentTurns, createMessageTurns } from './shares/turns.ts';
-import { createProjector } from './sites/projection.ts';
+import { createProjector } from './sites/site-events.ts';
 import { createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
 

@@ -34,7 +34,7 @@ test('a known query passes few files from its request to the response', async ()
 
 test('an event of a site passes few files from its request to the stream of a viewer', async () => {
   const walk = await walkEvent();
-  expect(walk).toEqual(expect.arrayContaining(['core/ingest/ingest.ts', 'core/sites/projection.ts', 'web/sse.ts']));
+  expect(walk).toEqual(expect.arrayContaining(['core/ingest/ingest.ts', 'core/sites/site-events.ts', 'web/sse.ts']));
   expect(walk.length).toBeLessThanOrEqual(MOST.event);
   expect(unnamed(walk)).toEqual([]);
 });

@@ -1,10 +1,8 @@
-/** Publishes retained messages to the viewers of a site, if the rules of projection allow it. */
-import type { Deps } from '../deps.ts';
+/** Decides whether a retained message is published to the viewers of its site. */
 import type { Message } from '../history/message.ts';
 import { fromJson, isObjectText, memberOf, type JsonText } from '../json.ts';
-import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { isEventName } from './site-definition.ts';
-import { siteKeyText, siteStream, type Site, type SiteEvent } from './site.ts';
+import { siteStream, type Site, type SiteEvent } from './site.ts';
 
 /** The first rule of projection that a retained message did not meet, in the order in which the rules are checked. */
 export type ProjectionRefusal = 'stream' | 'owner' | 'host' | 'name' | 'allowlist';
@@ -48,39 +46,8 @@ export function projectSiteEvent({ message, payload, site }: ProjectionFacts): P
   return { refusedBy: null, event: { name, data: (members && memberOf(members, 'data')) ?? null } };
 }
 
-/** Publishes retained events of sites on their bus topics. */
-export type Projector = ReturnType<typeof createProjector>;
-
-/**
- * Creates the projector. Each site has one stream, which belongs to its owner, and only events of that stream are
- * published.
- */
-export function createProjector({ backend }: Pick<Deps, 'backend'>) {
-  return {
-    /**
-     * Called once for each message that ingestion retained, never for a duplicate. `text`: its whole payload, whether
-     * stored inline or spilled.
-     */
-    project(message: Message, text: JsonText | null): MaybePromise<Projection> {
-      const { suffix, userId } = message;
-      if (suffix !== 'sites' && !suffix.startsWith('sites/')) return { published: false, refusedBy: null };
-      const siteId = siteOfStream(suffix);
-      const found = siteId === null ? [] : backend.sites.get([{ userId, siteId }]);
-      return thenDo(found, ([site = null]): Projection => {
-        const verdict = projectSiteEvent({ message, payload: text, site });
-        if (verdict.refusedBy !== null) return { published: false, refusedBy: verdict.refusedBy };
-        if (site) {
-          const event = { ...verdict.event, messageId: message.id, publishedAt: message.at };
-          backend.bus.publish(`site:${siteKeyText(site)}`, event);
-        }
-        return { published: true, refusedBy: null };
-      });
-    },
-  };
-}
-
 /** Returns the site whose canonical stream this suffix names; null if there is none. */
-function siteOfStream(suffix: string): string | null {
+export function siteOfStream(suffix: string): string | null {
   const [, siteId = ''] = suffix.split('/');
   return siteId !== '' && suffix === siteStream(siteId) ? siteId : null;
 }

@@ -1,4 +1,7 @@
-/** Subscribes to the events of a site, for as long as the viewer's session, grant and token last. */
+/**
+ * The events of a site: publishes retained messages to its viewers, and subscribes viewers to them for as long as their
+ * session, grant and token last.
+ */
 import type { Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
@@ -10,6 +13,10 @@ import type { SessionReader, SessionWatch } from './session-watch.ts';
 import { checkNames } from './site-definition.ts';
 import { OWNER_GRANT, isGrantLive, isOpen, type SiteSession } from './site-session.ts';
 import { siteKeyText, type SiteEvent, type SiteKey } from './site.ts';
+import type { Message } from '../history/message.ts';
+import type { JsonText } from '../json.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import { siteOfStream, projectSiteEvent, type Projection } from './projection.ts';
 
 type ListenRequest = {
   readonly requester: Requester;
@@ -119,4 +126,35 @@ class ViewerLifetime implements Lifetime, SessionReader {
       return new CallboardError('unauthenticated', 'The token has expired.');
     return null;
   }
+}
+
+/** Publishes retained events of sites on their bus topics. */
+export type Projector = ReturnType<typeof createProjector>;
+
+/**
+ * Creates the projector. Each site has one stream, which belongs to its owner, and only events of that stream are
+ * published.
+ */
+export function createProjector({ backend }: Pick<Deps, 'backend'>) {
+  return {
+    /**
+     * Called once for each message that ingestion retained, never for a duplicate. `text`: its whole payload, whether
+     * stored inline or spilled.
+     */
+    project(message: Message, text: JsonText | null): MaybePromise<Projection> {
+      const { suffix, userId } = message;
+      if (suffix !== 'sites' && !suffix.startsWith('sites/')) return { published: false, refusedBy: null };
+      const siteId = siteOfStream(suffix);
+      const found = siteId === null ? [] : backend.sites.get([{ userId, siteId }]);
+      return thenDo(found, ([site = null]): Projection => {
+        const verdict = projectSiteEvent({ message, payload: text, site });
+        if (verdict.refusedBy !== null) return { published: false, refusedBy: verdict.refusedBy };
+        if (site) {
+          const event = { ...verdict.event, messageId: message.id, publishedAt: message.at };
+          backend.bus.publish(`site:${siteKeyText(site)}`, event);
+        }
+        return { published: true, refusedBy: null };
+      });
+    },
+  };
 }
