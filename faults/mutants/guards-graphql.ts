@@ -33,7 +33,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'shape-unbounded',
     says: 'a document may have any depth, and any number of aliases, directives, fields and fragments',
-    file: 'graphql/execute/documents.ts',
+    file: 'graphql/execute/document-bounds.ts',
     find: 'found > most ?',
     replace: 'found > most * 1e9 ?',
     judge: { test: 'test/graphql/limits.test.ts' },
@@ -41,7 +41,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'merges-unbounded',
     says: 'a document may ask for one field any number of times in one place',
-    file: 'graphql/execute/documents.ts',
+    file: 'graphql/execute/document-bounds.ts',
     find: 'mergeSteps(document, QUERY_MERGES) <= QUERY_MERGES)',
     replace: 'mergeSteps(document, QUERY_MERGES) <= QUERY_MERGES * 1e9)',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -49,7 +49,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'nesting-unbounded',
     says: 'a document may nest as deep as its tokens allow',
-    file: 'graphql/execute/documents.ts',
+    file: 'graphql/execute/document-bounds.ts',
     find: 'if (depth > most) return true;',
     replace: '',
     judge: { test: 'test/graphql/bounded.test.ts' },

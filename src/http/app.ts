@@ -16,7 +16,7 @@ import {
 import { SHARE_NAMES, type ShareName } from '../core/shares/share-bounds.ts';
 import { ByteRates } from '../core/shares/turns.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
-import type { Introspection } from '../graphql/execute/documents.ts';
+import type { Introspection } from '../graphql/execute/anonymous-query.ts';
 import { createPlans, readDocument } from '../graphql/execute/executor.ts';
 import { createMask } from '../graphql/execute/mask.ts';
 import { createGraphqlHandler, type LoadYoga } from '../graphql/http/handler.ts';

@@ -43,7 +43,7 @@ import { createJsonCaches, type TextInfo } from '../writer/texts.ts';
 import { createWriter, type WriterSource } from '../writer/compile.ts';
 import { RootValue, type Prepare, type Prepared } from '../writer/objects.ts';
 import { createCosts, type Costs } from './cost.ts';
-import type { Introspection } from './documents.ts';
+import type { Introspection } from './anonymous-query.ts';
 import { maskAll, type Mask } from './mask.ts';
 import { createResults, createSharedSubscriptions, type ResultFrames, type Results } from './subscriptions.ts';
 
