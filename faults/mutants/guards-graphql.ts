@@ -25,7 +25,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'large-variables-printed',
     says: 'a large variable that does not fit is printed whole in its error',
-    file: 'graphql/variables.ts',
+    file: 'graphql/variables-fault.ts',
     find: 'const misfit = misfitOf(type, given[name]);',
     replace: 'const misfit = misfitOf(type, null);',
     judge: { test: 'test/graphql/bounded.test.ts' },

@@ -27,7 +27,7 @@ import {
 } from 'graphql';
 import type { InputError } from '../core/errors.ts';
 import { isRecord, type Shape } from '../core/json.ts';
-import { absenceOf } from '../graphql/variables.ts';
+import { absenceOf } from '../graphql/variables-coercion.ts';
 import { formOf, leafOf, named, orNull, snakeCase, type Bounds, type JsonSchema, type Leaf } from './forms.ts';
 
 /** One variable of a document and the part of the request that it is read from. */

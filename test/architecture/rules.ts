@@ -21,7 +21,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   { of: 'backends/', may: ['core/'] },
   { of: 'web/', may: ['core/'] },
   { of: 'graphql/schema/', may: ['core/', 'web/request-notes.ts'] },
-  { of: 'graphql/variables.ts', may: ['core/', 'graphql/schema/builder.ts'] },
+  { of: 'graphql/variables', may: ['core/', 'graphql/schema/builder.ts'] },
   { of: 'graphql/selection.ts', may: [] },
   {
     of: 'graphql/writer/',
