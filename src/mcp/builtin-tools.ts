@@ -42,16 +42,16 @@ import {
   success,
   type ToolResult,
 } from './results.ts';
+import { clientText } from './client-text.ts';
 import {
   ARGUMENT_SCHEMAS,
   IN_PARAMS,
   NO_ARGUMENTS,
-  clientText,
   splitArguments,
   unknownArguments,
   type ArgumentNames,
-  type Tool,
-} from './tools.ts';
+} from './tool-arguments.ts';
+import type { Tool } from './tools.ts';
 import { readingText } from './turn.ts';
 
 const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };

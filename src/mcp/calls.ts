@@ -36,7 +36,8 @@ import {
   type ToolResult,
 } from './results.ts';
 import type { RunningCall } from './running-call.ts';
-import { clientText, passing, type ArgumentNames } from './tools.ts';
+import { clientText } from './client-text.ts';
+import { passing, type ArgumentNames } from './tool-arguments.ts';
 
 /** One request of an agent. */
 export type AgentRequest = {

@@ -27,7 +27,7 @@ import { Catalogs } from './catalogs.ts';
 import { watchList } from './list-changes.ts';
 import { failedResult, refusal, refusedArguments, type ToolResult } from './results.ts';
 import { RunningCall } from './running-call.ts';
-import { IN_PARAMS, splitArguments, unknownArguments } from './tools.ts';
+import { IN_PARAMS, splitArguments, unknownArguments } from './tool-arguments.ts';
 import { AT_ONCE, readingText, type Turn } from './turn.ts';
 
 /** The member of `_meta` by which a host tells repeated calls apart. */
