@@ -174,7 +174,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'client-of-many-guessed',
     says: 'a client is chosen although one that was not searched may offer the action too',
-    file: 'mcp/calls.ts',
+    file: 'mcp/choose-client.ts',
     find: 'others.length === 0 && !more)',
     replace: 'others.length === 0)',
     judge: { test: 'test/mcp/many-clients.test.ts' },

@@ -20,15 +20,8 @@ import {
   PAGE_MAX,
 } from '../core/limits.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
-import {
-  SEE_CLIENTS,
-  hasEnded,
-  noneOf,
-  type AgentCall,
-  type AgentRequest,
-  type Calls,
-  type LiveClients,
-} from './calls.ts';
+import { SEE_CLIENTS, noneOf, type LiveClients } from './choose-client.ts';
+import { hasEnded, type AgentCall, type AgentRequest, type Calls } from './calls.ts';
 import type { Allowed, Catalog, Shown } from './catalog.ts';
 import {
   answerOf,

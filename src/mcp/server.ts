@@ -13,15 +13,8 @@ import type { Cancel, Crypto, Log } from '../core/ports.ts';
 import { traceContextOf } from '../core/trace-context.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
 import { BUILTIN_NAMES, BUILTIN_TEXTS, BUILTIN_TOOLS, actionCall, runBuiltin } from './builtin-tools.ts';
-import {
-  createCalls,
-  liveClients,
-  noneOf,
-  type AgentHost,
-  type AgentRequest,
-  type LiveClients,
-  type ReadClients,
-} from './calls.ts';
+import { liveClients, noneOf, type LiveClients, type ReadClients } from './choose-client.ts';
+import { createCalls, type AgentHost, type AgentRequest } from './calls.ts';
 import type { Catalog, Shown } from './catalog.ts';
 import { Catalogs } from './catalogs.ts';
 import { watchList } from './list-changes.ts';
