@@ -142,7 +142,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'results-of-other-actions-read',
     says: 'a token that is limited to some actions may read the results of others',
-    file: 'mcp/builtin-tools.ts',
+    file: 'mcp/builtin-commands.ts',
     find: '.mayInvoke(requester, { userId: key.userId, clientType, action })) return null;',
     replace: '.mayInvoke(requester, { userId: key.userId, clientType, action })) void 0;',
     judge: ACCESS,
@@ -222,7 +222,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'agent-queries-unbounded',
     says: 'a search of actions may have any number of words and characters',
-    file: 'mcp/builtin-tools.ts',
+    file: 'mcp/builtin-actions.ts',
     find: 'if (query.length > AGENT_QUERY_CHARS || words.length > AGENT_QUERY_WORDS) {',
     replace: 'if (query.length > AGENT_QUERY_CHARS * 1e6 || words.length > AGENT_QUERY_WORDS * 1e6) {',
     judge: BOUNDS,
