@@ -23,15 +23,9 @@ import { requireAdmin, requirePrincipal, requireScope, requireUser, type Princip
 import { CallboardError, fail, type InputError } from '../core/errors.ts';
 import type { Shape } from '../core/json.ts';
 import type { Plan, Plans } from '../graphql/execute/executor.ts';
-import {
-  aroundBody,
-  findBody,
-  findItemRefusal,
-  withTypename,
-  type Around,
-  type Body,
-  type ItemRefusal,
-} from './answer.ts';
+import { findItemRefusal, type ItemRefusal } from './item-refusal.ts';
+import { findBody, withTypename, type Body } from './response-body.ts';
+import { aroundBody, type Around } from './written-answer.ts';
 import {
   REST_SDL,
   bodyShape,

@@ -23,7 +23,8 @@ import { HangUpSignal } from '../web/hang-up.ts';
 import { wholeText, type HttpReply } from '../web/reply.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
 import { eventFrame, type SseStream, type SseStreams } from '../web/sse.ts';
-import { answerOf, writtenAnswer } from './answer.ts';
+import { writtenAnswer } from './written-answer.ts';
+import { answerOf } from './answer.ts';
 import {
   checkAccess,
   compileRoutes,
