@@ -28,16 +28,13 @@ import { findBody, withTypename, type Body } from './response-body.ts';
 import { aroundBody, type Around } from './written-answer.ts';
 import {
   REST_SDL,
-  bodyShape,
   readDirective,
-  readInputs,
   type Access,
-  type Input,
   type Method,
-  type OperationSource,
   type ReportFault,
   type RestDirective,
-} from './inputs.ts';
+} from './directive.ts';
+import { bodyShape, readInputs, type Input, type OperationSource } from './inputs.ts';
 
 /** One operation of a document, compiled into a route. */
 export type Route = Pick<

@@ -21,7 +21,8 @@ import {
 import { isRecord } from '../core/json.ts';
 import { isCode } from '../protocol/codes.ts';
 import { enumSchema, named, orNull, type JsonSchema } from './forms.ts';
-import type { OperationSource, ReportFault } from './inputs.ts';
+import type { ReportFault } from './directive.ts';
+import type { OperationSource } from './inputs.ts';
 import type { Explained } from './problem.ts';
 import { findPlace, VARIANT_MEMBERS, type Body } from './response-body.ts';
 

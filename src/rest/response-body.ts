@@ -13,7 +13,8 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import type { JsonSchema } from './forms.ts';
-import type { OperationSource, ReportFault } from './inputs.ts';
+import type { ReportFault } from './directive.ts';
+import type { OperationSource } from './inputs.ts';
 import {
   scopeOf,
   shapeOf,
