@@ -1,14 +1,8 @@
-/**
- * The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` those that the relay sends. Also the
- * rows of reports, and the functions that parse and write frames.
- */
+/** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` those that the relay sends. */
+import { HEADER_CHARS } from './bounds.ts';
 import {
   CHECKS,
   DOWN_CHECKS,
-  ID,
-  NAME,
-  WORDS,
-  checkRow,
   faultIn,
   membersOf,
   type BareCheck,
@@ -16,12 +10,11 @@ import {
   type FieldKind,
   type FieldRule,
   type FieldsOf,
-  type RowTable,
   type Table,
 } from './fields.ts';
-import { HEADER_CHARS } from './bounds.ts';
 import { TYPE_CHARS, overlong, refusable, unreadable, type FrameFault } from './frame-fault.ts';
-import { isRecord, ownSlice, parseObject } from './json.ts';
+import { ownSlice, parseObject } from './json.ts';
+import { parseReport, parseInvoke } from './read-frequent.ts';
 
 /** What a client or caller sends. Only frames in UP_WITH_PAYLOAD may have a payload, the text after the header line. */
 export const UP = {
@@ -354,201 +347,4 @@ function splitFrame(text: string): { readonly head: string; readonly payload: st
 export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
   const head = JSON.stringify(header);
   return payload === null ? head : `${head}\n${payload}`;
-}
-
-// The members of a `report` payload, in which a client reports its contexts and windows. The relay reads them, and the
-// client sends them.
-
-/** One execution context. Besides these members, it may have `metadata`: any JSON of at most METADATA_MAX_BYTES. */
-export const CONTEXT = {
-  context_id: 'id',
-  status: 'contextStatus',
-  ownership: 'ownership',
-  window_id: 'id?',
-  /** The task that the context is assigned to now. */
-  task_id: 'id?',
-  title: 'title?',
-} as const satisfies RowTable;
-
-/**
- * One browser window. The last three members are the window's own counts, 0 when absent. The relay shows them while the
- * client reports no contexts.
- */
-export const WINDOW = {
-  window_id: 'id',
-  ownership: 'ownership',
-  focused: 'bool',
-  type: 'word',
-  state: 'word',
-  incognito: 'bool',
-  tab_count: 'count',
-  capacity: 'count?',
-  draining: 'bool',
-  status: 'windowStatus',
-  worker_count: 'count?',
-  idle_count: 'count?',
-  busy_count: 'count?',
-} as const satisfies RowTable;
-
-export type WireContext = FieldsOf<typeof CONTEXT>;
-export type WireWindow = FieldsOf<typeof WINDOW>;
-
-/** The limits of one client: contexts, windows, and the bytes of metadata of each context. */
-export const CONTEXTS_MAX = 1000;
-export const WINDOWS_MAX = 100;
-export const METADATA_MAX_BYTES = 16 * 1024;
-
-/**
- * Returns the row, or a description of its first fault. The description begins with the wrong member's name if the row
- * is an object. Never throws. Members that the table does not name are returned unchecked.
- */
-export function parseRow<T extends RowTable>(table: T, row: unknown): FieldsOf<T> | string {
-  if (!isRecord(row)) return 'an object was expected';
-  const fault = checkRow(table, row);
-  if (fault !== null) return fault;
-  // Members that are null count as absent.
-  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FieldsOf<T>;
-}
-
-// Writes the three frames that the relay sends most often, once or more for each command, by concatenation. The text
-// equals that of `joinFrame`: ids contain no character that JSON escapes.
-
-type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;
-
-/**
- * Writes a header line. Ids, names and state words are not escaped: a field of kind `id` must match `ID`, and one of
- * kind `name` must match `NAME`.
- */
-export function writeHeader(header: DownHeader): string {
-  if (header.type === 'command') return command(header);
-  if (header.type === 'result_ack')
-    return `{"type":"result_ack","command_id":"${header.command_id}","recorded":"${header.recorded}"}`;
-  return header.type === 'outcome' ? outcome(header) : joinFrame(header);
-}
-
-function command({ command_id, action, remaining_ms, at_ms, context_id, ...trace }: HeaderOf<'command'>): string {
-  const at = at_ms === undefined ? '' : `,"at_ms":${at_ms}`;
-  const place = context_id === undefined ? '' : `,"context_id":"${context_id}"`;
-  const ids = text('trace_id', trace.trace_id) + text('parent_span_id', trace.parent_span_id);
-  const rest = text('trace_flags', trace.trace_flags) + text('trace_state', trace.trace_state);
-  const start = `{"type":"command","command_id":"${command_id}","action":"${action}"`;
-  return `${start},"remaining_ms":${remaining_ms}${at}${place}${ids}${rest}}`;
-}
-
-function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderOf<'outcome'>): string {
-  const rpc = rpc_id === undefined ? '' : `,"rpc_id":"${rpc_id}"`;
-  const ended = more.outcome === undefined ? '' : `,"outcome":"${more.outcome}"`;
-  const error = text('error_code', more.error_code) + text('error_message', more.error_message);
-  const proven = more.last_proven_stage === undefined ? '' : `,"last_proven_stage":"${more.last_proven_stage}"`;
-  const states = `${rpc}${ended},"stage":"${stage}"${proven},"execution":"${execution}"`;
-  return `{"type":"outcome","ref":"${ref}","command_id":"${command_id}"${states}${error}}`;
-}
-
-/** Writes `,"name":"value"`, or an empty text when the value is undefined. */
-function text(name: string, value: string | undefined): string {
-  return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`;
-}
-
-// Reads the frames that are sent for each command, if they are written as libraries write them: without spaces, and
-// with the members in a fixed order. Ids and names contain no character that JSON escapes, so they can be cut out of
-// the text. For any other text a reader returns null, and the text is then read as JSON.
-
-const QUOTE = '"';
-const BRACE_END = 0x7d;
-const NEWLINE = 0x0a;
-
-const REPORT_HEADS = [
-  { type: 'result', head: '{"type":"result","command_id":"', takesPayload: true },
-  { type: 'ack', head: '{"type":"ack","command_id":"', takesPayload: false },
-] as const;
-
-const PROGRESS_HEAD = '{"type":"progress","command_id":"';
-/** The number and the end of the header of a progress report, after its id. */
-const NUMBER_END = /","number":(0|[1-9]\d{0,14})}\n/y;
-
-/** Reads a `progress` with a number and a payload, as the client libraries write it. */
-function parseProgress(text: string): UpFrame | null {
-  const end = text.indexOf(QUOTE, PROGRESS_HEAD.length);
-  const command_id = text.slice(PROGRESS_HEAD.length, end);
-  NUMBER_END.lastIndex = end;
-  const number = end < 0 ? null : NUMBER_END.exec(text);
-  if (!number || !ID.test(command_id)) return null;
-  const payload = ownSlice(text, NUMBER_END.lastIndex, text.length);
-  return { type: 'progress', payload, command_id, number: Number(number[1]) };
-}
-
-/** Reads `ack` and `result`, the two reports that a client sends for each command, and `progress`. */
-function parseReport(text: string): UpFrame | null {
-  if (text.startsWith(PROGRESS_HEAD)) return parseProgress(text);
-  for (const { type, head, takesPayload } of REPORT_HEADS) {
-    if (!text.startsWith(head)) continue;
-    const end = text.indexOf(QUOTE, head.length);
-    const command_id = text.slice(head.length, end);
-    if (end < 0 || !ID.test(command_id)) return null;
-    const payload = payloadAfter(text, end);
-    return payload === undefined || (payload !== null && !takesPayload) ? null : { type, payload, command_id };
-  }
-  return null;
-}
-
-const INVOKE_HEAD = '{"type":"invoke","ref":"';
-/** A user id that JSON writes without an escape. */
-const PLAIN_USER = /^[^\\\u0000-\u001f"]{1,128}$/;
-
-/** Reads an `invoke` without time limits, trace or named instance. */
-export function parseInvoke(text: string): UpFrame | null {
-  if (!text.startsWith(INVOKE_HEAD)) return null;
-  const cursor = new Cursor(text, INVOKE_HEAD.length);
-  const ref = cursor.value();
-  const user_id = cursor.member('","user_id":"');
-  const client_id = cursor.member('","client_id":"');
-  const command_id = cursor.member('","command_id":"');
-  const action = cursor.member('","action":"');
-  const wait_for = oneOf(WORDS.waitFor, cursor.member('","wait_for":"'));
-  const stages = oneOf(WORDS.stages, cursor.member('","stages":"'));
-  const payload = payloadAfter(text, cursor.at);
-  if (payload === undefined || client_id === undefined || action === undefined) return null;
-  if (!ID.test(ref) || !ID.test(client_id) || !NAME.test(action)) return null;
-  if (user_id !== undefined && !PLAIN_USER.test(user_id)) return null;
-  if (command_id !== undefined && !ID.test(command_id)) return null;
-  if (wait_for === null || stages === null) return null;
-  return { type: 'invoke', payload, ref, user_id, client_id, command_id, action, wait_for, stages };
-}
-
-/** Reads members whose values are strings, one after another. */
-class Cursor {
-  readonly #text: string;
-  /** The position of the quote that ends the last value; -1 if a value does not end. */
-  at: number;
-
-  constructor(text: string, at: number) {
-    this.#text = text;
-    this.at = at;
-  }
-
-  /** Returns the value that begins at `at`. */
-  value(): string {
-    const from = this.at;
-    this.at = this.#text.indexOf(QUOTE, from);
-    return this.at < 0 ? '' : this.#text.slice(from, this.at);
-  }
-
-  /** Returns the value that follows `opening`; undefined if another text follows. */
-  member(opening: string): string | undefined {
-    if (this.at < 0 || !this.#text.startsWith(opening, this.at)) return undefined;
-    this.at += opening.length;
-    return this.value();
-  }
-}
-
-/** Returns the text if it is one of the words; undefined if it is absent; null if it is another text. */
-function oneOf<T extends string>(words: readonly T[], text: string | undefined): T | undefined | null {
-  return text === undefined ? undefined : (words.find((word) => word === text) ?? null);
-}
-
-/** Returns the payload after a header whose last value ends at `end`. Undefined: the header does not end there. */
-function payloadAfter(text: string, end: number): string | null | undefined {
-  if (end < 0 || text.charCodeAt(end + 1) !== BRACE_END) return undefined;
-  if (text.length === end + 2) return null;
-  return text.charCodeAt(end + 2) === NEWLINE ? ownSlice(text, end + 3, text.length) : undefined;
 }
