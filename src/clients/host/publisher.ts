@@ -1,5 +1,6 @@
 /** Publishes events of one cooperative site over HTTP, with the runtime's token. */
-import { RawJson, isRecord, writeJson } from '../../protocol/json.ts';
+import { RawJson, writeJson } from '../../protocol/json-write.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { ANY, BASE_URL, ID, SIGNAL, STRING, checkMembers, wrong, type MembersOf } from '../link/options.ts';
 import { randomId } from '../link/platform.ts';
 import {
