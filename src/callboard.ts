@@ -30,15 +30,8 @@ import { withGrants } from './http/authenticate-request.ts';
 import { createCredentials, type ReplacedCredentials } from './http/auth.ts';
 import type { SignIn } from './http/sign-in.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
-import {
-  createCrypto,
-  descriptorLimit,
-  steadyClock,
-  systemClock,
-  systemLoop,
-  systemProcess,
-  withinDescriptors,
-} from './platform/system.ts';
+import { descriptorLimit, withinDescriptors } from './platform/open-files.ts';
+import { createCrypto, steadyClock, systemClock, systemLoop, systemProcess } from './platform/system.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
 import { DATA_SYNC_MS, checkAdvertiseUrl, checkRanges } from './settings.ts';
 import { VERSION } from './version.ts';

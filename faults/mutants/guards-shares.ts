@@ -185,7 +185,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'descriptors-ignored',
     says: 'the share of sockets does not follow the limit of descriptors',
-    file: 'platform/system.ts',
+    file: 'platform/open-files.ts',
     find: 'Math.min(total ?? Infinity, socketRoom(limit).total)',
     replace: '(total ?? Infinity)',
     judge: { test: 'test/http/sockets.test.ts' },

@@ -24,7 +24,7 @@ import { createContext } from '../graphql/schema/context.ts';
 import { restSchema, schema } from '../graphql/schema/schema.ts';
 import { createMcpHandler } from '../mcp/handler.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { socketRoom } from '../platform/system.ts';
+import { socketRoom } from '../platform/open-files.ts';
 import { createRestHandler, type RestHandler } from '../rest/serve.ts';
 import { createRefusalLog } from '../web/origin.ts';
 import { createSseStreams, type SseStreams } from '../web/sse.ts';
