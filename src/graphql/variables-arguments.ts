@@ -19,8 +19,7 @@ import {
   type GraphQLInputType,
   type ValueNode,
 } from 'graphql';
-import { absenceOf } from './variables-coercion.ts';
-import type { Values } from './variables.ts';
+import { absenceOf, type Values } from './variables-coercion.ts';
 
 /** Makes a value from the operation's variables. Undefined: it does not fit the type. */
 export type Make = (variables: Values) => unknown;

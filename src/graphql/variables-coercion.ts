@@ -98,3 +98,8 @@ export function absenceOf({ type, default: given, defaultValue }: GraphQLArgumen
   const preset: unknown = given ? value : defaultValue;
   return { preset, required: isNonNullType(type) && preset === undefined };
 }
+
+/** Variables as a requester sends them. */
+export type Variables = Readonly<Record<string, unknown>>;
+/** Values as resolvers receive them, by the name of their variable or argument. An absent one has no value. */
+export type Values = Readonly<Record<string, unknown>>;

@@ -14,7 +14,7 @@ import {
   type OperationDefinitionNode,
 } from 'graphql';
 import { isRecord } from '../core/json.ts';
-import type { Variables } from './variables.ts';
+import type { Variables } from './variables-coercion.ts';
 
 /** The only scalar whose input may be objects and lists. */
 const JSON_SCALAR = 'JSON';

@@ -23,13 +23,8 @@ import { isRecord, readShaped, shapeFaultText, type JsonText, type ObjectShape, 
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { isJsonScalar } from './schema/builder.ts';
 import { type Make, makerOf } from './variables-arguments.ts';
-import { type Coerce, coercerOf } from './variables-coercion.ts';
+import { type Coerce, coercerOf, type Variables, type Values } from './variables-coercion.ts';
 import { firstMisfit } from './variables-fault.ts';
-
-/** Variables as a requester sends them. */
-export type Variables = Readonly<Record<string, unknown>>;
-/** Values as resolvers receive them, by the name of their variable or argument. An absent one has no value. */
-export type Values = Readonly<Record<string, unknown>>;
 
 export type CoercedVariables =
   | { readonly values: VariableValues; readonly errors?: never }

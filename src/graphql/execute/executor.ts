@@ -30,13 +30,13 @@ import type { RequestNotes } from '../../web/request-notes.ts';
 import type { Joining } from '../../web/sse-group.ts';
 import { Context, type ContextOptions } from '../schema/context.ts';
 import { createAsks, rootFields } from '../selection.ts';
+import type { Values } from '../variables-coercion.ts';
 import {
   MAX_COERCION_ERRORS,
   VariablesText,
   createVariablesReader,
   type CoercedVariables,
   type GivenVariables,
-  type Values,
   type VariablesReader,
 } from '../variables.ts';
 import { createJsonCaches, type TextInfo } from '../writer/texts.ts';

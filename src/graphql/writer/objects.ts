@@ -12,7 +12,7 @@ import {
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { createArguments } from '../variables-arguments.ts';
-import type { Values } from '../variables.ts';
+import type { Values } from '../variables-coercion.ts';
 import {
   cacheEntity,
   cacheList,

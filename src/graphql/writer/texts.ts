@@ -15,7 +15,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
 import { insertMark } from '../../web/reply.ts';
 import { isJsonScalar } from '../schema/builder.ts';
-import type { Values } from '../variables.ts';
+import type { Values } from '../variables-coercion.ts';
 
 /** The state of one execution of one operation. */
 export type Run = {
