@@ -15,7 +15,7 @@ import {
 } from '../core/limits.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
 import { textIn, missing, type BuiltinParts, type BuiltinCall, type Given } from './builtin-call.ts';
-import type { AgentCall, AgentRequest } from './calls.ts';
+import type { AgentCall, AgentRequest } from './agent-request.ts';
 import type { Allowed, Catalog } from './catalog.ts';
 import { SEE_CLIENTS, noneOf, type LiveClients } from './choose-client.ts';
 import { clientText } from './client-text.ts';

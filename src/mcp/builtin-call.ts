@@ -1,7 +1,8 @@
 /** What a built-in tool is called with, and how it reads texts from its arguments. */
 import type { Core } from '../core/core.ts';
 import type { JsonText } from '../core/json.ts';
-import type { AgentRequest, Calls } from './calls.ts';
+import type { AgentRequest } from './agent-request.ts';
+import type { Calls } from './calls.ts';
 import type { Catalog, Shown } from './catalog.ts';
 import { refusal, type ToolResult } from './results.ts';
 

@@ -10,12 +10,11 @@ import type { Entered } from '../core/calls/repeats.ts';
 import { isTerminal, type Command } from '../core/commands/command.ts';
 import type { Core } from '../core/core.ts';
 import type { ClientKey, CommandKey } from '../core/ids.ts';
-import type { JsonText } from '../core/json.ts';
 import { AGENT_HUNG_UP_MS, AGENT_PROGRESS_MS, AGENT_WAIT_MS } from '../core/limits.ts';
 import type { Cancel, Log } from '../core/ports.ts';
-import type { TraceContext } from '../core/trace-context.ts';
-import { noteCommand, spanNoter, type RequestNotes } from '../web/request-notes.ts';
-import { type ReadClients, chooseClient, type Target } from './choose-client.ts';
+import { noteCommand, spanNoter } from '../web/request-notes.ts';
+import type { AgentRequest, AgentCall } from './agent-request.ts';
+import { chooseClient, type Target } from './choose-client.ts';
 import { clientText } from './client-text.ts';
 import {
   answerOf,
@@ -27,43 +26,6 @@ import {
   type ToolResult,
 } from './results.ts';
 import type { RunningCall } from './running-call.ts';
-import type { ArgumentNames } from './tool-arguments.ts';
-import type { Turn } from './turn.ts';
-
-/** One request of an agent. */
-export type AgentRequest = {
-  readonly requester: UserPrincipal;
-  /** The program of the agent, as it describes itself; null: it did not. */
-  readonly host: AgentHost | null;
-  /** The session of the agent, or without one its program: equal calls of another one do not concern this one. */
-  readonly agent: string;
-  readonly trace: TraceContext | undefined;
-  readonly notes: RequestNotes | undefined;
-  /** Whether the agent still awaits the answer, and what becomes of it. */
-  readonly call: RunningCall;
-  /** Reads the connected clients of the requester's user, once for the whole request. */
-  readonly clients: () => Promise<ReadClients>;
-  /** Runs a part of the work when it is the turn of the user. */
-  readonly turn: Turn;
-  /** The key with which the host tells repeated calls apart; null: it gave none. */
-  readonly idempotencyKey: string | null;
-  /** Sends progress. Null: the agent did not ask for it. Never throws. */
-  readonly progress: ((seconds: number, message: string) => void) | null;
-};
-
-export type AgentHost = { readonly name: string; readonly version: string | null };
-
-/** What an agent calls. */
-export type AgentCall = {
-  readonly action: string;
-  readonly client: string | null;
-  readonly contextId: string | null;
-  readonly params: JsonText | null;
-  readonly repeatOf: string | null;
-  readonly respondWithinMs: number | null;
-  /** The names that these arguments have in the tool that is called, for the texts of answers. */
-  readonly names: ArgumentNames;
-};
 
 /** The most characters of a report of progress that is passed on. */
 const PROGRESS_CHARS = 200;

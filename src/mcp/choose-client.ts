@@ -6,7 +6,7 @@ import { seenConnection } from '../core/connections/seen-clients.ts';
 import type { Core } from '../core/core.ts';
 import { isId } from '../core/ids.ts';
 import { AGENT_CLIENTS, AGENT_SHOWN_CLIENTS, PAGE_MAX } from '../core/limits.ts';
-import type { AgentRequest, AgentCall } from './calls.ts';
+import type { AgentRequest, AgentCall } from './agent-request.ts';
 import { refusal, type ToolResult } from './results.ts';
 import { passing } from './tool-arguments.ts';
 
