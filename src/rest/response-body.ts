@@ -23,7 +23,7 @@ import {
   type SelectionScope,
   responseKey,
   objectShape,
-} from './item-refusal.ts';
+} from './selection-shape.ts';
 
 /** Where the response body is found in the data of an execution, and what type it has. */
 export type Body = {

@@ -2,7 +2,7 @@
 import { Kind, type OperationDefinitionNode, type SelectionNode, type SelectionSetNode } from 'graphql';
 import type { Chosen, TextInfo } from '../graphql/writer/texts.ts';
 import { type Answering, statusOfOutcome } from './answer.ts';
-import { responseKey } from './item-refusal.ts';
+import { responseKey } from './selection-shape.ts';
 import type { Answer } from './problem.ts';
 import type { Variant } from './response-body.ts';
 
