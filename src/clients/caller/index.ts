@@ -5,7 +5,7 @@
 import { AWAIT_WITHIN_MS, HEADER_CHARS, longerThan } from '../../protocol/bounds.ts';
 import { STAGES } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
-import { parseForCaller } from '../../protocol/frames.ts';
+import { parseForCaller } from '../../protocol/frame-text.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
 import { OBJECT, checkMembers } from '../link/options.ts';
