@@ -33,7 +33,8 @@ import { createMetrics, type Meter } from './platform/metrics.ts';
 import { descriptorLimit, withinDescriptors } from './platform/open-files.ts';
 import { createCrypto, steadyClock, systemClock, systemLoop, systemProcess } from './platform/system.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
-import { DATA_SYNC_MS, checkAdvertiseUrl, checkRanges } from './settings.ts';
+import { checkRanges } from './settings/ranges.ts';
+import { DATA_SYNC_MS, checkAdvertiseUrl } from './settings.ts';
 import { VERSION } from './version.ts';
 
 export type CallboardOptions = {

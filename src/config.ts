@@ -7,23 +7,18 @@ import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/a
 import type { PolicyFile } from './core/auth/policy-file.ts';
 import { refuseInputs, type InputError } from './core/errors.ts';
 import { shareBounds, type ShareBounds } from './core/shares/share-bounds.ts';
+import { parsePolicyFile } from './settings/policy-file-format.ts';
+import { FILE_SETTINGS, FILE_SUFFIX, readSettingFile, settingOfFile } from './settings/setting-files.ts';
+import { boundsGiven, shareDefaults, shareFaults } from './settings/share-settings.ts';
 import {
   DIRECT_ONLY,
-  FILE_SETTINGS,
-  FILE_SUFFIX,
   JWKS_ONLY,
   PREFIX,
   SETTINGS,
   SETTING_NAMES,
   SHARED_ONLY,
   SWITCHES,
-  boundsGiven,
   isSettingName,
-  parsePolicyFile,
-  readSettingFile,
-  settingOfFile,
-  shareDefaults,
-  shareFaults,
   type SettingName,
   type SettingValues,
 } from './settings.ts';

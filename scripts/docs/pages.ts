@@ -8,15 +8,9 @@ import { VERBS } from '../../src/cli/verbs.ts';
 import * as limits from '../../src/core/limits.ts';
 import { METRICS, type MetricType } from '../../src/core/metrics/metric-texts.ts';
 import { SHARE_BOUNDS, SHARE_NAMES } from '../../src/core/shares/share-bounds.ts';
-import {
-  DIRECT_ONLY,
-  FILE_SETTINGS,
-  isSettingName,
-  type SettingName,
-  SETTINGS,
-  SETTINGS_OF_SHARE,
-  SWITCHES,
-} from '../../src/settings.ts';
+import { FILE_SETTINGS } from '../../src/settings/setting-files.ts';
+import { SETTINGS_OF_SHARE } from '../../src/settings/share-settings.ts';
+import { DIRECT_ONLY, isSettingName, type SettingName, SETTINGS, SWITCHES } from '../../src/settings.ts';
 import { namedFiles } from '../release/identity.ts';
 import { framesSchema } from './frames-schema.ts';
 import { LIMIT_TEXTS, SETTING_TEXTS } from './texts.ts';
