@@ -14,7 +14,9 @@ export {
   type CallboardOptions,
   type Settings,
 } from './callboard.ts';
-export { readConfig, type AuthConfig, type Config, type RedisConfig } from './config.ts';
+export { readConfig, type Config } from './config.ts';
+export { type AuthConfig } from './config/auth-config.ts';
+export { type RedisConfig } from './config/redis-config.ts';
 export type { HostServer } from './http/server.ts';
 export { createSignIn, type SignIn } from './http/sign-in.ts';
 export { signToken, type TokenRequest } from './http/tokens.ts';

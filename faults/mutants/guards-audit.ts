@@ -67,7 +67,7 @@ export const AUDIT_GUARDS: readonly GuardMutant[] = [
   {
     name: 'audit-earlier-keys-logged',
     says: 'the earlier keys of the audit are not kept out of the log',
-    file: 'config.ts',
+    file: 'config/auth-config.ts',
     find: 'const keys = [audit.key, ...audit.earlierKeys];',
     replace: 'const keys = [audit.key];',
     judge: { test: 'test/http/config.test.ts' },
