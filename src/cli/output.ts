@@ -7,7 +7,8 @@ import type { Clock } from '../clients/link/platform.ts';
 import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
 import { usageFailure, type ExitCode, type Io } from './io.ts';
-import { type OperatorRelay, badAnswer, followStream, type RelayQuery } from './relay.ts';
+import { followStream } from './follow.ts';
+import { type OperatorRelay, badAnswer, type RelayQuery } from './relay.ts';
 import type { TypedDocumentString } from '../../generated/cli.ts';
 
 export const OUTPUTS = ['table', 'json', 'jsonl', 'ids'] as const;

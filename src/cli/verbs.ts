@@ -3,7 +3,7 @@ import { buildApplication, buildRouteMap, proposeCompletions, run, type Applicat
 import { commandOf, type OperatorContext } from './command.ts';
 import { EXIT, NOUNS, type ExitCode, type Io } from './io.ts';
 import type { Flag, Verb } from './output.ts';
-import { wordsOf } from './relay.ts';
+import { wordsOf } from './rest-words.ts';
 
 function applicationOf(): Application<OperatorContext> {
   const routes = Object.fromEntries(Object.entries(NOUNS).map(([noun, brief]) => [noun, routeOf(noun, brief)]));

@@ -39,7 +39,8 @@ import {
   cellOf,
   durationText,
 } from '../output.ts';
-import { bodyOf, pathOf, readWord, type OperatorRelay } from '../relay.ts';
+import { readWord } from '../rest-words.ts';
+import { bodyOf, pathOf, type OperatorRelay } from '../relay.ts';
 
 const RESPOND_MS = 30_000;
 const AWAIT_MS = 30_000;

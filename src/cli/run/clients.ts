@@ -14,7 +14,8 @@ import {
 import { confirmed, readAddress } from '../command.ts';
 import { accepted, notFound, usageFailure } from '../io.ts';
 import { listing, printEvents, queryListing, objectText, type OperatorRun, type RunVerb } from '../output.ts';
-import { bodyOf, pathOf, readWord } from '../relay.ts';
+import { readWord } from '../rest-words.ts';
+import { bodyOf, pathOf } from '../relay.ts';
 
 const CLIENT_ID = ['user_id', 'client_id'];
 

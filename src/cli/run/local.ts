@@ -2,7 +2,8 @@
  * Runs the verbs that ask no relay: those of `context`, which manage the relays of an operator, and `completion`, which
  * prints the completion script of a shell.
  */
-import { contextNamed, readContexts, writeContexts, type ContextsFile, type RelayContext } from '../relay.ts';
+import { readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts-file.ts';
+import { contextNamed } from '../relay-settings.ts';
 import { usageFailure, isHttpUrl } from '../io.ts';
 import { wholePage, listText, objectText, type OperatorRun, type RunVerb } from '../output.ts';
 

@@ -11,7 +11,8 @@ import { sleep } from '../../clients/link/platform.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import { VERSION } from '../../version.ts';
 import { confirmed } from '../command.ts';
-import { contextsPath, readContexts, pathOf, type OperatorRelay } from '../relay.ts';
+import { contextsPath, readContexts } from '../contexts-file.ts';
+import { pathOf, type OperatorRelay } from '../relay.ts';
 import { OperatorFailure, usageFailure, EXIT, type ExitCode } from '../io.ts';
 import {
   listing,
