@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { usageOfArgs } from '../../src/cli/command.ts';
-import type { Verb } from '../../src/cli/output.ts';
+import type { Verb } from '../../src/cli/verb.ts';
 import { VERBS } from '../../src/cli/verbs.ts';
 import * as limits from '../../src/core/limits.ts';
 import { METRICS, type MetricType } from '../../src/core/metrics/metric-texts.ts';

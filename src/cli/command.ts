@@ -9,7 +9,8 @@ import { systemClock } from '../clients/link/platform.ts';
 import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
 import { EXIT, OperatorFailure, messageOf, usageFailure, type ExitCode, type Io } from './io.ts';
-import { OUTPUTS, SHARED_FLAGS, type Flag, type OperatorRun, type Output, type Verb } from './output.ts';
+import { SHARED_FLAGS, type Flag, type OperatorRun, type Verb } from './verb.ts';
+import { OUTPUTS, type Output } from './output.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
 
 /** The context that Stricli passes to each command as `this`. */

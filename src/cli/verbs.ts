@@ -2,7 +2,7 @@
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
 import { commandOf, type OperatorContext } from './command.ts';
 import { EXIT, NOUNS, type ExitCode, type Io } from './io.ts';
-import type { Flag, Verb } from './output.ts';
+import type { Flag, Verb } from './verb.ts';
 import { wordsOf } from './rest-words.ts';
 
 function applicationOf(): Application<OperatorContext> {

@@ -24,21 +24,11 @@ import {
 import { visibleLine, reasonText } from '../../protocol/visible-text.ts';
 import { readAddress, readParams } from '../command.ts';
 import { OperatorFailure, accepted, exitOfCommand, notFound, usageFailure, EXIT, type ExitCode } from '../io.ts';
-import {
-  printEvents,
-  queryListing,
-  sayWhatIsMissing,
-  listText,
-  objectText,
-  readMs,
-  readTime,
-  type OperatorRun,
-  type Output,
-  type RunVerb,
-  alignedText,
-  cellOf,
-  durationText,
-} from '../output.ts';
+import { readMs, readTime, durationText } from '../amounts.ts';
+import { alignedText, cellOf } from '../columns.ts';
+import { printEvents, queryListing, sayWhatIsMissing } from '../listing.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
+import { listText, objectText, type Output } from '../output.ts';
 import { readWord } from '../rest-words.ts';
 import { bodyOf, pathOf, type OperatorRelay } from '../relay.ts';
 

@@ -13,7 +13,9 @@ import {
 } from '../../../generated/cli.ts';
 import { confirmed, readAddress } from '../command.ts';
 import { accepted, notFound, usageFailure } from '../io.ts';
-import { listing, printEvents, queryListing, objectText, type OperatorRun, type RunVerb } from '../output.ts';
+import { listing, printEvents, queryListing } from '../listing.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
+import { objectText } from '../output.ts';
 import { readWord } from '../rest-words.ts';
 import { bodyOf, pathOf } from '../relay.ts';
 

@@ -5,7 +5,9 @@
 import { readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts-file.ts';
 import { contextNamed } from '../relay-settings.ts';
 import { usageFailure, isHttpUrl } from '../io.ts';
-import { wholePage, listText, objectText, type OperatorRun, type RunVerb } from '../output.ts';
+import { wholePage } from '../listing.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
+import { listText, objectText } from '../output.ts';
 
 const COLUMNS = { shown: ['name', 'current', 'url', 'token_from'], id: ['name'] };
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;

@@ -11,7 +11,7 @@ import { readToolChoice } from '../../core/auth/principal.ts';
 import { inOneLine, isRecord } from '../../protocol/json.ts';
 import { VERSION } from '../../version.ts';
 import { EXIT, OperatorFailure, messageOf, usageFailure } from '../io.ts';
-import type { RunVerb } from '../output.ts';
+import type { RunVerb } from '../verb.ts';
 import { withinTime } from '../relay.ts';
 
 /** The largest message of an answer, in characters. */

@@ -14,20 +14,11 @@ import { confirmed } from '../command.ts';
 import { contextsPath, readContexts } from '../contexts-file.ts';
 import { pathOf, type OperatorRelay } from '../relay.ts';
 import { OperatorFailure, usageFailure, EXIT, type ExitCode } from '../io.ts';
-import {
-  listing,
-  wholePage,
-  alignedText,
-  cellOf,
-  durationText,
-  listText,
-  objectText,
-  readCount,
-  readMs,
-  type OperatorRun,
-  type OutputRow,
-  type RunVerb,
-} from '../output.ts';
+import { durationText, readCount, readMs } from '../amounts.ts';
+import { alignedText, cellOf } from '../columns.ts';
+import { listing, wholePage } from '../listing.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
+import { listText, objectText, type OutputRow } from '../output.ts';
 
 export const status: RunVerb = async ({ relay, io, output }) => {
   const report = await readReport(relay);
