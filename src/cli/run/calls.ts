@@ -22,7 +22,7 @@ import {
   type ProgressUpdate,
 } from '../../clients/link/relay-request.ts';
 import { visibleLine, reasonText } from '../../protocol/visible-text.ts';
-import { readAddress, readParams } from '../command.ts';
+import { readAddress, readParams } from '../arguments.ts';
 import { OperatorFailure, accepted, exitOfCommand, notFound, usageFailure, EXIT, type ExitCode } from '../io.ts';
 import { readMs, readTime, durationText } from '../amounts.ts';
 import { alignedText, cellOf } from '../columns.ts';

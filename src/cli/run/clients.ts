@@ -11,7 +11,7 @@ import {
   UserSummaryDocument,
   WatchClientsDocument,
 } from '../../../generated/cli.ts';
-import { confirmed, readAddress } from '../command.ts';
+import { confirmed, readAddress } from '../arguments.ts';
 import { accepted, notFound, usageFailure } from '../io.ts';
 import { listing, printEvents, queryListing } from '../listing.ts';
 import type { OperatorRun, RunVerb } from '../verb.ts';

@@ -10,7 +10,7 @@ import {
 import { sleep } from '../../clients/link/platform.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import { VERSION } from '../../version.ts';
-import { confirmed } from '../command.ts';
+import { confirmed } from '../arguments.ts';
 import { contextsPath, readContexts } from '../contexts-file.ts';
 import { pathOf, type OperatorRelay } from '../relay.ts';
 import { OperatorFailure, usageFailure, EXIT, type ExitCode } from '../io.ts';
