@@ -1,6 +1,6 @@
 /** Reads durations, times and whole numbers from the values of flags. */
 import type { Clock } from '../clients/link/platform.ts';
-import { usageFailure } from './io.ts';
+import { usageFailure } from './exit-codes.ts';
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 

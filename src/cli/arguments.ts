@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { isRecord } from '../protocol/json.ts';
-import { usageFailure } from './io.ts';
+import { usageFailure } from './exit-codes.ts';
 import type { OperatorRun } from './verb.ts';
 
 /** The parts of each kind of address, as usage errors show them. */

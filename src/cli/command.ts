@@ -4,7 +4,8 @@
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
 import { systemClock } from '../clients/link/platform.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
-import { EXIT, OperatorFailure, messageOf, type ExitCode, type Io } from './io.ts';
+import { EXIT, OperatorFailure, type ExitCode } from './exit-codes.ts';
+import { messageOf, type Io } from './io.ts';
 import { OUTPUTS, type Output } from './output.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
 import { SHARED_FLAGS, type Flag, type OperatorRun, type Verb } from './verb.ts';

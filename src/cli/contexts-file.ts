@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isRecord } from '../protocol/json.ts';
-import { OperatorFailure, homeOf, usageFailure, EXIT } from './io.ts';
+import { OperatorFailure, usageFailure, EXIT } from './exit-codes.ts';
+import { homeOf } from './io.ts';
 import type { Env } from './relay-settings.ts';
 
 /** One context: a relay, and at most one source of its token. */

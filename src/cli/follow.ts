@@ -2,7 +2,7 @@
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, sleep, type Clock } from '../clients/link/platform.ts';
 import type { StreamAnswer } from '../clients/live/stream.ts';
 import { parseObject } from '../protocol/json.ts';
-import { OperatorFailure, EXIT } from './io.ts';
+import { OperatorFailure, EXIT } from './exit-codes.ts';
 import { type SentOperation, withinTime, throwErrors, bodyOf, badAnswer } from './relay.ts';
 import { withWords } from './rest-words.ts';
 

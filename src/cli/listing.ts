@@ -3,7 +3,7 @@ import type { TypedDocumentString } from '../../generated/cli.ts';
 import { readCount } from './amounts.ts';
 import { growingTable } from './columns.ts';
 import { followStream } from './follow.ts';
-import { usageFailure } from './io.ts';
+import { usageFailure } from './exit-codes.ts';
 import { type ItemColumns, listText, type Columns, type OutputRow, rowText } from './output.ts';
 import { badAnswer, type RelayQuery } from './relay.ts';
 import type { OperatorRun, RunVerb } from './verb.ts';

@@ -3,7 +3,7 @@
  * the words.
  */
 import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
-import { usageFailure } from './io.ts';
+import { usageFailure } from './exit-codes.ts';
 
 type Words = typeof ENUM_WORDS;
 type EnumName = keyof Words;

@@ -15,7 +15,9 @@ import { signTicket } from '../http/sign-in-tickets.ts';
 import { signToken } from '../http/tokens.ts';
 import { createLog } from '../platform/log.ts';
 import { parseObject } from '../protocol/json.ts';
-import { CommandError, UsageError, isHttpUrl, messageOf, splitFlags, type Io } from './io.ts';
+import { CommandError, UsageError } from './exit-codes.ts';
+import { splitFlags } from './flags.ts';
+import { isHttpUrl, messageOf, type Io } from './io.ts';
 import { pasteable } from './installation.ts';
 import { keptSecret } from './trial-credentials.ts';
 

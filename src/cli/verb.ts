@@ -2,7 +2,8 @@
  * Defines the type of a verb of the command line: its words, its arguments and flags, and the function that runs it.
  */
 import type { Clock } from '../clients/link/platform.ts';
-import type { ExitCode, Io } from './io.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { Io } from './io.ts';
 import type { Output } from './output.ts';
 import type { OperatorRelay } from './relay.ts';
 

@@ -23,7 +23,15 @@ import {
 } from '../../clients/link/relay-request.ts';
 import { visibleLine, reasonText } from '../../protocol/visible-text.ts';
 import { readAddress, readParams } from '../arguments.ts';
-import { OperatorFailure, accepted, exitOfCommand, notFound, usageFailure, EXIT, type ExitCode } from '../io.ts';
+import {
+  OperatorFailure,
+  accepted,
+  exitOfCommand,
+  notFound,
+  usageFailure,
+  EXIT,
+  type ExitCode,
+} from '../exit-codes.ts';
 import { readMs, readTime, durationText } from '../amounts.ts';
 import { alignedText, cellOf } from '../columns.ts';
 import { printEvents, queryListing, sayWhatIsMissing } from '../listing.ts';

@@ -12,7 +12,7 @@ import {
   WatchClientsDocument,
 } from '../../../generated/cli.ts';
 import { confirmed, readAddress } from '../arguments.ts';
-import { accepted, notFound, usageFailure } from '../io.ts';
+import { accepted, notFound, usageFailure } from '../exit-codes.ts';
 import { listing, printEvents, queryListing } from '../listing.ts';
 import type { OperatorRun, RunVerb } from '../verb.ts';
 import { objectText } from '../output.ts';

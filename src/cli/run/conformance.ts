@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { randomId, type Clock } from '../../clients/link/platform.ts';
 import { ClaimFailure, NoVerdict, Trial, Peer, type ClientProgram, type StartProgram } from '../conformance/trial.ts';
-import { OperatorFailure, usageFailure, EXIT } from '../io.ts';
+import { OperatorFailure, usageFailure, EXIT } from '../exit-codes.ts';
 import { readMs } from '../amounts.ts';
 import type { RunVerb } from '../verb.ts';
 import { COMMAND_CLAIMS, type ConformanceClaim } from '../conformance/claims-commands.ts';

@@ -4,7 +4,8 @@
  */
 import { readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts-file.ts';
 import { contextNamed } from '../relay-settings.ts';
-import { usageFailure, isHttpUrl } from '../io.ts';
+import { usageFailure } from '../exit-codes.ts';
+import { isHttpUrl } from '../io.ts';
 import { wholePage } from '../listing.ts';
 import type { OperatorRun, RunVerb } from '../verb.ts';
 import { listText, objectText } from '../output.ts';

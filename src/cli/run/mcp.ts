@@ -10,7 +10,8 @@ import { trimUrl } from '../../clients/link/relay-request.ts';
 import { readToolChoice } from '../../core/auth/principal.ts';
 import { inOneLine, isRecord } from '../../protocol/json.ts';
 import { VERSION } from '../../version.ts';
-import { EXIT, OperatorFailure, messageOf, usageFailure } from '../io.ts';
+import { EXIT, OperatorFailure, usageFailure } from '../exit-codes.ts';
+import { messageOf } from '../io.ts';
 import type { RunVerb } from '../verb.ts';
 import { withinTime } from '../relay.ts';
 

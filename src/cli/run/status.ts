@@ -13,7 +13,7 @@ import { VERSION } from '../../version.ts';
 import { confirmed } from '../arguments.ts';
 import { contextsPath, readContexts } from '../contexts-file.ts';
 import { pathOf, type OperatorRelay } from '../relay.ts';
-import { OperatorFailure, usageFailure, EXIT, type ExitCode } from '../io.ts';
+import { OperatorFailure, usageFailure, EXIT, type ExitCode } from '../exit-codes.ts';
 import { durationText, readCount, readMs } from '../amounts.ts';
 import { alignedText, cellOf } from '../columns.ts';
 import { listing, wholePage } from '../listing.ts';
