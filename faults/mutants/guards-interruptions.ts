@@ -99,7 +99,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'links-not-told-of-crash',
     says: 'a relay that ends because of an error tells its links nothing',
-    file: 'cli/serve.ts',
+    file: 'cli/crash.ts',
     find: 'await relay?.abort();',
     replace: '',
     judge: CRASH,
