@@ -1,5 +1,6 @@
 /** Follows a subscription of the relay over server-sent events, and reconnects when the stream breaks. */
-import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, sleep, type Clock } from '../clients/link/platform.ts';
+import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from '../clients/link/reconnect.ts';
+import { sleep, type Clock } from '../clients/link/platform.ts';
 import type { StreamAnswer } from '../clients/live/stream.ts';
 import { parseObject } from '../protocol/json.ts';
 import { OperatorFailure, EXIT } from './exit-codes.ts';

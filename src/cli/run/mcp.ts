@@ -5,7 +5,8 @@
  */
 import { createInterface } from 'node:readline';
 import { createSseParser } from '../../clients/site/sse.ts';
-import { backoffMs, elapsed, sleep, type Clock } from '../../clients/link/platform.ts';
+import { backoffMs } from '../../clients/link/reconnect.ts';
+import { elapsed, sleep, type Clock } from '../../clients/link/platform.ts';
 import { trimUrl } from '../../clients/link/relay-request.ts';
 import { readToolChoice } from '../../core/auth/principal.ts';
 import { inOneLine, isRecord } from '../../protocol/json.ts';

@@ -14,7 +14,7 @@ import {
   type RunOperation,
 } from '../link/relay-request.ts';
 
-export type { TokenSource } from '../link/platform.ts';
+export type { TokenSource } from '../link/reconnect.ts';
 export type { ErrorCode } from '../link/relay-request.ts';
 
 /** The user id that older deployments used when none was given. */

@@ -31,15 +31,11 @@ import {
   wrong,
   type MembersOf,
 } from '../link/options.ts';
-import {
-  BOUNDS,
-  systemClock,
-  timeOrderedId,
-  type Clock,
-  type ErrorSink,
-  type LinkBounds,
-  type RawJson,
-} from '../link/platform.ts';
+import type { ErrorSink } from '../link/callbacks.ts';
+import { timeOrderedId } from '../link/ids.ts';
+import { BOUNDS, type LinkBounds } from '../link/link-status.ts';
+import type { RawJson } from '../link/raw-json.ts';
+import { systemClock, type Clock } from '../link/platform.ts';
 import {
   AT_ONCE_MS,
   LibraryError,

@@ -9,7 +9,9 @@ import { parseForCaller } from '../../protocol/frame-text.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
 import { OBJECT, checkMembers } from '../link/options.ts';
-import { deferred, elapsed, guarded, type LinkBounds, type LinkStatus } from '../link/platform.ts';
+import { guarded } from '../link/callbacks.ts';
+import type { LinkBounds, LinkStatus } from '../link/link-status.ts';
+import { deferred, elapsed } from '../link/platform.ts';
 import { LINK_MEMBERS, RelayLink, type LinkOptions } from '../link/link.ts';
 import {
   AT_ONCE_MS,
@@ -57,8 +59,11 @@ export type {
   Receipt,
   Target,
 } from './caller.ts';
-export { rawJson, type Clock, type LinkStatus, type RawJson, type Welcome } from '../link/platform.ts';
-export type { SocketConstructor, SocketLike, TokenSource } from '../link/platform.ts';
+export { rawJson, type RawJson } from '../link/raw-json.ts';
+export { type Clock } from '../link/platform.ts';
+export { type LinkStatus, type Welcome } from '../link/link-status.ts';
+export type { SocketConstructor, SocketLike } from '../link/platform.ts';
+export type { TokenSource } from '../link/reconnect.ts';
 export type { ErrorCode, ProgressUpdate, TraceApi } from '../link/relay-request.ts';
 
 export type LinkCallerOptions = LinkOptions & {

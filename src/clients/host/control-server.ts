@@ -17,7 +17,10 @@ import {
   type MembersOf,
 } from '../link/options.ts';
 import { REQUEST_MEMBERS } from '../link/relay-request.ts';
-import { guarded, LinkClosedError, RawJson, systemClock, type ErrorSink } from '../link/platform.ts';
+import { guarded, type ErrorSink } from '../link/callbacks.ts';
+import { LinkClosedError } from '../link/link-status.ts';
+import { RawJson } from '../link/raw-json.ts';
+import { systemClock } from '../link/platform.ts';
 import { SiteRefusedError } from '../runtime/ends.ts';
 import { siteMembers } from '../runtime/runtime.ts';
 import type { Runtime, SiteDefinition } from '../runtime/types.ts';

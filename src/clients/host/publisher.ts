@@ -2,7 +2,7 @@
 import { RawJson, writeJson } from '../../protocol/json-write.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { ANY, BASE_URL, ID, SIGNAL, STRING, checkMembers, wrong, type MembersOf } from '../link/options.ts';
-import { randomId } from '../link/platform.ts';
+import { randomId } from '../link/ids.ts';
 import {
   LibraryError,
   REQUEST_MEMBERS,

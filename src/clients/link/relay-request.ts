@@ -7,23 +7,12 @@ import type { CloseReason, Code } from '../../protocol/codes.ts';
 import { parseObject, trustJson, type JsonText } from '../../protocol/json.ts';
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
 import { BASE_URL, COUNT, FUNCTION, OBJECT, TOKEN, wrong, type MembersOf } from './options.ts';
-import {
-  BOUNDS,
-  unreachable,
-  backoffMs,
-  guarded,
-  jsonOf,
-  pageHint,
-  see,
-  sleep,
-  systemClock,
-  takeToken,
-  unlessAborted,
-  type LinkBounds,
-  type Clock,
-  type ErrorSink,
-  type TokenSource,
-} from './platform.ts';
+import { unreachable, pageHint, see } from './advice.ts';
+import { guarded, type ErrorSink } from './callbacks.ts';
+import { BOUNDS, type LinkBounds } from './link-status.ts';
+import { jsonOf } from './raw-json.ts';
+import { backoffMs, takeToken, type TokenSource } from './reconnect.ts';
+import { sleep, systemClock, unlessAborted, type Clock } from './platform.ts';
 
 /** The options of every library that sends HTTP requests. */
 export type RelayRequestOptions = {

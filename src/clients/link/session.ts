@@ -2,7 +2,8 @@
 import { closeReasonOf, reconnectAfter, type Reconnect } from '../../protocol/codes.ts';
 import { FRAME_SEPARATOR, joinFrame } from '../../protocol/frame-text.ts';
 import type { DownFrame, UpHeader } from '../../protocol/frames.ts';
-import { elapsed, type Clock, type SocketEvent, type SocketLike, type Welcome } from './platform.ts';
+import type { Welcome } from './link-status.ts';
+import { elapsed, type Clock, type SocketEvent, type SocketLike } from './platform.ts';
 
 type Bye = Extract<DownFrame, { type: 'bye' }>;
 /** The frames that the session passes on; it handles the others itself. */

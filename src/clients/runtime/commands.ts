@@ -12,7 +12,8 @@ import {
 } from '../../protocol/trace.ts';
 import type { Params } from '../link/actions.ts';
 import { upFrame } from '../link/session.ts';
-import { RawJson, elapsed, systemClock, unlessAborted, type Clock } from '../link/platform.ts';
+import { RawJson } from '../link/raw-json.ts';
+import { elapsed, systemClock, unlessAborted, type Clock } from '../link/platform.ts';
 import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/relay-request.ts';
 import { ActionError, boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
 import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';

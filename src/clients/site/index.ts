@@ -14,17 +14,10 @@ import {
   checkValue,
 } from '../link/options.ts';
 import { sleepUnlessWoken, watchStream } from '../link/page.ts';
-import {
-  unreachable,
-  warn,
-  STABLE_MS,
-  randomId,
-  reconnectMs,
-  elapsed,
-  systemClock,
-  takeTokenInTime,
-  type Clock,
-} from '../link/platform.ts';
+import { unreachable, warn } from '../link/advice.ts';
+import { randomId } from '../link/ids.ts';
+import { STABLE_MS, reconnectMs, takeTokenInTime } from '../link/reconnect.ts';
+import { elapsed, systemClock, type Clock } from '../link/platform.ts';
 import {
   LibraryError,
   REQUEST_MEMBERS,
@@ -41,7 +34,8 @@ import {
 import { createSseParser, type SseFrame } from './sse.ts';
 
 export type { Failure, Outcome } from '../caller/caller.ts';
-export type { Clock, TokenSource } from '../link/platform.ts';
+export type { Clock } from '../link/platform.ts';
+export type { TokenSource } from '../link/reconnect.ts';
 export type { ErrorCode } from '../link/relay-request.ts';
 
 /** `token`: the grant's token, or a function that returns it. */
