@@ -14,12 +14,8 @@ import {
   TailCallsDocument,
   WatchWaitsDocument,
 } from '../../../generated/cli.ts';
-import {
-  progressSink,
-  type HttpAnswer,
-  type ProgressSink,
-  type ProgressUpdate,
-} from '../../clients/link/relay-request.ts';
+import { progressSink, type ProgressSink, type ProgressUpdate } from '../../clients/link/progress.ts';
+import type { HttpAnswer } from '../../clients/link/relay-request.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import { readMs, readTime } from '../amounts.ts';
 import { readAddress, readParams } from '../arguments.ts';

@@ -37,26 +37,25 @@ import { BOUNDS, type LinkBounds } from '../link/link-status.ts';
 import type { RawJson } from '../link/raw-json.ts';
 import { systemClock, type Clock } from '../link/platform.ts';
 import {
-  AT_ONCE_MS,
   LibraryError,
-  REQUEST_MEMBERS,
-  SCOPE,
   badAnswer,
-  bodyWith,
-  endSpan,
-  payloadText,
-  progressSink,
   refusalIn,
-  requestRelay,
-  spanAttributes,
   textOf,
   type AnswerRefusal,
   type LibraryErrorDetails,
+} from '../link/library-error.ts';
+import type { WireTrace } from '../link/operation.ts';
+import { progressSink, type ProgressUpdate } from '../link/progress.ts';
+import { SCOPE, endSpan, spanAttributes } from '../link/spans.ts';
+import {
+  AT_ONCE_MS,
+  REQUEST_MEMBERS,
+  bodyWith,
+  payloadText,
+  requestRelay,
   type HttpAnswer,
-  type ProgressUpdate,
   type RelayRequest,
   type RelayRequestOptions,
-  type WireTrace,
 } from '../link/relay-request.ts';
 
 export type Target = {

@@ -13,14 +13,9 @@ import { guarded } from '../link/callbacks.ts';
 import type { LinkBounds, LinkStatus } from '../link/link-status.ts';
 import { deferred, elapsed } from '../link/platform.ts';
 import { LINK_MEMBERS, RelayLink, type LinkOptions } from '../link/link.ts';
-import {
-  AT_ONCE_MS,
-  GRACE_MS,
-  MAY_HAVE_RUN,
-  progressSink,
-  type ProgressSink,
-  type WireTrace,
-} from '../link/relay-request.ts';
+import type { WireTrace } from '../link/operation.ts';
+import { progressSink, type ProgressSink } from '../link/progress.ts';
+import { AT_ONCE_MS, GRACE_MS, MAY_HAVE_RUN } from '../link/relay-request.ts';
 import { upFrame, type LinkFrame } from '../link/session.ts';
 import {
   CallerError,
@@ -64,7 +59,9 @@ export { type Clock } from '../link/platform.ts';
 export { type LinkStatus, type Welcome } from '../link/link-status.ts';
 export type { SocketConstructor, SocketLike } from '../link/platform.ts';
 export type { TokenSource } from '../link/reconnect.ts';
-export type { ErrorCode, ProgressUpdate, TraceApi } from '../link/relay-request.ts';
+export type { ErrorCode } from '../link/library-error.ts';
+export type { ProgressUpdate } from '../link/progress.ts';
+export type { TraceApi } from '../link/relay-request.ts';
 
 export type LinkCallerOptions = LinkOptions & {
   /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */

@@ -9,4 +9,4 @@ export { SiteRefusedError } from '../runtime/ends.ts';
 export type { Runtime, SiteDefinition, SiteRegistration } from '../runtime/types.ts';
 export { rawJson, type RawJson } from '../link/raw-json.ts';
 export { type Clock } from '../link/platform.ts';
-export type { ErrorCode } from '../link/relay-request.ts';
+export type { ErrorCode } from '../link/library-error.ts';

@@ -3,15 +3,11 @@ import { RawJson, writeJson } from '../../protocol/json-write.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { ANY, BASE_URL, ID, SIGNAL, STRING, checkMembers, wrong, type MembersOf } from '../link/options.ts';
 import { randomId } from '../link/ids.ts';
+import { LibraryError, badAnswer, refusalIn, textOf, type LibraryErrorDetails } from '../link/library-error.ts';
 import {
-  LibraryError,
   REQUEST_MEMBERS,
-  badAnswer,
   payloadText,
-  refusalIn,
   requestRelay,
-  textOf,
-  type LibraryErrorDetails,
   type HttpAnswer,
   type RelayRequestOptions,
 } from '../link/relay-request.ts';

@@ -8,7 +8,7 @@ import { upFrame, type LinkFrame } from '../link/session.ts';
 import type { LinkBounds } from '../link/link-status.ts';
 import { RawJson, jsonOf } from '../link/raw-json.ts';
 import type { Clock } from '../link/platform.ts';
-import type { ErrorCode } from '../link/relay-request.ts';
+import type { ErrorCode } from '../link/library-error.ts';
 
 /** The reason why a command's signal was aborted. */
 export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';

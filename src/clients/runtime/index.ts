@@ -11,4 +11,5 @@ export { rawJson, type RawJson } from '../link/raw-json.ts';
 export { type Clock } from '../link/platform.ts';
 export type { SocketConstructor, SocketLike } from '../link/platform.ts';
 export type { TokenSource } from '../link/reconnect.ts';
-export type { ErrorCode, TraceApi } from '../link/relay-request.ts';
+export type { ErrorCode } from '../link/library-error.ts';
+export type { TraceApi } from '../link/relay-request.ts';

@@ -18,17 +18,14 @@ import { unreachable, warn } from '../link/advice.ts';
 import { randomId } from '../link/ids.ts';
 import { STABLE_MS, reconnectMs, takeTokenInTime } from '../link/reconnect.ts';
 import { elapsed, systemClock, type Clock } from '../link/platform.ts';
+import { LibraryError, refusalIn, textOf, type LibraryErrorDetails } from '../link/library-error.ts';
 import {
-  LibraryError,
   REQUEST_MEMBERS,
   bodyWith,
   payloadText,
-  refusalIn,
   requestRelay,
   retryAfterOf,
-  textOf,
   trimUrl,
-  type LibraryErrorDetails,
   type RelayRequestOptions,
 } from '../link/relay-request.ts';
 import { createSseParser, type SseFrame } from './sse.ts';
@@ -36,7 +33,7 @@ import { createSseParser, type SseFrame } from './sse.ts';
 export type { Failure, Outcome } from '../caller/caller.ts';
 export type { Clock } from '../link/platform.ts';
 export type { TokenSource } from '../link/reconnect.ts';
-export type { ErrorCode } from '../link/relay-request.ts';
+export type { ErrorCode } from '../link/library-error.ts';
 
 /** `token`: the grant's token, or a function that returns it. */
 export type SiteClientOptions = Omit<RelayRequestOptions, 'retries'> & {
