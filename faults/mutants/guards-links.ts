@@ -57,7 +57,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'input-unchecked',
     says: 'a caller sends whatever it is given',
-    file: 'clients/caller/caller.ts',
+    file: 'clients/caller/tracing-caller.ts',
     find: "checkMembers('target.', target, TARGET);",
     replace: '',
     judge: { test: 'test/clients/wrong-input-with-relay.test.ts' },

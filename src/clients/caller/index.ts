@@ -17,28 +17,22 @@ import type { WireTrace } from '../link/operation.ts';
 import { progressSink, type ProgressSink } from '../link/progress.ts';
 import { AT_ONCE_MS, GRACE_MS, MAY_HAVE_RUN } from '../link/relay-request.ts';
 import { upFrame, type LinkFrame } from '../link/session.ts';
+import { fieldsOf } from './http-caller.ts';
+import { answerWithout, readOutcome, toReceipt, wordOf, type Ended } from './outcomes.ts';
+import { TracingCaller, awaitBudget, budgetOf, type InvokeCall } from './tracing-caller.ts';
 import {
   CallerError,
-  TracingCaller,
-  awaitBudget,
-  answerWithout,
-  budgetOf,
-  fieldsOf,
-  readOutcome,
-  toReceipt,
-  wordOf,
   type ActionCaller,
   type AwaitOptions,
   type Caller,
-  type Ended,
   type Handle,
   type Invocation,
-  type InvokeCall,
   type InvokeOptions,
   type Receipt,
 } from './caller.ts';
 
-export { createHttpCaller, CallerError, type CallerErrorDetails, type HttpCallerOptions } from './caller.ts';
+export { createHttpCaller, type HttpCallerOptions } from './http-caller.ts';
+export { CallerError, type CallerErrorDetails } from './caller.ts';
 export { defineActions } from '../link/actions.ts';
 export type * from '../link/actions.ts';
 export type {

@@ -1,6 +1,6 @@
 /** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
 import { parseObject } from '../../protocol/json.ts';
-import { readHttpOutcome, type Ended } from '../caller/caller.ts';
+import { readHttpOutcome, type Ended } from '../caller/outcomes.ts';
 import {
   FUNCTION,
   ID,
