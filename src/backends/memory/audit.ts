@@ -14,7 +14,7 @@ import type {
 import { openRow, type SealedRow } from '../../core/audit/audit-rows.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports.ts';
-import { lowerBound } from './collections.ts';
+import { lowerBound } from './sorted-map.ts';
 
 type Held = Pick<SealedRow, 'row' | 'line'>;
 

@@ -51,7 +51,7 @@ import { DECLINED } from '../../core/trace-context.ts';
 import type { MemoryDedup } from './dedup.ts';
 import { NO_TRACE, type CommandRows, type TraceIds } from './history-row.ts';
 import { ClientQueue, Entry, WaiterRow, type Ledger, type UserLedger } from './ledger.ts';
-import { SparseQueue } from './collections.ts';
+import { SparseQueue } from './sparse-queue.ts';
 import { isOver } from './ledger-entry.ts';
 
 /** The dependencies of all acts on commands. */

@@ -23,7 +23,8 @@ import type { ClientKey } from '../../core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
-import { List, createSortedMap, type ListItem, type SortedMap } from './collections.ts';
+import { List, type ListItem } from './linked-list.ts';
+import { createSortedMap, type SortedMap } from './sorted-map.ts';
 
 const NO_ACTIONS: Connection['actions'] = [];
 

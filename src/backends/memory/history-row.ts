@@ -9,7 +9,10 @@ import { NO_PAYLOAD, type Message, type NewMessage, type PayloadRef } from '../.
 import type { ClientKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import { SparseQueue, packTime, unpackTime, type List, type ListItem, type SortedMap } from './collections.ts';
+import type { List, ListItem } from './linked-list.ts';
+import { packTime, unpackTime } from './packed-time.ts';
+import type { SortedMap } from './sorted-map.ts';
+import { SparseQueue } from './sparse-queue.ts';
 
 /**
  * The size that a message counts for besides its payload, in bytes. It covers the object that holds it, its ids, and its

@@ -22,7 +22,7 @@ import { comparePositions, scanSorted, sortable, type Position, type Scan } from
 import { silentLog, type Clock } from '../../core/ports.ts';
 import { SHARE_BOUNDS } from '../../core/shares/share-bounds.ts';
 import { createShares, type Shares } from '../../core/shares/shares.ts';
-import { lowerBound } from './collections.ts';
+import { lowerBound } from './sorted-map.ts';
 import { createEvidence, type EvidenceKinds } from './evidence.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
 import type { CommandRows, Row, Stream } from './history-row.ts';

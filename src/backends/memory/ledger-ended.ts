@@ -11,7 +11,7 @@ import type { ShareName } from '../../core/shares/share-bounds.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { CommandMarks } from './commands-marks.ts';
 import { type Entry, type UserLedger, hasNoRecord, hasNoResult, UserLedgers } from './ledger-entry.ts';
-import { SparseQueue } from './collections.ts';
+import { SparseQueue } from './sparse-queue.ts';
 import { createEvidence, type EvidenceKinds, type EvidenceTable } from './evidence.ts';
 import { NO_DROPS } from './history-rows.ts';
 

@@ -17,7 +17,9 @@ import type { ClientKey } from '../../core/ids.ts';
 import { trustJson, utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
 import { CommandRows, type StreamHead, type TraceIds } from './history-row.ts';
-import { DueItem, SparseQueue, packTime, smallInteger, unpackTime } from './collections.ts';
+import { DueItem } from './due-index.ts';
+import { packTime, smallInteger, unpackTime } from './packed-time.ts';
+import { SparseQueue } from './sparse-queue.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];

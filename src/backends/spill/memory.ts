@@ -6,7 +6,7 @@ import { SPILL_CLEAN_MS } from '../../core/limits.ts';
 import type { Clock, Crypto } from '../../core/ports.ts';
 import { SPILL_IN_MEMORY } from '../../core/shares/share-bounds.ts';
 import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
-import { SparseQueue } from '../memory/collections.ts';
+import { SparseQueue } from '../memory/sparse-queue.ts';
 import { full } from './refusals.ts';
 
 type Held = {
