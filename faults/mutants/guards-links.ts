@@ -249,7 +249,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'silence-unseen',
     says: 'a node without beats is never silent',
-    file: 'backends/memory/commands.ts',
+    file: 'backends/memory/nodes.ts',
     find: 'if (updatedAt <= since)',
     replace: 'if (updatedAt < 0 && updatedAt <= since)',
     judge: { test: 'test/contract/delivery.memory.test.ts' },

@@ -8,16 +8,9 @@ import type { Clock, Log } from '../../core/ports.ts';
 import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
 import { MemoryAudit } from './audit.ts';
 import { createMemoryBus } from './bus.ts';
-import {
-  Mailboxes,
-  MemoryTransaction,
-  createMemoryCommands,
-  createMemoryNodes,
-  createMemoryWaiters,
-  WaiterIndex,
-  createWaitReads,
-  type Acts,
-} from './commands.ts';
+import { Mailboxes, createMemoryNodes } from './nodes.ts';
+import { createMemoryWaiters, WaiterIndex, createWaitReads } from './waiters.ts';
+import { MemoryTransaction, createMemoryCommands, type Acts } from './commands.ts';
 import { createMemoryConnections, type MemoryConnections } from './connections.ts';
 import { createMemoryContexts, createReportingInstances } from './contexts.ts';
 import { createMemoryDedup, type MarkDrops, type MemoryDedup } from './dedup.ts';
