@@ -11,7 +11,7 @@ import { trustJson, utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
 import { DueItem } from './due-index.ts';
 import { CommandRows, type StreamHead, type TraceIds } from './history-row.ts';
-import { PackedCommand, hasNoRecord, hasNoResult } from './ledger-packed.ts';
+import { PackedCommand } from './ledger-packed.ts';
 import { SparseQueue } from './sparse-queue.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
@@ -305,4 +305,12 @@ export class UserLedgers {
     if (user.clients > 0 || user.records.size > 0 || user.holdings.held('marks') > 0 || now < user.shortUntil) return;
     this.#users.delete(user.userId);
   }
+}
+
+export function hasNoRecord(entry: Entry): boolean {
+  return entry.reduced;
+}
+
+export function hasNoResult(entry: Entry): boolean {
+  return entry.result === null;
 }

@@ -3,7 +3,6 @@ import { endMessageId, type Command, type CommandCaller } from '../../core/comma
 import type { Binding } from '../../core/commands/stores.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 import type { TraceIds } from './history-row.ts';
-import type { Entry } from './ledger-entry.ts';
 import { packTime, smallInteger, unpackTime } from './packed-time.ts';
 
 /** The members of a record that its ledger entry holds anyway, so they are not packed. */
@@ -211,12 +210,4 @@ function hasPlainTimes(command: Command): boolean {
 
 function follows(admittedAt: number, at: number | null): boolean {
   return at !== null && at >= admittedAt && Number.isSafeInteger(at);
-}
-
-export function hasNoRecord(entry: Entry): boolean {
-  return entry.reduced;
-}
-
-export function hasNoResult(entry: Entry): boolean {
-  return entry.result === null;
 }

@@ -13,8 +13,7 @@ import type { Holdings } from '../../core/shares/shares.ts';
 import { DueIndex } from './due-index.ts';
 import { createSortedMap, type SortedMap } from './sorted-map.ts';
 import { SparseQueue } from './sparse-queue.ts';
-import { hasNoRecord } from './ledger-packed.ts';
-import { ClientQueue, type Entry, type Scope, type UserLedger } from './ledger-entry.ts';
+import { ClientQueue, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';
 import type { Binding } from '../../core/commands/stores.ts';
 
