@@ -9,8 +9,8 @@ import { createShares, type Holdings, type Shares } from '../../core/shares/shar
 import { MemoryAudit } from './audit.ts';
 import { createMemoryBus } from './bus.ts';
 import { Mailboxes, createMemoryNodes } from './nodes.ts';
-import { createMemoryWaiters, WaiterIndex, createWaitReads } from './waiters.ts';
-import { MemoryTransaction, createMemoryCommands, type Acts } from './commands.ts';
+import { WaiterIndex, createWaitReads } from './waiters.ts';
+import { MemoryTransaction, createMemoryCommands, type Acts, createMemoryWaiters } from './commands.ts';
 import { createMemoryConnections, type MemoryConnections } from './connections.ts';
 import { createMemoryContexts, createReportingInstances } from './contexts.ts';
 import { createMemoryDedup, type MarkDrops, type MemoryDedup } from './dedup.ts';

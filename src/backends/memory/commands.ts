@@ -1,7 +1,14 @@
 /** Core's store of commands in memory: a transaction that applies each change of core's rules at once. */
 import type { Command, CommandMark, NewWaiter } from '../../core/commands/command.ts';
 import { CommandRules } from '../../core/commands/rules.ts';
-import type { AdmitQuestion, AdmitRequest, Binding, CommandStore, MailboxRow } from '../../core/commands/stores.ts';
+import type {
+  AdmitQuestion,
+  AdmitRequest,
+  Binding,
+  CommandStore,
+  MailboxRow,
+  WaiterStore,
+} from '../../core/commands/stores.ts';
 import type {
   ClientView,
   CommandMessage,
@@ -350,5 +357,14 @@ export function createMemoryCommands(
       return mark === 'conflict' ? null : mark;
     },
     result: (key) => ledger.find(key)?.result ?? null,
+  };
+}
+
+/** Creates core's WaiterStore in memory. */
+export function createMemoryWaiters(tx: MemoryTransaction, reads: Omit<WaiterStore, 'attach' | 'remove'>): WaiterStore {
+  return {
+    ...reads,
+    attach: (key, waiter) => tx.begin().attach(key, waiter),
+    remove: (key, rpcId) => tx.unwait(key, rpcId),
   };
 }

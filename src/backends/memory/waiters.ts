@@ -6,19 +6,9 @@ import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { comparePositions, scanSorted, sortable, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
-import type { MemoryTransaction } from './commands.ts';
 import { isOver } from './ledger-entry.ts';
 import { Entry, WaiterRow, type Ledger } from './ledger.ts';
 import { SparseQueue } from './sparse-queue.ts';
-
-/** Creates core's WaiterStore in memory. */
-export function createMemoryWaiters(tx: MemoryTransaction, reads: Omit<WaiterStore, 'attach' | 'remove'>): WaiterStore {
-  return {
-    ...reads,
-    attach: (key, waiter) => tx.begin().attach(key, waiter),
-    remove: (key, rpcId) => tx.unwait(key, rpcId),
-  };
-}
 
 type Rows = SparseQueue<WaiterRow>;
 
