@@ -1,6 +1,6 @@
 /** Lays out columns of text for a terminal. */
 import { visibleLine } from '../protocol/visible-text.ts';
-import { cellsOf, type OutputRow } from './output.ts';
+import { memberOf } from './output.ts';
 
 /** Returns lines of cells, each column as wide as its widest cell. */
 export function alignedText(lines: readonly (readonly string[])[]): string {
@@ -56,4 +56,12 @@ export function headOf(names: readonly string[]): readonly string[] {
 function lineText(cells: readonly string[], widths: readonly number[]): string {
   const padded = cells.map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cell))));
   return `${padded.join('  ').trimEnd()}\n`;
+}
+
+/** The members of a JSON object. */
+export type OutputRow = Readonly<Record<string, unknown>>;
+
+/** Returns the cells of a row, in the order of the columns. */
+export function cellsOf(row: OutputRow, names: readonly string[]): readonly string[] {
+  return names.map((name) => cellOf(memberOf(row, name)));
 }

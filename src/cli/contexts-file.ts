@@ -5,7 +5,6 @@ import { dirname, join } from 'node:path';
 import { isRecord } from '../protocol/json.ts';
 import { OperatorFailure, usageFailure, EXIT } from './exit-codes.ts';
 import { homeOf } from './io.ts';
-import type { Env } from './relay-settings.ts';
 
 /** One context: a relay, and at most one source of its token. */
 export type RelayContext = {
@@ -94,3 +93,5 @@ function isRelayContext(value: unknown): value is RelayContext {
   if (!isRecord(value) || typeof value['url'] !== 'string') return false;
   return ['token_command', 'token_file', 'token'].every((name) => ['string', 'undefined'].includes(typeof value[name]));
 }
+
+export type Env = Readonly<Record<string, string | undefined>>;

@@ -1,10 +1,10 @@
 /** Prints listings page by page, and events line by line. */
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import { readCount } from './amounts.ts';
-import { growingTable } from './columns.ts';
+import { growingTable, type OutputRow } from './columns.ts';
 import { followStream } from './follow.ts';
 import { usageFailure } from './exit-codes.ts';
-import { type ItemColumns, listText, type Columns, type OutputRow, rowText } from './output.ts';
+import { type ItemColumns, listText, type Columns, rowText } from './output.ts';
 import { badAnswer, type RelayQuery } from './relay.ts';
 import type { OperatorRun, RunVerb } from './verb.ts';
 

@@ -1,12 +1,10 @@
 /** Writes the answers of operators' commands in the form that `--output` names: `table`, `json`, `jsonl` or `ids`. */
 import { isRecord } from '../protocol/json.ts';
-import { alignedText, headOf, cellOf } from './columns.ts';
+import { alignedText, headOf, cellOf, cellsOf, type OutputRow } from './columns.ts';
 
 export const OUTPUTS = ['table', 'json', 'jsonl', 'ids'] as const;
 export type Output = (typeof OUTPUTS)[number];
 
-/** The members of a JSON object. */
-export type OutputRow = Readonly<Record<string, unknown>>;
 /**
  * `shown`: the names of the members that a table shows. `id`: the names of the members that together identify a row. A
  * member of a nested object is written `outer.inner`.
@@ -45,11 +43,6 @@ export function objectText(value: object, output: Output, { id }: Pick<Columns, 
   return alignedText(linesOf(row, ''));
 }
 
-/** Returns the cells of a row, in the order of the columns. */
-export function cellsOf(row: OutputRow, names: readonly string[]): readonly string[] {
-  return names.map((name) => cellOf(memberOf(row, name)));
-}
-
 /** Returns a line for each member, also of nested objects, so that a person can read what is proven about a command. */
 function linesOf(row: OutputRow, prefix: string): (readonly [string, string])[] {
   return Object.entries(row).flatMap(([name, value]) =>
@@ -63,7 +56,7 @@ function idOf(row: OutputRow, id: readonly string[]): string {
   return id.map((name) => cellOf(memberOf(row, name))).join('/');
 }
 
-function memberOf(row: OutputRow, name: string): unknown {
+export function memberOf(row: OutputRow, name: string): unknown {
   return name.split('.').reduce<unknown>((value, part) => (isRecord(value) ? value[part] : undefined), row);
 }
 

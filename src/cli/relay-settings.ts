@@ -4,12 +4,11 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { type RelayContext, readContexts, type ContextsFile } from './contexts-file.ts';
+import { type RelayContext, readContexts, type ContextsFile, type Env } from './contexts-file.ts';
 import { OperatorFailure, usageFailure, EXIT } from './exit-codes.ts';
 import { isHttpUrl } from './io.ts';
 
 export type RelayFlags = Readonly<Record<string, string | undefined>>;
-export type Env = Readonly<Record<string, string | undefined>>;
 
 export type RelaySettings = {
   /** The base address of the relay. */

@@ -15,10 +15,10 @@ import { contextsPath, readContexts } from '../contexts-file.ts';
 import { pathOf, type OperatorRelay } from '../relay.ts';
 import { OperatorFailure, usageFailure, EXIT, type ExitCode } from '../exit-codes.ts';
 import { durationText, readCount, readMs } from '../amounts.ts';
-import { alignedText, cellOf } from '../columns.ts';
+import { alignedText, cellOf, type OutputRow } from '../columns.ts';
 import { listing, wholePage } from '../listing.ts';
 import type { OperatorRun, RunVerb } from '../verb.ts';
-import { listText, objectText, type OutputRow } from '../output.ts';
+import { listText, objectText } from '../output.ts';
 
 export const status: RunVerb = async ({ relay, io, output }) => {
   const report = await readReport(relay);
