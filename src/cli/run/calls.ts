@@ -15,7 +15,7 @@ import {
   WatchWaitsDocument,
 } from '../../../generated/cli.ts';
 import { progressSink, type ProgressSink, type ProgressUpdate } from '../../clients/link/progress.ts';
-import type { HttpAnswer } from '../../clients/link/relay-request.ts';
+import type { HttpAnswer } from '../../clients/link/library-error.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import { readMs, readTime } from '../amounts.ts';
 import { readAddress, readParams } from '../arguments.ts';

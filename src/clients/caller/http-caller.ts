@@ -3,8 +3,8 @@ import { AWAIT_WITHIN_MS } from '../../protocol/bounds.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
 import type { ErrorSink } from '../link/callbacks.ts';
-import { refusalIn, type AnswerRefusal } from '../link/library-error.ts';
-import type { WireTrace } from '../link/operation.ts';
+import { refusalIn, type AnswerRefusal, type HttpAnswer } from '../link/library-error.ts';
+import type { WireTrace } from '../link/spans.ts';
 import { FUNCTION, OBJECT, checkMembers } from '../link/options.ts';
 import { progressSink } from '../link/progress.ts';
 import {
@@ -12,7 +12,6 @@ import {
   REQUEST_MEMBERS,
   bodyWith,
   requestRelay,
-  type HttpAnswer,
   type RelayRequest,
   type RelayRequestOptions,
 } from '../link/relay-request.ts';

@@ -1,8 +1,7 @@
 /** Reads the answers of the relay, and checks their form. */
 import { CANCEL_STATES, EXECUTIONS, STAGES, type Code } from '../../protocol/codes.ts';
 import { isRecord } from '../../protocol/json.ts';
-import { badAnswer, refusalIn, textOf, type AnswerRefusal } from '../link/library-error.ts';
-import type { HttpAnswer } from '../link/relay-request.ts';
+import { badAnswer, refusalIn, textOf, type AnswerRefusal, type HttpAnswer } from '../link/library-error.ts';
 import { type Evidence, type Outcome, type Handle, type Receipt, CallerError } from './caller.ts';
 
 /** An outcome as the relay writes it, in a response or in a frame. */

@@ -5,7 +5,6 @@ import type { JsonText } from '../../protocol/json.ts';
 import { CLIENT, type TraceApi } from '../../protocol/trace.ts';
 import { timeOrderedId } from '../link/ids.ts';
 import { BOUNDS, type LinkBounds } from '../link/link-status.ts';
-import type { WireTrace } from '../link/operation.ts';
 import {
   AWAIT_MS,
   CONNECT_MS,
@@ -26,7 +25,7 @@ import {
 } from '../link/options.ts';
 import { systemClock, type Clock } from '../link/platform.ts';
 import { AT_ONCE_MS, payloadText } from '../link/relay-request.ts';
-import { SCOPE, endSpan, spanAttributes } from '../link/spans.ts';
+import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/spans.ts';
 import {
   type InvokeOptions,
   type Target,

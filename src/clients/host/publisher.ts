@@ -3,14 +3,15 @@ import { RawJson, writeJson } from '../../protocol/json-write.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { ANY, BASE_URL, ID, SIGNAL, STRING, checkMembers, wrong, type MembersOf } from '../link/options.ts';
 import { randomId } from '../link/ids.ts';
-import { LibraryError, badAnswer, refusalIn, textOf, type LibraryErrorDetails } from '../link/library-error.ts';
 import {
-  REQUEST_MEMBERS,
-  payloadText,
-  requestRelay,
+  LibraryError,
+  badAnswer,
+  refusalIn,
+  textOf,
+  type LibraryErrorDetails,
   type HttpAnswer,
-  type RelayRequestOptions,
-} from '../link/relay-request.ts';
+} from '../link/library-error.ts';
+import { REQUEST_MEMBERS, payloadText, requestRelay, type RelayRequestOptions } from '../link/relay-request.ts';
 import type { Runtime } from '../runtime/types.ts';
 
 /** The part of the runtime that the publisher needs. The publisher reads it again for each event. */

@@ -1,6 +1,6 @@
-/** The errors of all client libraries, and the refusals of the relay that they are made of. */
+/** The answers of the relay to a request, and the errors of all client libraries that are made of them. */
 import type { CloseReason, Code } from '../../protocol/codes.ts';
-import { MAY_HAVE_RUN, type HttpAnswer } from './relay-request.ts';
+import { see } from './advice.ts';
 
 /** What every error of the libraries may say besides its code and message. */
 export type LibraryErrorDetails = {
@@ -67,3 +67,15 @@ export function badAnswer(status: number): AnswerRefusal {
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
+
+/** A response. `body` is the JSON object that it contains; `{}` if it contains none. */
+export type HttpAnswer = {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly retryAfterMs: number | null;
+  /** Whether an earlier attempt may have been written whose answer did not arrive: a refusal says nothing about that. */
+  readonly mayHaveRun?: boolean;
+};
+
+/** What the message of an error with `mayHaveRun` ends with. */
+export const MAY_HAVE_RUN = ` The request was written: it may have run.${see('may-have-run')}`;

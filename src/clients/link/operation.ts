@@ -1,6 +1,6 @@
 /** Sends GraphQL operations, and reads their answers. */
-import { type LibraryErrorDetails, badAnswer, textOf } from './library-error.ts';
-import { requestRelay, type RelayRequestOptions, type HttpAnswer } from './relay-request.ts';
+import { type LibraryErrorDetails, badAnswer, textOf, type HttpAnswer } from './library-error.ts';
+import { requestRelay, type RelayRequestOptions } from './relay-request.ts';
 
 /** The text of a GraphQL operation, with the types of its data and its variables if they are known. */
 export type TypedOperation<Data, Variables> = {
@@ -71,24 +71,4 @@ export function operationRefusal(body: HttpAnswer['body']): { readonly code: str
 
 function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
-}
-
-/** A trace context as the members of a frame. Empty: the request belongs to no trace. */
-export type WireTrace = {
-  readonly trace_id?: string | undefined;
-  readonly parent_span_id?: string | undefined;
-  readonly trace_flags?: string | undefined;
-  readonly trace_state?: string | undefined;
-};
-
-export function traceHeaders({
-  trace_id,
-  parent_span_id,
-  trace_flags,
-  trace_state,
-}: WireTrace): Record<string, string> {
-  return {
-    ...(trace_id && { traceparent: `00-${trace_id}-${parent_span_id}-${trace_flags}` }),
-    ...(trace_state && { tracestate: trace_state }),
-  };
 }

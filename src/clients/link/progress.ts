@@ -1,6 +1,6 @@
 /** Reads the progress of a call. */
 import { guarded, type ErrorSink } from './callbacks.ts';
-import type { HttpAnswer } from './relay-request.ts';
+import type { HttpAnswer } from './library-error.ts';
 
 /**
  * A report of progress. Nothing checks its value. `number` counts the reports of the handler, from 1; null if the

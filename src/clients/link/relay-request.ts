@@ -3,9 +3,9 @@ import { deeperThan, longerThan } from '../../protocol/bounds.ts';
 import type { Code } from '../../protocol/codes.ts';
 import { parseObject, trustJson, type JsonText } from '../../protocol/json.ts';
 import { unreachable, pageHint, see } from './advice.ts';
-import type { LibraryErrorDetails } from './library-error.ts';
+import type { LibraryErrorDetails, HttpAnswer } from './library-error.ts';
 import { BOUNDS, type LinkBounds } from './link-status.ts';
-import { type WireTrace, traceHeaders } from './operation.ts';
+import { type WireTrace, traceHeaders } from './spans.ts';
 import { BASE_URL, COUNT, FUNCTION, OBJECT, TOKEN, wrong, type MembersOf } from './options.ts';
 import { sleep, systemClock, unlessAborted, type Clock } from './platform.ts';
 import { type ProgressSink, readEvents } from './progress.ts';
@@ -54,18 +54,6 @@ export type RelayRequest = {
   /** Creates the error to throw when there is no answer. */
   readonly fault: (code: 'unreachable' | 'unauthenticated', message: string, details: LibraryErrorDetails) => Error;
 };
-
-/** A response. `body` is the JSON object that it contains; `{}` if it contains none. */
-export type HttpAnswer = {
-  readonly status: number;
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly retryAfterMs: number | null;
-  /** Whether an earlier attempt may have been written whose answer did not arrive: a refusal says nothing about that. */
-  readonly mayHaveRun?: boolean;
-};
-
-/** What the message of an error with `mayHaveRun` ends with. */
-export const MAY_HAVE_RUN = ` The request was written: it may have run.${see('may-have-run')}`;
 
 const EVENT_STREAM = 'text/event-stream';
 /** The bounds of the pauses before retries, in milliseconds: of the first one, and of all. */

@@ -17,3 +17,23 @@ export function endSpan(span: SpanLike, status: string, error?: string): void {
   if (error) span.setStatus({ code: STATUS_ERROR });
   span.end();
 }
+
+/** A trace context as the members of a frame. Empty: the request belongs to no trace. */
+export type WireTrace = {
+  readonly trace_id?: string | undefined;
+  readonly parent_span_id?: string | undefined;
+  readonly trace_flags?: string | undefined;
+  readonly trace_state?: string | undefined;
+};
+
+export function traceHeaders({
+  trace_id,
+  parent_span_id,
+  trace_flags,
+  trace_state,
+}: WireTrace): Record<string, string> {
+  return {
+    ...(trace_id && { traceparent: `00-${trace_id}-${parent_span_id}-${trace_flags}` }),
+    ...(trace_state && { tracestate: trace_state }),
+  };
+}
