@@ -3,7 +3,6 @@ import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
 import { LinkClosedError } from '../link/link-status.ts';
 import { SiteRefusedError } from '../runtime/ends.ts';
 import { HostError } from './publisher.ts';
-import type { Fault } from './site-bodies.ts';
 
 export type HostResponse = {
   readonly status: number;
@@ -69,3 +68,5 @@ function ofRelay(code: string, message: string, details: ProblemDetails = {}): P
   if (isCode(code) && code !== 'unauthenticated' && statusOf(code) >= 400) return problem(code, message, details);
   return problem('runtime_disconnected', `The relay refused it: ${message}`, details);
 }
+
+export type Fault = { readonly parameter: string; readonly detail: string };

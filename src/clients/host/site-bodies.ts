@@ -2,7 +2,7 @@
 import type { Check } from '../../protocol/fields.ts';
 import { isRecord } from '../../protocol/json.ts';
 import type { SiteDefinition } from '../runtime/types.ts';
-import { ProblemError } from './problems.ts';
+import { ProblemError, type Fault } from './problems.ts';
 import type { NewSiteEvent } from './publisher.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -53,8 +53,6 @@ function faultsOf(checks: Readonly<Record<string, Check>>, members: Members, pre
     return value === null || check.test(value) ? [] : [{ parameter, detail: `expected ${check.expected}` }];
   });
 }
-
-export type Fault = { readonly parameter: string; readonly detail: string };
 
 function refuse(errors: readonly Fault[]): void {
   if (errors.length === 0) return;
