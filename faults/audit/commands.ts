@@ -1,15 +1,10 @@
 /** Audits commands: live and ended records, names, reservations, deadlines, waits, and the spans of time. */
-import { REQUEST, STATE, textsOf } from '../../src/backends/redis/commands/record.ts';
+import { STATE, textsOf } from '../../src/backends/redis/commands/record.ts';
 import type { Differences, Shares } from './differences.ts';
 import { readEnded, auditOrder, orderOf, marksIn, auditEndedCounts, auditResults, auditNames } from './ended.ts';
+import { isKept, put, fieldsOf, type Recorded, type Fields, nameOf, numbered, type Lists } from './record-fields.ts';
 import type { Snapshot } from './snapshot.ts';
 import { auditSpans } from './spans.ts';
-
-type Field = (typeof STATE)[number] | (typeof REQUEST)[number];
-export type Fields = Readonly<Record<Field, string>>;
-/** A command with its record's fields, each '' if it is absent. `span`: that of its record; null while it is live. */
-export type Recorded = { readonly fields: Fields; readonly span: string | null };
-export type Lists = Map<string, Map<string, number>>;
 
 /** The most waits on a command (limits.ts: WAITERS_PER_COMMAND). */
 const WAITS = 64;
@@ -30,32 +25,6 @@ export function auditCommands(snapshot: Snapshot, differences: Differences, shar
     commands: [...live, ...ended.filter((one) => isKept(snapshot, one))],
     shares,
   });
-}
-
-export function isKept({ now }: Snapshot, { fields }: Recorded): boolean {
-  return Number(fields.forgetAt) > now;
-}
-
-export function fieldsOf(state: string, request: string): Fields {
-  const [own, asked] = [textsOf(state), textsOf(request)];
-  const pairs = [...STATE.map((name, i) => [name, own[i] ?? '']), ...REQUEST.map((name, i) => [name, asked[i] ?? ''])];
-  return Object.fromEntries(pairs) as Fields;
-}
-
-export function nameOf({ userId, clientId, commandId }: Fields): string {
-  return `${userId}\0${clientId}\0${commandId}`;
-}
-
-/** Divides the rest of a key's name into a hash and what follows it. */
-export function divided(part: string): [hash: string, rest: string] {
-  const end = part.indexOf(':');
-  return [part.slice(0, end), part.slice(end + 1)];
-}
-
-export function put(lists: Lists, key: string, member: string, value: number): void {
-  const list = lists.get(key) ?? new Map<string, number>();
-  lists.set(key, list);
-  list.set(member, value);
 }
 
 // Live commands.
@@ -172,8 +141,4 @@ function auditReservations({ hashes, zsets }: Snapshot, differences: Differences
     const at = due.get(sh);
     if (at === undefined || at > first) differences.add('scopedue', `has ${sh} at ${at}, later than ${first}`);
   }
-}
-
-export function numbered(fields: ReadonlyMap<string, string>): ReadonlyMap<string, number> {
-  return new Map([...fields].map(([field, value]) => [field, Number(value)]));
 }

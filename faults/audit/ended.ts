@@ -10,7 +10,7 @@ import {
   numbered,
   nameOf,
   type Fields,
-} from './commands.ts';
+} from './record-fields.ts';
 import type { Differences, Shares } from './differences.ts';
 import type { Snapshot } from './snapshot.ts';
 

@@ -1,5 +1,5 @@
 /** Spans of time. */
-import { put, divided, type Lists } from './commands.ts';
+import { put, divided, type Lists } from './record-fields.ts';
 import type { Differences } from './differences.ts';
 import type { Snapshot } from './snapshot.ts';
 
