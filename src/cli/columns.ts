@@ -1,6 +1,6 @@
 /** Lays out columns of text for a terminal. */
 import { visibleLine } from '../protocol/visible-text.ts';
-import { memberOf } from './output.ts';
+import { isRecord } from '../protocol/json.ts';
 
 /** Returns lines of cells, each column as wide as its widest cell. */
 export function alignedText(lines: readonly (readonly string[])[]): string {
@@ -64,4 +64,8 @@ export type OutputRow = Readonly<Record<string, unknown>>;
 /** Returns the cells of a row, in the order of the columns. */
 export function cellsOf(row: OutputRow, names: readonly string[]): readonly string[] {
   return names.map((name) => cellOf(memberOf(row, name)));
+}
+
+export function memberOf(row: OutputRow, name: string): unknown {
+  return name.split('.').reduce<unknown>((value, part) => (isRecord(value) ? value[part] : undefined), row);
 }

@@ -1,6 +1,6 @@
 /** Writes the answers of operators' commands in the form that `--output` names: `table`, `json`, `jsonl` or `ids`. */
 import { isRecord } from '../protocol/json.ts';
-import { alignedText, headOf, cellOf, cellsOf, type OutputRow } from './columns.ts';
+import { alignedText, headOf, cellOf, cellsOf, type OutputRow, memberOf } from './columns.ts';
 
 export const OUTPUTS = ['table', 'json', 'jsonl', 'ids'] as const;
 export type Output = (typeof OUTPUTS)[number];
@@ -54,10 +54,6 @@ function linesOf(row: OutputRow, prefix: string): (readonly [string, string])[] 
 
 function idOf(row: OutputRow, id: readonly string[]): string {
   return id.map((name) => cellOf(memberOf(row, name))).join('/');
-}
-
-export function memberOf(row: OutputRow, name: string): unknown {
-  return name.split('.').reduce<unknown>((value, part) => (isRecord(value) ? value[part] : undefined), row);
 }
 
 function jsonLine(value: object): string {
