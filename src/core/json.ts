@@ -23,6 +23,7 @@ import {
  * without parsing and serializing it again.
  */
 export * from '../protocol/json.ts';
+export * from '../protocol/json-write.ts';
 
 /** A parsed JSON value. */
 type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };

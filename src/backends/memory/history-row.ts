@@ -443,8 +443,6 @@ export class LinkRow implements Holder {
   }
 }
 
-// The order of rows by age.
-
 /**
  * The rows of some streams, oldest first. An entry is a stream and the number of a row, so dropping a row changes none:
  * it is dropped if its stream begins with a later row.

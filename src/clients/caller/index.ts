@@ -56,7 +56,7 @@ export type { SocketConstructor, SocketLike } from '../link/platform.ts';
 export type { TokenSource } from '../link/reconnect.ts';
 export type { ErrorCode } from '../link/library-error.ts';
 export type { ProgressUpdate } from '../link/progress.ts';
-export type { TraceApi } from '../link/relay-request.ts';
+export type { TraceApi } from '../link/spans.ts';
 
 export type LinkCallerOptions = LinkOptions & {
   /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */

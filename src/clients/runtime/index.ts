@@ -12,4 +12,4 @@ export { type Clock } from '../link/platform.ts';
 export type { SocketConstructor, SocketLike } from '../link/platform.ts';
 export type { TokenSource } from '../link/reconnect.ts';
 export type { ErrorCode } from '../link/library-error.ts';
-export type { TraceApi } from '../link/relay-request.ts';
+export type { TraceApi } from '../link/spans.ts';

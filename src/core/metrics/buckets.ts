@@ -1,6 +1,6 @@
 /**
  * The buckets of every histogram. They are log-linear, eight for each doubling, from 1 ms to the longest life of a
- * command, so a quantile is at most 6 % off. Each bound that `/metrics` shows is also the bound of a bucket, so that
+ * command, so a quantile is at most 6 % off. Each bound that `/metrics` shows is the bound of a bucket, so that
  * `/metrics` and the series count the same.
  */
 
