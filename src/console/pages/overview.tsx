@@ -5,7 +5,7 @@ import { useQuery } from '../api/query.ts';
 import { now } from '../api/request.ts';
 import { callHref, clientHref, pagePath } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
-import { KEPT_MS, SpanDialog, useSpan, type TimeSpan } from '../plot/plot.tsx';
+import { KEPT_MS, SpanDialog, useSpan, type TimeSpan } from '../plot/span.tsx';
 import {
   LONG_WAIT_MS,
   PauseButton,
