@@ -6,7 +6,7 @@ import { render } from 'preact';
 import { LocationProvider, useLocation } from 'preact-iso';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { ViewerDocument } from '../../generated/console.ts';
-import { brokenSince, liveState, paused } from './api/query.ts';
+import { brokenSince, liveState, paused } from './api/live-state.ts';
 import { RequestError, errorOf, now } from './api/request.ts';
 import { CONSOLE_PATH, RELAY_PATH, pagePath } from './base.ts';
 import { InvokeDrawer } from './invoke/open.tsx';

@@ -1,7 +1,8 @@
 /** Sends calls, and shows those that the drawer has sent: the latest with its proven stages, the others in a line. */
 import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { useLive, useQuery } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery } from '../api/query.ts';
 import { RequestError, accepted, errorOf, exactJson, now, request, send, textAt } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { ActError, Section } from '../ui/page.tsx';

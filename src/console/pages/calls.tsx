@@ -1,7 +1,8 @@
 /** Shows the list of calls that the relay has a record of, and the list of callers that wait for an answer. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { useLive, useQuery, type Query } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery, type Query } from '../api/query.ts';
 import { callHref } from '../base.ts';
 import { InvokeButton, openInvoke } from '../invoke/open.tsx';
 import { LiveNotice, PauseButton, isAdmin, isEveryNodeHeard } from '../shell/facts.tsx';

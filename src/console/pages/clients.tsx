@@ -1,7 +1,8 @@
 /** Shows the list of clients whose link is up or was lost recently, and those that lead by a measure. */
 import { useLayoutEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { useLive, useQuery } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery } from '../api/query.ts';
 import { clientHref, pagePath } from '../base.ts';
 import { LiveNotice, PauseButton, isAdmin, isSilent, linkCount, silentNodes } from '../shell/facts.tsx';
 import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';

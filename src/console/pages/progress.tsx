@@ -1,7 +1,8 @@
 /** Shows the progress that a client reports of a running call, and its payloads once they are revealed. */
 import { useState } from 'preact/hooks';
 import { CallUpdatesDocument, type Stage } from '../../../generated/console.ts';
-import { useLive, type Query } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import type { Query } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
 import { Section } from '../ui/page.tsx';

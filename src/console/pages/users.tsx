@@ -1,7 +1,8 @@
 /** Shows the page of all users, the page of one user, and the overview that a user has of everything of its own. */
 import { useRoute } from 'preact-iso';
 import * as gql from '../../../generated/console.ts';
-import { useLive, useQuery } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery } from '../api/query.ts';
 import { callHref, clientHref, pagePath, placeHref, queryPath, segments, userHref } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
 import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';

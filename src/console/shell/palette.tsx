@@ -7,7 +7,7 @@ import { useLocation } from 'preact-iso';
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { paused } from '../api/query.ts';
+import { paused } from '../api/live-state.ts';
 import { errorOf, isAbort, request } from '../api/request.ts';
 import { callHref, clientHref, nodesHref, pagePath, segments, userHref } from '../base.ts';
 import { openInvoke } from '../invoke/open.tsx';

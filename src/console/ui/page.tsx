@@ -7,7 +7,8 @@ import { Component, type ComponentChildren, type ComponentType, type VNode } fro
 import { lazy } from 'preact-iso';
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
-import { brokenSince, liveState, type Query } from '../api/query.ts';
+import { brokenSince, liveState } from '../api/live-state.ts';
+import type { Query } from '../api/query.ts';
 import { now, silentSince } from '../api/request.ts';
 import { clientHref } from '../base.ts';
 import { keep, recall } from '../session.ts';
