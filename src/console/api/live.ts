@@ -7,7 +7,8 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { TypedDocumentString } from '../../../generated/console.ts';
 import { signIns, token } from '../session.ts';
 import { paused, missedEvents, brokenSince, liveState } from './live-state.ts';
-import { RequestError, errorOf, visible } from './request.ts';
+import { visible } from './visible.ts';
+import { RequestError, errorOf } from './request.ts';
 import { takeSlot } from './stream-slots.ts';
 import { subscribe, type Streams } from './subscribe.ts';
 

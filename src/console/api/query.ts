@@ -6,7 +6,8 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { TypedDocumentString } from '../../../generated/console.ts';
 import { signIns, token } from '../session.ts';
 import { paused } from './live-state.ts';
-import { RequestError, errorOf, isAbort, isPassing, request, visible } from './request.ts';
+import { visible } from './visible.ts';
+import { RequestError, errorOf, isAbort, isPassing, request } from './request.ts';
 
 export type Query<Data> = {
   /**

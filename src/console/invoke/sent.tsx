@@ -3,7 +3,9 @@ import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
 import { useQuery } from '../api/query.ts';
-import { RequestError, accepted, errorOf, exactJson, now, request, send, textAt } from '../api/request.ts';
+import { textAt } from '../api/exact-text.ts';
+import { now } from '../api/visible.ts';
+import { RequestError, accepted, errorOf, exactJson, request, send } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { ActError, Section } from '../ui/page.tsx';
 import {

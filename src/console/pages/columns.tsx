@@ -3,7 +3,7 @@ import * as gql from '../../../generated/console.ts';
 import { useMemo } from 'preact/hooks';
 import { reasonText } from '../../protocol/visible-text.ts';
 import { useQuery } from '../api/query.ts';
-import { now } from '../api/request.ts';
+import { now } from '../api/visible.ts';
 import { isUnstable } from './states.ts';
 import { callHref, pagePath, queryPath, relayUrl, segments } from '../base.ts';
 import { LONG_WAIT_MS, isSilent, viewer } from '../shell/facts.tsx';

@@ -2,7 +2,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { RequestError, accepted, errorOf, send, textAt } from '../api/request.ts';
+import { textAt } from '../api/exact-text.ts';
+import { RequestError, accepted, errorOf, send } from '../api/request.ts';
 import { callHref, pagePath, queryPath, streamHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { CloseAct, Dialog, ReasonDialog } from '../ui/dialogs.tsx';

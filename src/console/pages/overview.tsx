@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { now } from '../api/request.ts';
+import { now } from '../api/visible.ts';
 import { callHref, clientHref, pagePath } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
 import { KEPT_MS, SpanDialog, useSpan, type TimeSpan } from '../plot/span.tsx';

@@ -8,7 +8,7 @@ import { useEffect } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { missedEvents, paused } from '../api/live-state.ts';
 import { useQuery, type Query } from '../api/query.ts';
-import { now } from '../api/request.ts';
+import { now } from '../api/visible.ts';
 import { nodesHref } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
 import { CutNotice, Notice } from '../ui/page.tsx';

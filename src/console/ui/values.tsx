@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ConnectionStatus, Outcome, Stage } from '../../../generated/console.ts';
-import { now } from '../api/request.ts';
+import { now } from '../api/visible.ts';
 import { age, bothTimes, bytes, clock, exactClock, isSameDay, nameClass, shortDay, shortId } from './words.ts';
 
 type Look = { readonly shape: ShapeName; readonly word: string };
