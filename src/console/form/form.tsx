@@ -15,7 +15,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { syntaxFault, type ParamsFault } from '../invoke/checker.ts';
 import { formNumberOf, formValueOf, numberTextOf, textOfForm } from './exact.ts';
 import { Select, focusFirstField } from '../ui/dialogs.tsx';
-import { Icon, Fault } from '../ui/values.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Fault } from '../ui/payload.tsx';
 import {
   errorSchemaOf,
   hintOf,

@@ -8,11 +8,11 @@ import { now } from '../api/visible.ts';
 import { RequestError, accepted, errorOf, exactJson, request, send } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { ActError, Section } from '../ui/page.tsx';
+import { Payload } from '../ui/payload.tsx';
+import { Shape } from '../ui/shapes.tsx';
 import {
   Button,
-  Shape,
   OutcomeMark,
-  Payload,
   ShortId,
   StageMark,
   StateMark,

@@ -22,7 +22,7 @@ import {
   Views,
 } from '../ui/page.tsx';
 import { List, PAGE_SIZE, Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
-import { Prose } from '../ui/values.tsx';
+import { Prose } from '../ui/payload.tsx';
 import { duration, percent, plural, whole } from '../ui/words.ts';
 import { ActionName, CallsTable } from './columns.tsx';
 import { FailureGroups, useFailures } from './failures.tsx';

@@ -5,7 +5,8 @@ import { callHref, queryPath, relayUrl } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { AsOf, CutNotice, ErrorNotice, Facts, Information, Loading, PageHead, Section } from '../ui/page.tsx';
 import { Table, nameColumn, labelled, column, type Column } from '../ui/table.tsx';
-import { Ago, CommandMark, CopyLine, NameLink } from '../ui/values.tsx';
+import { Ago } from '../ui/times.tsx';
+import { CommandMark, CopyLine, NameLink } from '../ui/values.tsx';
 import { whole } from '../ui/words.ts';
 import { ActionLink } from './columns.tsx';
 

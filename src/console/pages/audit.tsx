@@ -8,7 +8,9 @@ import { isAdmin, viewer } from '../shell/facts.tsx';
 import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
 import { ActError, AsOf, Empty, Information, Nil, Notice, PageHead } from '../ui/page.tsx';
 import { List, pageOf, timeColumn, nameColumn, column, type Column } from '../ui/table.tsx';
-import { Button, ShortId, StateMark, Time, timeOfFilter } from '../ui/values.tsx';
+import { timeOfFilter } from '../ui/time-input.ts';
+import { Time } from '../ui/times.tsx';
+import { Button, ShortId, StateMark } from '../ui/values.tsx';
 import { capitalWord, nameClass, plainWord, plural, whole } from '../ui/words.ts';
 
 const ACTS: readonly gql.OperatorAction[] = ['CANCEL', 'DISCONNECT', 'DRAIN', 'PAYLOAD', 'REVEAL'];

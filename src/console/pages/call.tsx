@@ -23,6 +23,7 @@ import {
   type Crumbs,
 } from '../ui/page.tsx';
 import { useLatest } from '../ui/table.tsx';
+import { Since, Time, Until } from '../ui/times.tsx';
 import {
   LinkButton,
   CommandMark,
@@ -31,10 +32,7 @@ import {
   FullId,
   OutcomeMark,
   ShortId,
-  Since,
   StageMark,
-  Time,
-  Until,
 } from '../ui/values.tsx';
 import { WAIT_FOR, day, duration, plural } from '../ui/words.ts';
 import { caseAsJson, caseAsMarkdown, traceIdOf, CallTimeline, type CallDetails } from './timeline.tsx';

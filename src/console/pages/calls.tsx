@@ -18,7 +18,8 @@ import {
 } from '../ui/filters.tsx';
 import { AsOf, Empty, Information, Nil, PageHead, Views } from '../ui/page.tsx';
 import { List, NewBar, pageOf, useLiveRows, labelled, type Column } from '../ui/table.tsx';
-import { LinkButton, Ago, Button, OUTCOME_ORDER } from '../ui/values.tsx';
+import { Ago } from '../ui/times.tsx';
+import { LinkButton, Button, OUTCOME_ORDER } from '../ui/values.tsx';
 import { givenId, isCommandId, plural, whole } from '../ui/words.ts';
 import { CancelWaiting, isWaiting, selectsWaiting } from './bulk.tsx';
 import { CALL_COLUMNS, WAIT_COLUMNS, clientStream } from './columns.tsx';

@@ -25,7 +25,8 @@ import {
   type Crumbs,
 } from '../ui/page.tsx';
 import { Table, useLatest, nameColumn, column, quietColumn, labelled, type Column } from '../ui/table.tsx';
-import { LinkButton, Ago, ConnectionMark, FullId, ShortId, Since, StateMark, Time, When } from '../ui/values.tsx';
+import { Ago, Since, Time, When } from '../ui/times.tsx';
+import { LinkButton, ConnectionMark, FullId, ShortId, StateMark } from '../ui/values.tsx';
 import { CAUSE, HEARTBEAT, capitalWord, duration, sentenceCase, whole } from '../ui/words.ts';
 import { CancelWaiting, isWaiting } from './bulk.tsx';
 import { ActionName, CallsTable, WAIT_COLUMNS, linkStream } from './columns.tsx';

@@ -18,7 +18,7 @@ import {
   nameColumn,
   type Column,
 } from '../ui/table.tsx';
-import { Ago } from '../ui/values.tsx';
+import { Ago } from '../ui/times.tsx';
 import { CAUSE, plural, sentenceCase, whole } from '../ui/words.ts';
 import { CLIENT_COLUMNS, ClientState, NoClients } from './columns.tsx';
 import { isUnstable } from './states.ts';

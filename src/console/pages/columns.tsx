@@ -9,19 +9,8 @@ import { callHref, pagePath, queryPath, relayUrl, segments } from '../base.ts';
 import { LONG_WAIT_MS, isSilent, viewer } from '../shell/facts.tsx';
 import { ClientLink, Count, Empty, Information, Nil } from '../ui/page.tsx';
 import { Table, column, nameColumn, labelled, timeColumn, quietColumn, type Column } from '../ui/table.tsx';
-import {
-  Ago,
-  CommandMark,
-  ConnectionMark,
-  CopyLine,
-  NameLink,
-  ShortId,
-  StageMark,
-  StateMark,
-  Time,
-  Until,
-  When,
-} from '../ui/values.tsx';
+import { Ago, Time, Until, When } from '../ui/times.tsx';
+import { CommandMark, ConnectionMark, CopyLine, NameLink, ShortId, StageMark, StateMark } from '../ui/values.tsx';
 import {
   CAUSE,
   HEARTBEAT,

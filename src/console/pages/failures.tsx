@@ -8,7 +8,8 @@ import { isAdmin, silentNodes } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/filters.tsx';
 import { CutNotice, ErrorNotice, Section, Views } from '../ui/page.tsx';
 import { Table, labelled, nameColumn, type Column } from '../ui/table.tsx';
-import { Ago, OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
+import { Ago } from '../ui/times.tsx';
+import { OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
 import { nameClass, percent, plural, whole } from '../ui/words.ts';
 
 type Failures = gql.FailuresQuery['delivery']['failures'];

@@ -32,7 +32,11 @@ import {
   quietColumn,
   type Column,
 } from '../ui/table.tsx';
-import { Ago, Icon, NameLink, Payload, ShortId, Time, timeOfFilter } from '../ui/values.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Payload } from '../ui/payload.tsx';
+import { timeOfFilter } from '../ui/time-input.ts';
+import { Ago, Time } from '../ui/times.tsx';
+import { NameLink, ShortId } from '../ui/values.tsx';
 import { bytes, capitalWord, whole } from '../ui/words.ts';
 import { LINK_COLUMNS, linkStream } from './columns.tsx';
 

@@ -18,7 +18,8 @@ import {
   Section,
 } from '../ui/page.tsx';
 import { Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
-import { Ago, Button, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
+import { Ago, Since, Time } from '../ui/times.tsx';
+import { Button, OUTCOME_ORDER, OutcomeMark, StateMark } from '../ui/values.tsx';
 import { age, amount, bytes as sizeText, capitalWord, clock, plainWord, plural, whole } from '../ui/words.ts';
 import { DisconnectAll } from './bulk.tsx';
 import { VersionsNotice, outcomeCounter } from './columns.tsx';

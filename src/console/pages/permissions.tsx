@@ -3,7 +3,8 @@ import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { ErrorNotice, Facts, Section } from '../ui/page.tsx';
 import { Table, nameColumn, type Column } from '../ui/table.tsx';
-import { StateMark, type ShapeName } from '../ui/values.tsx';
+import type { ShapeName } from '../ui/shapes.tsx';
+import { StateMark } from '../ui/values.tsx';
 import { ActionName } from './columns.tsx';
 
 type Permissions = gql.ActionPermissionsQuery['actionPermissions'][number];

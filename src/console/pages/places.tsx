@@ -21,7 +21,9 @@ import {
   Section,
 } from '../ui/page.tsx';
 import { List, Table, pageOf, useLatest, column, nameColumn, labelled, type Column } from '../ui/table.tsx';
-import { Ago, CommandMark, FullId, ShortId, Since, StateMark, type ShapeName } from '../ui/values.tsx';
+import type { ShapeName } from '../ui/shapes.tsx';
+import { Ago, Since } from '../ui/times.tsx';
+import { CommandMark, FullId, ShortId, StateMark } from '../ui/values.tsx';
 import { capitalWord, nameClass, plural } from '../ui/words.ts';
 import { ActionLink, CallerLink, CallsTable } from './columns.tsx';
 

@@ -6,7 +6,8 @@ import type { Query } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
 import { Section } from '../ui/page.tsx';
-import { Ago, Icon, Time } from '../ui/values.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Ago, Time } from '../ui/times.tsx';
 import { plural, zoneName } from '../ui/words.ts';
 import type { CallDetails } from './timeline.tsx';
 

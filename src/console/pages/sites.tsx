@@ -9,7 +9,9 @@ import { isAdmin, viewer } from '../shell/facts.tsx';
 import { useUrlState, type Filter } from '../ui/filters.tsx';
 import { ActError, AsOf, Empty, ErrorNotice, Facts, Loading, Nil, PageHead, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, column, nameColumn, labelled, quietColumn, type Column } from '../ui/table.tsx';
-import { Button, NameLink, ShortId, StateMark, Time, Until, type ShapeName } from '../ui/values.tsx';
+import type { ShapeName } from '../ui/shapes.tsx';
+import { Time, Until } from '../ui/times.tsx';
+import { Button, NameLink, ShortId, StateMark } from '../ui/values.tsx';
 import { capitalWord } from '../ui/words.ts';
 
 type SiteRow = gql.SitesQuery['sites']['nodes'][number];

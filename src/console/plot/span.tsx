@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { RequestError } from '../api/request.ts';
 import { FormDialog, TextField } from '../ui/dialogs.tsx';
 import { useUrlState } from '../ui/filters.tsx';
-import { readTime, writeTime } from '../ui/values.tsx';
+import { readTime, writeTime } from '../ui/time-input.ts';
 
 /** A span of time. Both ends are epoch milliseconds. */
 export type TimeSpan = { readonly from: number; readonly to: number };

@@ -13,7 +13,8 @@ import { nodesHref } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
 import { CutNotice, Notice } from '../ui/page.tsx';
 import { useKeys } from '../ui/filters.tsx';
-import { Shape, Icon } from '../ui/values.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Shape } from '../ui/shapes.tsx';
 import { age, clock, plural } from '../ui/words.ts';
 
 type SignedIn = gql.ViewerQuery['viewer'];

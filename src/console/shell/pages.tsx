@@ -19,7 +19,8 @@ import {
   label,
   pageTitle,
 } from '../ui/page.tsx';
-import { LinkButton, type IconName } from '../ui/values.tsx';
+import type { IconName } from '../ui/icons.tsx';
+import { LinkButton } from '../ui/values.tsx';
 import { isAdmin, viewer, viewerQuery, longWaitCount } from './facts.tsx';
 import { visibleText } from '../../protocol/visible-text.ts';
 import { keep, recall } from '../session.ts';

@@ -6,7 +6,8 @@ import { RELAY_PATH } from '../base.ts';
 import { signIn, signedOut } from '../session.ts';
 import { Dialog } from '../ui/dialogs.tsx';
 import { label } from '../ui/page.tsx';
-import { Fault, Mark } from '../ui/values.tsx';
+import { Fault } from '../ui/payload.tsx';
+import { Mark } from '../ui/shapes.tsx';
 
 export function SignInPage() {
   return (

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { keep, recall } from '../session.ts';
 import { Switch } from '../ui/dialogs.tsx';
-import { Icon, type IconName } from '../ui/values.tsx';
+import { Icon, type IconName } from '../ui/icons.tsx';
 
 const KEY = 'callboard:theme';
 type Theme = 'system' | 'light' | 'dark';

@@ -6,7 +6,8 @@ import { signal } from '@preact/signals';
 import { useLocation, useRoute } from 'preact-iso';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { keep, recall } from '../session.ts';
-import { Fault, Icon } from './values.tsx';
+import { Icon } from './icons.tsx';
+import { Fault } from './payload.tsx';
 import { plainWord } from './words.ts';
 
 export type Filter = {

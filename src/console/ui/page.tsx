@@ -14,7 +14,10 @@ import { silentSince } from '../api/request.ts';
 import { clientHref } from '../base.ts';
 import { keep, recall } from '../session.ts';
 import { useKeys } from './filters.tsx';
-import { Button, Pips, Icon, Prose, type IconName } from './values.tsx';
+import { Icon, type IconName } from './icons.tsx';
+import { Prose } from './payload.tsx';
+import { Pips } from './shapes.tsx';
+import { Button } from './values.tsx';
 import { clockAt, nameClass, sentenceCase, whole, zoneName } from './words.ts';
 
 /** The name of the environment, which the relay writes into the page; empty if the setting LABEL gives none. */

@@ -10,7 +10,8 @@ import type { Query } from '../api/query.ts';
 import { Sources } from '../shell/facts.tsx';
 import { FilterBar, textOf, useKeys, useUrlState, type BareFilter, type Filter, type UrlState } from './filters.tsx';
 import { CutNotice, Empty, ErrorNotice, Loading } from './page.tsx';
-import { LinkButton, Button, Icon } from './values.tsx';
+import { Icon } from './icons.tsx';
+import { LinkButton, Button } from './values.tsx';
 import { nameClass, plural, sentenceCase, whole, zoneName } from './words.ts';
 
 /** The number of rows on one page of a list: enough to fill a screen, few enough that the page stays quick. */
