@@ -20,7 +20,7 @@ import { Rail } from './shell/rail.tsx';
 import { SignInPage, SignInAgain } from './shell/sign-in.tsx';
 import { Top } from './shell/top.tsx';
 import { listenForKeys, useKeys } from './ui/filters.tsx';
-import { showHiddenCharacters } from './ui/words.ts';
+import { showHiddenCharacters } from './ui/hidden-characters.ts';
 
 const root = document.querySelector('#root');
 if (!root) throw new Error('The page has no element #root.');

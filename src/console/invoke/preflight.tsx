@@ -9,7 +9,8 @@ import { ErrorNotice, Section } from '../ui/page.tsx';
 import { Prose } from '../ui/payload.tsx';
 import { Shape, type ShapeName } from '../ui/shapes.tsx';
 import { Button, StateMark } from '../ui/values.tsx';
-import { capitalWord, clock, zoneName } from '../ui/words.ts';
+import { clock, zoneName } from '../ui/zones.ts';
+import { capitalWord } from '../ui/words.ts';
 import { syntaxFault, type ParamsFault } from './checker.ts';
 import type { CallInput } from './sent.tsx';
 

@@ -21,7 +21,8 @@ import {
   stageWord,
 } from '../ui/values.tsx';
 import { executionText } from '../pages/states.ts';
-import { bytes, duration, exactClock } from '../ui/words.ts';
+import { bytes, duration } from '../ui/amounts.ts';
+import { exactClock } from '../ui/zones.ts';
 
 /** The size in bytes above which a result is shown only when the user asks for it. */
 const FOLDED_BYTES = 64 * 1024;

@@ -23,7 +23,8 @@ import {
 } from '../ui/page.tsx';
 import { List, PAGE_SIZE, Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
 import { Prose } from '../ui/payload.tsx';
-import { duration, percent, plural, whole } from '../ui/words.ts';
+import { duration, percent, whole } from '../ui/amounts.ts';
+import { plural } from '../ui/words.ts';
 import { ActionName, CallsTable } from './columns.tsx';
 import { FailureGroups, useFailures } from './failures.tsx';
 import { WhoMayCall } from './permissions.tsx';

@@ -7,7 +7,7 @@ import { AsOf, CutNotice, ErrorNotice, Facts, Information, Loading, PageHead, Se
 import { Table, nameColumn, labelled, column, type Column } from '../ui/table.tsx';
 import { Ago } from '../ui/times.tsx';
 import { CommandMark, CopyLine, NameLink } from '../ui/values.tsx';
-import { whole } from '../ui/words.ts';
+import { whole } from '../ui/amounts.ts';
 import { ActionLink } from './columns.tsx';
 
 /** An agent of a user, by its program, with its latest call. */

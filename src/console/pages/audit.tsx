@@ -11,7 +11,8 @@ import { List, pageOf, timeColumn, nameColumn, column, type Column } from '../ui
 import { timeOfFilter } from '../ui/time-input.ts';
 import { Time } from '../ui/times.tsx';
 import { Button, ShortId, StateMark } from '../ui/values.tsx';
-import { capitalWord, nameClass, plainWord, plural, whole } from '../ui/words.ts';
+import { whole } from '../ui/amounts.ts';
+import { capitalWord, nameClass, plainWord, plural } from '../ui/words.ts';
 
 const ACTS: readonly gql.OperatorAction[] = ['CANCEL', 'DISCONNECT', 'DRAIN', 'PAYLOAD', 'REVEAL'];
 const FILTERS: readonly Filter[] = [

@@ -34,7 +34,9 @@ import {
   ShortId,
   StageMark,
 } from '../ui/values.tsx';
-import { WAIT_FOR, day, duration, plural } from '../ui/words.ts';
+import { duration } from '../ui/amounts.ts';
+import { day } from '../ui/zones.ts';
+import { WAIT_FOR, plural } from '../ui/words.ts';
 import { caseAsJson, caseAsMarkdown, traceIdOf, CallTimeline, type CallDetails } from './timeline.tsx';
 import { ActionName } from './columns.tsx';
 import { MessagesTable, ResultReveal } from './history.tsx';

@@ -27,7 +27,8 @@ import {
 import { Table, useLatest, nameColumn, column, quietColumn, labelled, type Column } from '../ui/table.tsx';
 import { Ago, Since, Time, When } from '../ui/times.tsx';
 import { LinkButton, ConnectionMark, FullId, ShortId, StateMark } from '../ui/values.tsx';
-import { CAUSE, HEARTBEAT, capitalWord, duration, sentenceCase, whole } from '../ui/words.ts';
+import { duration, whole } from '../ui/amounts.ts';
+import { CAUSE, HEARTBEAT, capitalWord, sentenceCase } from '../ui/words.ts';
 import { CancelWaiting, isWaiting } from './bulk.tsx';
 import { ActionName, CallsTable, WAIT_COLUMNS, linkStream } from './columns.tsx';
 import { CONTEXT_COLUMNS } from './places.tsx';

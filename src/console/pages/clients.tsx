@@ -19,7 +19,8 @@ import {
   type Column,
 } from '../ui/table.tsx';
 import { Ago } from '../ui/times.tsx';
-import { CAUSE, plural, sentenceCase, whole } from '../ui/words.ts';
+import { whole } from '../ui/amounts.ts';
+import { CAUSE, plural, sentenceCase } from '../ui/words.ts';
 import { CLIENT_COLUMNS, ClientState, NoClients } from './columns.tsx';
 import { isUnstable } from './states.ts';
 

@@ -11,20 +11,9 @@ import { ClientLink, Count, Empty, Information, Nil } from '../ui/page.tsx';
 import { Table, column, nameColumn, labelled, timeColumn, quietColumn, type Column } from '../ui/table.tsx';
 import { Ago, Time, Until, When } from '../ui/times.tsx';
 import { CommandMark, ConnectionMark, CopyLine, NameLink, ShortId, StageMark, StateMark } from '../ui/values.tsx';
-import {
-  CAUSE,
-  HEARTBEAT,
-  WAIT_FOR,
-  age,
-  capitalWord,
-  clock,
-  duration,
-  nameClass,
-  percent,
-  plural,
-  shortId,
-  whole,
-} from '../ui/words.ts';
+import { age, duration, percent, whole } from '../ui/amounts.ts';
+import { clock } from '../ui/zones.ts';
+import { CAUSE, HEARTBEAT, WAIT_FOR, capitalWord, nameClass, plural, shortId } from '../ui/words.ts';
 
 export const WAIT_COLUMNS: readonly Column<gql.WaitRowFragment>[] = [
   column('Stage', 'c-1', (row) => <StageMark stage={row.stage} />),

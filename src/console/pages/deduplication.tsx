@@ -3,7 +3,7 @@ import { DedupDocument, type DedupQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { useUrlState } from '../ui/filters.tsx';
 import { ErrorNotice, Facts, Information, Loading, Readouts, Section, Views } from '../ui/page.tsx';
-import { age, percent, whole } from '../ui/words.ts';
+import { age, percent, whole } from '../ui/amounts.ts';
 
 const WINDOWS = [60, 300, 900, 3600];
 const WINDOW = 300;

@@ -10,7 +10,8 @@ import { CutNotice, ErrorNotice, Section, Views } from '../ui/page.tsx';
 import { Table, labelled, nameColumn, type Column } from '../ui/table.tsx';
 import { Ago } from '../ui/times.tsx';
 import { OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
-import { nameClass, percent, plural, whole } from '../ui/words.ts';
+import { percent, whole } from '../ui/amounts.ts';
+import { nameClass, plural } from '../ui/words.ts';
 
 type Failures = gql.FailuresQuery['delivery']['failures'];
 type Group = Failures['groups'][number];

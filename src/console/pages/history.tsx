@@ -37,7 +37,8 @@ import { Payload } from '../ui/payload.tsx';
 import { timeOfFilter } from '../ui/time-input.ts';
 import { Ago, Time } from '../ui/times.tsx';
 import { NameLink, ShortId } from '../ui/values.tsx';
-import { bytes, capitalWord, whole } from '../ui/words.ts';
+import { bytes, whole } from '../ui/amounts.ts';
+import { capitalWord } from '../ui/words.ts';
 import { LINK_COLUMNS, linkStream } from './columns.tsx';
 
 const FILTERS: readonly Filter[] = [

@@ -6,7 +6,8 @@ import { useUrlState } from '../ui/filters.tsx';
 import { AsOf, Empty, Nil, PageHead, Readouts, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, labelled, type Column } from '../ui/table.tsx';
 import { Time } from '../ui/times.tsx';
-import { nameClass, whole } from '../ui/words.ts';
+import { whole } from '../ui/amounts.ts';
+import { nameClass } from '../ui/words.ts';
 import { SCOPE_COLUMNS, oldestQueued } from './columns.tsx';
 
 type ScopeRow = CapacityQuery['delivery']['tenants']['nodes'][number];

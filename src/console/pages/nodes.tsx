@@ -20,7 +20,9 @@ import {
 import { Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
 import { Ago, Since, Time } from '../ui/times.tsx';
 import { Button, OUTCOME_ORDER, OutcomeMark, StateMark } from '../ui/values.tsx';
-import { age, amount, bytes as sizeText, capitalWord, clock, plainWord, plural, whole } from '../ui/words.ts';
+import { age, amount, bytes as sizeText, whole } from '../ui/amounts.ts';
+import { clock } from '../ui/zones.ts';
+import { capitalWord, plainWord, plural } from '../ui/words.ts';
 import { DisconnectAll } from './bulk.tsx';
 import { VersionsNotice, outcomeCounter } from './columns.tsx';
 import { Deduplication } from './deduplication.tsx';

@@ -7,7 +7,8 @@ import type { PlotMark, PlotTime } from '../plot/plot.tsx';
 import { silentNodes } from '../shell/facts.tsx';
 import { CutNotice, Loading } from '../ui/page.tsx';
 import { OUTCOME_ORDER, outcomeShape, outcomeWord } from '../ui/values.tsx';
-import { amount, clockAt, duration, whole } from '../ui/words.ts';
+import { amount, duration, whole } from '../ui/amounts.ts';
+import { clockAt } from '../ui/zones.ts';
 import { LONG_WAIT_MS } from '../shell/facts.tsx';
 
 type PlotsProps = {

@@ -8,7 +8,8 @@ import { ReasonDialog } from '../ui/dialogs.tsx';
 import { Section } from '../ui/page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Ago, Time } from '../ui/times.tsx';
-import { plural, zoneName } from '../ui/words.ts';
+import { zoneName } from '../ui/zones.ts';
+import { plural } from '../ui/words.ts';
 import type { CallDetails } from './timeline.tsx';
 
 type Report = { readonly at: string; readonly payload: unknown };

@@ -9,7 +9,8 @@ import { Pager, Table, timeColumn, column, nameColumn, labelled, type Column } f
 import { timeOfFilter } from '../ui/time-input.ts';
 import { Time } from '../ui/times.tsx';
 import { CommandMark } from '../ui/values.tsx';
-import { bytes, capitalWord, plainWord, plural } from '../ui/words.ts';
+import { bytes } from '../ui/amounts.ts';
+import { capitalWord, plainWord, plural } from '../ui/words.ts';
 import { ActionLink, CallerLink, linkStream, whatOf } from './columns.tsx';
 import { useStreams, type StreamRows } from './streams.ts';
 

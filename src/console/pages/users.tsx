@@ -10,7 +10,7 @@ import { useUrlState } from '../ui/filters.tsx';
 import { AsOf, Count, Empty, ErrorNotice, Loading, PageHead, Readouts, Section, type Crumbs } from '../ui/page.tsx';
 import { List, Table, pageOf, nameColumn, labelled, type Column } from '../ui/table.tsx';
 import { LinkButton, NameLink } from '../ui/values.tsx';
-import { whole } from '../ui/words.ts';
+import { whole } from '../ui/amounts.ts';
 import { CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
 import { WhoMayCallUser } from './permissions.tsx';
 import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from './places.tsx';

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { Table, column, timeColumn } from '../ui/table.tsx';
-import { clockAt } from '../ui/words.ts';
+import { clockAt } from '../ui/zones.ts';
 import { crosshair, pointerHandlers, keyHandlers, dragged } from './pointer.ts';
 import { type Scale, round, EMPTY_SCALE } from './scale.ts';
 import { useSpan } from './span.tsx';

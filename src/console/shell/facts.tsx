@@ -15,7 +15,9 @@ import { CutNotice, Notice } from '../ui/page.tsx';
 import { useKeys } from '../ui/filters.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Shape } from '../ui/shapes.tsx';
-import { age, clock, plural } from '../ui/words.ts';
+import { age } from '../ui/amounts.ts';
+import { clock } from '../ui/zones.ts';
+import { plural } from '../ui/words.ts';
 
 type SignedIn = gql.ViewerQuery['viewer'];
 

@@ -5,7 +5,7 @@ import { signOut } from '../session.ts';
 import { Switch } from '../ui/dialogs.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Mark } from '../ui/shapes.tsx';
-import { chooseZone, clock, isLocalTime, zoneName } from '../ui/words.ts';
+import { chooseZone, clock, isLocalTime, zoneName } from '../ui/zones.ts';
 import { drainingCount, silentNodes, viewer, waitCount } from './facts.tsx';
 import { shownGroups, shownPages } from './pages.tsx';
 import { ThemeSwitch } from './theme.tsx';

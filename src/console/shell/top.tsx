@@ -5,7 +5,8 @@ import { now } from '../api/visible.ts';
 import { label, outage } from '../ui/page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { CopyLink, StateMark } from '../ui/values.tsx';
-import { age, clockAt, zoneName } from '../ui/words.ts';
+import { age } from '../ui/amounts.ts';
+import { clockAt, zoneName } from '../ui/zones.ts';
 import { isAdmin, isPagePolled, viewer } from './facts.tsx';
 import { openPalette } from './palette.tsx';
 

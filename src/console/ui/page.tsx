@@ -18,7 +18,9 @@ import { Icon, type IconName } from './icons.tsx';
 import { Prose } from './payload.tsx';
 import { Pips } from './shapes.tsx';
 import { Button } from './values.tsx';
-import { clockAt, nameClass, sentenceCase, whole, zoneName } from './words.ts';
+import { whole } from './amounts.ts';
+import { clockAt, zoneName } from './zones.ts';
+import { nameClass, sentenceCase } from './words.ts';
 
 /** The name of the environment, which the relay writes into the page; empty if the setting LABEL gives none. */
 export const label: string = document.querySelector<HTMLMetaElement>('meta[name="callboard-label"]')?.content ?? '';

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { Icon } from './icons.tsx';
 import { CopyButton, Button } from './values.tsx';
-import { bytes } from './words.ts';
+import { bytes } from './amounts.ts';
 
 /** Shows a sentence of the relay or of a client, with code where it has backquotes. */
 export function Prose({ text }: { readonly text: string }) {

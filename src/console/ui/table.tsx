@@ -12,7 +12,9 @@ import { FilterBar, textOf, useKeys, useUrlState, type BareFilter, type Filter, 
 import { CutNotice, Empty, ErrorNotice, Loading } from './page.tsx';
 import { Icon } from './icons.tsx';
 import { LinkButton, Button } from './values.tsx';
-import { nameClass, plural, sentenceCase, whole, zoneName } from './words.ts';
+import { whole } from './amounts.ts';
+import { zoneName } from './zones.ts';
+import { nameClass, plural, sentenceCase } from './words.ts';
 
 /** The number of rows on one page of a list: enough to fill a screen, few enough that the page stays quick. */
 export const PAGE_SIZE = 40;

@@ -1,7 +1,8 @@
 /** Shows times: exact in the chosen zone, or relative to now. */
 import type { ComponentChildren } from 'preact';
 import { now } from '../api/visible.ts';
-import { age, bothTimes, clock, exactClock, isSameDay, shortDay } from './words.ts';
+import { age } from './amounts.ts';
+import { bothTimes, clock, exactClock, isSameDay, shortDay } from './zones.ts';
 
 type At = { readonly at: string };
 
