@@ -19,7 +19,7 @@ import { Help, Palette } from './shell/palette.tsx';
 import { Rail } from './shell/rail.tsx';
 import { SignInPage, SignInAgain } from './shell/sign-in.tsx';
 import { Top } from './shell/top.tsx';
-import { listenForKeys, useKeys } from './ui/filters.tsx';
+import { listenForKeys, useKeys } from './ui/keys.ts';
 import { showHiddenCharacters } from './ui/hidden-characters.ts';
 
 const root = document.querySelector('#root');

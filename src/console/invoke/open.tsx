@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { ErrorBoundary } from 'preact-iso';
 import { CloseAct, Dialog } from '../ui/dialogs.tsx';
-import { useKeys } from '../ui/filters.tsx';
+import { useKeys } from '../ui/keys.ts';
 import { ActButton, LoadFault, loaded } from '../ui/page.tsx';
 import type { DrawerProps, InvokeStart } from './drawer.tsx';
 

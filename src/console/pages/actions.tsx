@@ -5,7 +5,8 @@ import { useQuery, type Query } from '../api/query.ts';
 import { pagePath, queryPath } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
 import { Sources, isAdmin, viewer } from '../shell/facts.tsx';
-import { useUrlState, type Filter } from '../ui/filters.tsx';
+import { useUrlState } from '../ui/url-state.ts';
+import type { Filter } from '../ui/filters.tsx';
 import {
   AsOf,
   ClientLink,

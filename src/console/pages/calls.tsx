@@ -6,16 +6,8 @@ import { useQuery, type Query } from '../api/query.ts';
 import { callHref } from '../base.ts';
 import { InvokeButton, openInvoke } from '../invoke/open.tsx';
 import { LiveNotice, PauseButton, isAdmin, isEveryNodeHeard } from '../shell/facts.tsx';
-import {
-  choicesOf,
-  durationFilter,
-  durationMs,
-  oneOf,
-  textOf,
-  useUrlState,
-  type Filter,
-  type UrlState,
-} from '../ui/filters.tsx';
+import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
+import { choicesOf, durationFilter, durationMs, textOf, type Filter } from '../ui/filters.tsx';
 import { AsOf, Empty, Information, Nil, PageHead, Views } from '../ui/page.tsx';
 import { List, NewBar, pageOf, useLiveRows, labelled, type Column } from '../ui/table.tsx';
 import { Ago } from '../ui/times.tsx';

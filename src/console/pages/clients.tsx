@@ -5,7 +5,8 @@ import { useLive } from '../api/live.ts';
 import { useQuery } from '../api/query.ts';
 import { clientHref, pagePath } from '../base.ts';
 import { LiveNotice, PauseButton, isAdmin, isSilent, linkCount, silentNodes } from '../shell/facts.tsx';
-import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
+import { choicesOf, type Filter } from '../ui/filters.tsx';
 import { ClientLink, Count, Empty, Nil, PageHead, Views } from '../ui/page.tsx';
 import {
   List,

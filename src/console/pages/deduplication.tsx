@@ -1,7 +1,7 @@
 /** Shows what the deduplicator of the relay received more than once, as a part of the page of nodes. */
 import { DedupDocument, type DedupQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { useUrlState } from '../ui/filters.tsx';
+import { useUrlState } from '../ui/url-state.ts';
 import { ErrorNotice, Facts, Information, Loading, Readouts, Section, Views } from '../ui/page.tsx';
 import { age, percent, whole } from '../ui/amounts.ts';
 

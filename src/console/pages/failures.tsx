@@ -5,7 +5,7 @@ import { reasonText } from '../../protocol/visible-text.ts';
 import { useQuery, type Query } from '../api/query.ts';
 import { callHref, queryPath } from '../base.ts';
 import { isAdmin, silentNodes } from '../shell/facts.tsx';
-import { useUrlState } from '../ui/filters.tsx';
+import { useUrlState } from '../ui/url-state.ts';
 import { CutNotice, ErrorNotice, Section, Views } from '../ui/page.tsx';
 import { Table, labelled, nameColumn, type Column } from '../ui/table.tsx';
 import { Ago } from '../ui/times.tsx';

@@ -7,7 +7,8 @@ import { RequestError, accepted, errorOf, send } from '../api/request.ts';
 import { callHref, pagePath, queryPath, streamHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { CloseAct, Dialog, ReasonDialog } from '../ui/dialogs.tsx';
-import { FilterBar, choicesOf, oneOf, useUrlState, type Filter } from '../ui/filters.tsx';
+import { oneOf, useUrlState } from '../ui/url-state.ts';
+import { FilterBar, choicesOf, type Filter } from '../ui/filters.tsx';
 import {
   ActError,
   AsOf,

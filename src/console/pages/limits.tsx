@@ -2,7 +2,7 @@
 import { CapacityDocument, type CapacityQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { callHref } from '../base.ts';
-import { useUrlState } from '../ui/filters.tsx';
+import { useUrlState } from '../ui/url-state.ts';
 import { AsOf, Empty, Nil, PageHead, Readouts, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, labelled, type Column } from '../ui/table.tsx';
 import { Time } from '../ui/times.tsx';

@@ -15,7 +15,8 @@ import {
   silentNodes,
   waitCount,
 } from '../shell/facts.tsx';
-import { useUrlState, useKeys } from '../ui/filters.tsx';
+import { useKeys } from '../ui/keys.ts';
+import { useUrlState } from '../ui/url-state.ts';
 import { ClientLink, ErrorNotice, Information, Loading, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
 import { Table, nameColumn, column, type Column } from '../ui/table.tsx';
 import { Button, OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';

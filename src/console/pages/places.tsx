@@ -5,7 +5,8 @@ import { useQuery } from '../api/query.ts';
 import { clientHref, pagePath, placeHref } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
 import { PauseButton, isAdmin } from '../shell/facts.tsx';
-import { FilterBar, choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
+import { FilterBar, choicesOf, type Filter } from '../ui/filters.tsx';
 import {
   ClientLink,
   Count,

@@ -6,7 +6,7 @@ import { useQuery } from '../api/query.ts';
 import { callHref, clientHref, pagePath, placeHref, queryPath, segments, userHref } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
 import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
-import { useUrlState } from '../ui/filters.tsx';
+import { useUrlState } from '../ui/url-state.ts';
 import { AsOf, Count, Empty, ErrorNotice, Loading, PageHead, Readouts, Section, type Crumbs } from '../ui/page.tsx';
 import { List, Table, pageOf, nameColumn, labelled, type Column } from '../ui/table.tsx';
 import { LinkButton, NameLink } from '../ui/values.tsx';

@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { RequestError } from '../api/request.ts';
 import { FormDialog, TextField } from '../ui/dialogs.tsx';
-import { useUrlState } from '../ui/filters.tsx';
+import { useUrlState } from '../ui/url-state.ts';
 import { readTime, writeTime } from '../ui/time-input.ts';
 
 /** A span of time. Both ends are epoch milliseconds. */

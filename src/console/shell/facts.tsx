@@ -12,7 +12,7 @@ import { now } from '../api/visible.ts';
 import { nodesHref } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
 import { CutNotice, Notice } from '../ui/page.tsx';
-import { useKeys } from '../ui/filters.tsx';
+import { useKeys } from '../ui/keys.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Shape } from '../ui/shapes.tsx';
 import { age } from '../ui/amounts.ts';

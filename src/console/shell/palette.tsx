@@ -13,7 +13,7 @@ import { callHref, clientHref, nodesHref, pagePath, segments, userHref } from '.
 import { openInvoke } from '../invoke/open.tsx';
 import { keep, recall, signOut } from '../session.ts';
 import { CloseAct, Dialog, TextField } from '../ui/dialogs.tsx';
-import { keysOn, switchKeys, useKeys } from '../ui/filters.tsx';
+import { keysOn, switchKeys, useKeys } from '../ui/keys.ts';
 import { pageTitle } from '../ui/page.tsx';
 import { isAdmin } from './facts.tsx';
 import { CommandMark, ConnectionMark } from '../ui/values.tsx';

@@ -13,7 +13,7 @@ import { now } from '../api/visible.ts';
 import { silentSince } from '../api/request.ts';
 import { clientHref } from '../base.ts';
 import { keep, recall } from '../session.ts';
-import { useKeys } from './filters.tsx';
+import { useKeys } from './keys.ts';
 import { Icon, type IconName } from './icons.tsx';
 import { Prose } from './payload.tsx';
 import { Pips } from './shapes.tsx';

@@ -8,7 +8,9 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import type { Query } from '../api/query.ts';
 import { Sources } from '../shell/facts.tsx';
-import { FilterBar, textOf, useKeys, useUrlState, type BareFilter, type Filter, type UrlState } from './filters.tsx';
+import { useKeys } from './keys.ts';
+import { useUrlState, type UrlState } from './url-state.ts';
+import { FilterBar, textOf, type BareFilter, type Filter } from './filters.tsx';
 import { CutNotice, Empty, ErrorNotice, Loading } from './page.tsx';
 import { Icon } from './icons.tsx';
 import { LinkButton, Button } from './values.tsx';
