@@ -7,7 +7,8 @@ import { ClientsDocument, InvokeTargetDocument, type InvokeTargetQuery } from '.
 import { useQuery } from '../api/query.ts';
 import { DrainNotice, isAdmin, viewer } from '../shell/facts.tsx';
 import { Dialog, Select, TextField } from '../ui/dialogs.tsx';
-import { CutNotice, ErrorNotice, Loading, whyNoActs } from '../ui/page.tsx';
+import { CutNotice, ErrorNotice, Loading } from '../ui/notices.tsx';
+import { whyNoActs } from '../ui/page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Button, ConnectionMark, CopyAction } from '../ui/values.tsx';
 import { plural, shortId } from '../ui/words.ts';

@@ -7,7 +7,8 @@ import { textAt } from '../api/exact-text.ts';
 import { now } from '../api/visible.ts';
 import { RequestError, accepted, errorOf, exactJson, request, send } from '../api/request.ts';
 import { callHref } from '../base.ts';
-import { ActError, Section } from '../ui/page.tsx';
+import { ActError } from '../ui/notices.tsx';
+import { Section } from '../ui/page.tsx';
 import { Payload } from '../ui/payload.tsx';
 import { Shape } from '../ui/shapes.tsx';
 import {

@@ -7,21 +7,8 @@ import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
 import { Sources, isAdmin, viewer } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/url-state.ts';
 import type { Filter } from '../ui/filters.tsx';
-import {
-  AsOf,
-  ClientLink,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Information,
-  Loading,
-  Nil,
-  PageHead,
-  Readouts,
-  Section,
-  Views,
-} from '../ui/page.tsx';
+import { CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { AsOf, ClientLink, Facts, Nil, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
 import { List, PAGE_SIZE, Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
 import { Prose } from '../ui/payload.tsx';
 import { duration, percent, whole } from '../ui/amounts.ts';

@@ -3,7 +3,8 @@ import { AgentCallsDocument, type CallRowFragment } from '../../../generated/con
 import { useQuery } from '../api/query.ts';
 import { callHref, queryPath, relayUrl } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
-import { AsOf, CutNotice, ErrorNotice, Facts, Information, Loading, PageHead, Section } from '../ui/page.tsx';
+import { CutNotice, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { AsOf, Facts, PageHead, Section } from '../ui/page.tsx';
 import { Table, nameColumn, labelled, column, type Column } from '../ui/table.tsx';
 import { Ago } from '../ui/times.tsx';
 import { CommandMark, CopyLine, NameLink } from '../ui/values.tsx';

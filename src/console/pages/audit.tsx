@@ -7,7 +7,8 @@ import { callHref, clientHref, nodesHref, pagePath, streamHref, userHref } from 
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
 import { choicesOf, type Filter } from '../ui/filters.tsx';
-import { ActError, AsOf, Empty, Information, Nil, Notice, PageHead } from '../ui/page.tsx';
+import { ActError, Empty, Information, Notice } from '../ui/notices.tsx';
+import { AsOf, Nil, PageHead } from '../ui/page.tsx';
 import { List, pageOf, timeColumn, nameColumn, column, type Column } from '../ui/table.tsx';
 import { timeOfFilter } from '../ui/time-input.ts';
 import { Time } from '../ui/times.tsx';

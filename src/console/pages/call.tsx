@@ -9,19 +9,8 @@ import { commandLine, curlLine } from '../invoke/command-line.ts';
 import { openInvoke } from '../invoke/open.tsx';
 import { LiveNotice, NodeLink, isAdmin, isSilent, traceHref, viewer } from '../shell/facts.tsx';
 import { Menu, ReasonDialog } from '../ui/dialogs.tsx';
-import {
-  ActButton,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Information,
-  Loading,
-  Nil,
-  PageHead,
-  Section,
-  type Crumbs,
-} from '../ui/page.tsx';
+import { CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { ActButton, Facts, Nil, PageHead, Section, type Crumbs } from '../ui/page.tsx';
 import { useLatest } from '../ui/table.tsx';
 import { Since, Time, Until } from '../ui/times.tsx';
 import {

@@ -10,20 +10,8 @@ import { pagePath, placeHref, queryPath, streamHref, userHref } from '../base.ts
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
 import { LiveNotice, NodeLink, isAdmin, isSilent, lastHourText, viewer } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
-import {
-  ActButton,
-  AsOf,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Loading,
-  Metadata,
-  Nil,
-  PageHead,
-  Section,
-  type Crumbs,
-} from '../ui/page.tsx';
+import { CutNotice, Empty, ErrorNotice, Loading } from '../ui/notices.tsx';
+import { ActButton, AsOf, Facts, Metadata, Nil, PageHead, Section, type Crumbs } from '../ui/page.tsx';
 import { Table, useLatest, nameColumn, column, quietColumn, labelled, type Column } from '../ui/table.tsx';
 import { Ago, Since, Time, When } from '../ui/times.tsx';
 import { LinkButton, ConnectionMark, FullId, ShortId, StateMark } from '../ui/values.tsx';

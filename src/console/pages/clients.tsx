@@ -7,7 +7,8 @@ import { clientHref, pagePath } from '../base.ts';
 import { LiveNotice, PauseButton, isAdmin, isSilent, linkCount, silentNodes } from '../shell/facts.tsx';
 import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
 import { choicesOf, type Filter } from '../ui/filters.tsx';
-import { ClientLink, Count, Empty, Nil, PageHead, Views } from '../ui/page.tsx';
+import { Empty } from '../ui/notices.tsx';
+import { ClientLink, Count, Nil, PageHead, Views } from '../ui/page.tsx';
 import {
   List,
   NewBar,

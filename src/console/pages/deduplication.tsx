@@ -2,7 +2,8 @@
 import { DedupDocument, type DedupQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { useUrlState } from '../ui/url-state.ts';
-import { ErrorNotice, Facts, Information, Loading, Readouts, Section, Views } from '../ui/page.tsx';
+import { ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { Facts, Readouts, Section, Views } from '../ui/page.tsx';
 import { age, percent, whole } from '../ui/amounts.ts';
 
 const WINDOWS = [60, 300, 900, 3600];

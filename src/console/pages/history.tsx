@@ -9,19 +9,8 @@ import { isAdmin, viewer } from '../shell/facts.tsx';
 import { CloseAct, Dialog, ReasonDialog } from '../ui/dialogs.tsx';
 import { oneOf, useUrlState } from '../ui/url-state.ts';
 import { FilterBar, choicesOf, type Filter } from '../ui/filters.tsx';
-import {
-  ActError,
-  AsOf,
-  ClientLink,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Information,
-  Loading,
-  Nil,
-  PageHead,
-  Section,
-} from '../ui/page.tsx';
+import { ActError, CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { AsOf, ClientLink, Nil, PageHead, Section } from '../ui/page.tsx';
 import {
   List,
   Table,

@@ -3,7 +3,8 @@ import { CapacityDocument, type CapacityQuery } from '../../../generated/console
 import { useQuery } from '../api/query.ts';
 import { callHref } from '../base.ts';
 import { useUrlState } from '../ui/url-state.ts';
-import { AsOf, Empty, Nil, PageHead, Readouts, Section } from '../ui/page.tsx';
+import { Empty } from '../ui/notices.tsx';
+import { AsOf, Nil, PageHead, Readouts, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, labelled, type Column } from '../ui/table.tsx';
 import { Time } from '../ui/times.tsx';
 import { whole } from '../ui/amounts.ts';

@@ -5,18 +5,8 @@ import { useQuery } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
 import { DrainNotice, PauseButton, SilentNotice, viewer } from '../shell/facts.tsx';
 import { ReasonDialog, TextField } from '../ui/dialogs.tsx';
-import {
-  Count,
-  CutNotice,
-  ErrorNotice,
-  Facts,
-  Information,
-  Loading,
-  Nil,
-  Notice,
-  PageHead,
-  Section,
-} from '../ui/page.tsx';
+import { CutNotice, ErrorNotice, Information, Loading, Notice } from '../ui/notices.tsx';
+import { Count, Facts, Nil, PageHead, Section } from '../ui/page.tsx';
 import { Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
 import { Ago, Since, Time } from '../ui/times.tsx';
 import { Button, OUTCOME_ORDER, OutcomeMark, StateMark } from '../ui/values.tsx';

@@ -5,7 +5,7 @@ import { LinesPlot } from '../plot/lines.tsx';
 import type { TimeSpan } from '../plot/span.tsx';
 import type { PlotMark, PlotTime } from '../plot/plot.tsx';
 import { silentNodes } from '../shell/facts.tsx';
-import { CutNotice, Loading } from '../ui/page.tsx';
+import { CutNotice, Loading } from '../ui/notices.tsx';
 import { OUTCOME_ORDER, outcomeShape, outcomeWord } from '../ui/values.tsx';
 import { amount, duration, whole } from '../ui/amounts.ts';
 import { clockAt } from '../ui/zones.ts';

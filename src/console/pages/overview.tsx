@@ -17,7 +17,8 @@ import {
 } from '../shell/facts.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { useUrlState } from '../ui/url-state.ts';
-import { ClientLink, ErrorNotice, Information, Loading, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
+import { ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { ClientLink, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
 import { Table, nameColumn, column, type Column } from '../ui/table.tsx';
 import { Button, OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
 import { age, amount, duration, percent, whole } from '../ui/amounts.ts';

@@ -7,20 +7,8 @@ import { InvokeButton } from '../invoke/open.tsx';
 import { PauseButton, isAdmin } from '../shell/facts.tsx';
 import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
 import { FilterBar, choicesOf, type Filter } from '../ui/filters.tsx';
-import {
-  ClientLink,
-  Count,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Information,
-  Loading,
-  Metadata,
-  Nil,
-  PageHead,
-  Section,
-} from '../ui/page.tsx';
+import { CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { ClientLink, Count, Facts, Metadata, Nil, PageHead, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, useLatest, column, nameColumn, labelled, type Column } from '../ui/table.tsx';
 import type { ShapeName } from '../ui/shapes.tsx';
 import { Ago, Since } from '../ui/times.tsx';

@@ -7,7 +7,8 @@ import { callHref, clientHref, pagePath, placeHref, queryPath, segments, userHre
 import { InvokeButton } from '../invoke/open.tsx';
 import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/url-state.ts';
-import { AsOf, Count, Empty, ErrorNotice, Loading, PageHead, Readouts, Section, type Crumbs } from '../ui/page.tsx';
+import { Empty, ErrorNotice, Loading } from '../ui/notices.tsx';
+import { AsOf, Count, PageHead, Readouts, Section, type Crumbs } from '../ui/page.tsx';
 import { List, Table, pageOf, nameColumn, labelled, type Column } from '../ui/table.tsx';
 import { LinkButton, NameLink } from '../ui/values.tsx';
 import { whole } from '../ui/amounts.ts';

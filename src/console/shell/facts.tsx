@@ -11,7 +11,7 @@ import { useQuery, type Query } from '../api/query.ts';
 import { now } from '../api/visible.ts';
 import { nodesHref } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
-import { CutNotice, Notice } from '../ui/page.tsx';
+import { CutNotice, Notice } from '../ui/notices.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Shape } from '../ui/shapes.tsx';

@@ -7,18 +7,9 @@ import type { ComponentType } from 'preact';
 import { Route, Router, useLocation } from 'preact-iso';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { pagePath } from '../base.ts';
-import {
-  Boundary,
-  Empty,
-  ErrorNotice,
-  LoadFault,
-  Loading,
-  PageHead,
-  loaded,
-  reloadOnce,
-  label,
-  pageTitle,
-} from '../ui/page.tsx';
+import { Boundary, LoadFault, loaded, reloadOnce } from '../ui/loaded.tsx';
+import { Empty, ErrorNotice, Loading } from '../ui/notices.tsx';
+import { PageHead, label, pageTitle } from '../ui/page.tsx';
 import type { IconName } from '../ui/icons.tsx';
 import { LinkButton } from '../ui/values.tsx';
 import { isAdmin, viewer, viewerQuery, longWaitCount } from './facts.tsx';

@@ -11,7 +11,7 @@ import { Sources } from '../shell/facts.tsx';
 import { useKeys } from './keys.ts';
 import { useUrlState, type UrlState } from './url-state.ts';
 import { FilterBar, textOf, type BareFilter, type Filter } from './filters.tsx';
-import { CutNotice, Empty, ErrorNotice, Loading } from './page.tsx';
+import { CutNotice, Empty, ErrorNotice, Loading } from './notices.tsx';
 import { Icon } from './icons.tsx';
 import { LinkButton, Button } from './values.tsx';
 import { whole } from './amounts.ts';
