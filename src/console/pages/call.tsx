@@ -11,7 +11,7 @@ import { LiveNotice, NodeLink, isAdmin, isSilent, traceHref, viewer } from '../s
 import { Menu, ReasonDialog } from '../ui/dialogs.tsx';
 import { CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
 import { ActButton, Facts, Nil, PageHead, Section, type Crumbs } from '../ui/page.tsx';
-import { useLatest } from '../ui/table.tsx';
+import { useLatest } from '../ui/live-rows.tsx';
 import { Since, Time, Until } from '../ui/times.tsx';
 import {
   LinkButton,

@@ -12,7 +12,8 @@ import { LiveNotice, NodeLink, isAdmin, isSilent, lastHourText, viewer } from '.
 import { ReasonDialog } from '../ui/dialogs.tsx';
 import { CutNotice, Empty, ErrorNotice, Loading } from '../ui/notices.tsx';
 import { ActButton, AsOf, Facts, Metadata, Nil, PageHead, Section, type Crumbs } from '../ui/page.tsx';
-import { Table, useLatest, nameColumn, column, quietColumn, labelled, type Column } from '../ui/table.tsx';
+import { useLatest } from '../ui/live-rows.tsx';
+import { Table, nameColumn, column, quietColumn, labelled, type Column } from '../ui/table.tsx';
 import { Ago, Since, Time, When } from '../ui/times.tsx';
 import { LinkButton, ConnectionMark, FullId, ShortId, StateMark } from '../ui/values.tsx';
 import { duration, whole } from '../ui/amounts.ts';

@@ -9,17 +9,9 @@ import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
 import { choicesOf, type Filter } from '../ui/filters.tsx';
 import { Empty } from '../ui/notices.tsx';
 import { ClientLink, Count, Nil, PageHead, Views } from '../ui/page.tsx';
-import {
-  List,
-  NewBar,
-  PAGE_SIZE,
-  pageOf,
-  useLiveRows,
-  labelled,
-  column,
-  nameColumn,
-  type Column,
-} from '../ui/table.tsx';
+import { List, pageOf } from '../ui/list.tsx';
+import { NewBar, useLiveRows } from '../ui/live-rows.tsx';
+import { PAGE_SIZE, labelled, column, nameColumn, type Column } from '../ui/table.tsx';
 import { Ago } from '../ui/times.tsx';
 import { whole } from '../ui/amounts.ts';
 import { CAUSE, plural, sentenceCase } from '../ui/words.ts';

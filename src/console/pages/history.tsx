@@ -11,17 +11,8 @@ import { oneOf, useUrlState } from '../ui/url-state.ts';
 import { FilterBar, choicesOf, type Filter } from '../ui/filters.tsx';
 import { ActError, CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
 import { AsOf, ClientLink, Nil, PageHead, Section } from '../ui/page.tsx';
-import {
-  List,
-  Table,
-  pageOf,
-  column,
-  nameColumn,
-  labelled,
-  timeColumn,
-  quietColumn,
-  type Column,
-} from '../ui/table.tsx';
+import { List, pageOf } from '../ui/list.tsx';
+import { Table, column, nameColumn, labelled, timeColumn, quietColumn, type Column } from '../ui/table.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Payload } from '../ui/payload.tsx';
 import { timeOfFilter } from '../ui/time-input.ts';

@@ -9,7 +9,8 @@ import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../
 import { useUrlState } from '../ui/url-state.ts';
 import { Empty, ErrorNotice, Loading } from '../ui/notices.tsx';
 import { AsOf, Count, PageHead, Readouts, Section, type Crumbs } from '../ui/page.tsx';
-import { List, Table, pageOf, nameColumn, labelled, type Column } from '../ui/table.tsx';
+import { List, pageOf } from '../ui/list.tsx';
+import { Table, nameColumn, labelled, type Column } from '../ui/table.tsx';
 import { LinkButton, NameLink } from '../ui/values.tsx';
 import { whole } from '../ui/amounts.ts';
 import { CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
