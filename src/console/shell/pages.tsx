@@ -14,7 +14,7 @@ import type { IconName } from '../ui/icons.tsx';
 import { LinkButton } from '../ui/values.tsx';
 import { isAdmin, viewer, viewerQuery, longWaitCount } from './facts.tsx';
 import { visibleText } from '../../protocol/visible-text.ts';
-import { keep, recall } from '../session.ts';
+import { keep, recall } from '../kept-texts.ts';
 
 /** Returns a page that is loaded when it is first opened. `title` is its heading while its file cannot be loaded. */
 function page<Room>(title: string, load: () => Promise<Room>, pick: (room: Room) => ComponentType) {

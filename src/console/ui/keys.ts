@@ -1,7 +1,7 @@
 /** Handles keyboard shortcuts. All but Ctrl K are off while the user types, and while a dialog is open. */
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { keep, recall } from '../session.ts';
+import { keep, recall } from '../kept-texts.ts';
 
 /** Runs a shortcut. Returns false when the key has no effect now, so that the browser handles it. */
 type KeyAct = () => boolean | void;

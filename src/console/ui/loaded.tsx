@@ -2,7 +2,7 @@
 import { Component, type ComponentChildren, type ComponentType } from 'preact';
 import { lazy } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';
-import { keep, recall } from '../session.ts';
+import { keep, recall } from '../kept-texts.ts';
 import { Notice } from './notices.tsx';
 import { Button } from './values.tsx';
 

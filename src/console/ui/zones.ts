@@ -1,6 +1,6 @@
 /** Writes times in the zone that the user has chosen: UTC, or the zone of the browser. */
 import { signal } from '@preact/signals';
-import { keep, recall } from '../session.ts';
+import { keep, recall } from '../kept-texts.ts';
 
 const ZONE = 'callboard:zone';
 
