@@ -6,15 +6,8 @@ import { now } from '../api/visible.ts';
 import { callHref, clientHref, pagePath } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
 import { KEPT_MS, SpanDialog, useSpan, type TimeSpan } from '../plot/span.tsx';
-import {
-  LONG_WAIT_MS,
-  PauseButton,
-  Sources,
-  isEveryNodeHeard,
-  lastHourText,
-  silentNodes,
-  waitCount,
-} from '../shell/facts.tsx';
+import { PauseButton, Sources } from '../shell/notices.tsx';
+import { LONG_WAIT_MS, isEveryNodeHeard, lastHourText, silentNodes, waitCount } from '../shell/facts.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { useUrlState } from '../ui/url-state.ts';
 import { ErrorNotice, Information, Loading } from '../ui/notices.tsx';
