@@ -17,16 +17,9 @@ import { formNumberOf, formValueOf, numberTextOf, textOfForm } from './exact.ts'
 import { Select, focusFirstField } from '../ui/dialogs.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Fault } from '../ui/payload.tsx';
-import {
-  errorSchemaOf,
-  hintOf,
-  validator,
-  type FormSchema,
-  choiceIn,
-  choicesIn,
-  isLike,
-  typeWord,
-} from './form-schema.ts';
+import { errorSchemaOf, hintOf, typeWord } from './field-faults.ts';
+import { validator } from './validator.ts';
+import { type FormSchema, choiceIn, choicesIn, isLike } from './form-schema.ts';
 import type { ComponentChildren } from 'preact';
 
 type SchemaFormProps = {
