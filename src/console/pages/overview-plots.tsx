@@ -3,7 +3,8 @@ import type { Outcome, OverviewSeriesQuery } from '../../../generated/console.ts
 import { BarsPlot } from '../plot/bars.tsx';
 import { LinesPlot } from '../plot/lines.tsx';
 import type { TimeSpan } from '../plot/span.tsx';
-import type { PlotMark, PlotTime } from '../plot/plot.tsx';
+import type { PlotTime } from '../plot/pointer.ts';
+import type { PlotMark } from '../plot/plot.tsx';
 import { silentNodes } from '../shell/facts.tsx';
 import { CutNotice, Loading } from '../ui/notices.tsx';
 import { OUTCOME_ORDER, outcomeShape, outcomeWord } from '../ui/values.tsx';

@@ -3,8 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { Table, column, timeColumn } from '../ui/table.tsx';
 import { clockAt } from '../ui/zones.ts';
-import { crosshair, pointerHandlers, keyHandlers, dragged } from './pointer.ts';
-import { type Scale, round, EMPTY_SCALE } from './scale.ts';
+import { crosshair, pointerHandlers, keyHandlers, dragged, type PlotTime } from './pointer.ts';
+import { type Scale, round, EMPTY_SCALE, LABEL_STEPS_MS } from './scale.ts';
 import { useSpan } from './span.tsx';
 
 /** A moment that is marked in every plot, such as the moment at which a node fell silent. `at`: epoch milliseconds. */
@@ -13,9 +13,6 @@ export type PlotMark = { readonly at: number; readonly text: string };
 export type PlotBound = { readonly value: number; readonly text: string };
 
 export type PlotColumn = { readonly name: string; readonly points: readonly (number | null)[] };
-
-/** The time that a plot spans: slots of equal length. Times are milliseconds. */
-export type PlotTime = { readonly from: number; readonly stepMs: number; readonly slots: number };
 
 export type PlotProps = {
   readonly title: string;
@@ -166,12 +163,6 @@ function BoundLine({ bound, scale }: { readonly bound: PlotBound; readonly scale
   );
 }
 
-/** The distances that two labels of the time axis may have, in milliseconds. */
-export const LABEL_STEPS_MS = [
-  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1_000),
-  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
-  ...[1, 2, 3, 6, 12, 24].map((hours) => hours * 3_600_000),
-];
 /** The number of distances between labels that a time axis has at most. */
 const LABELS = 5;
 /** The distance from an edge below which a label is written inside the edge, in percent of the width. */

@@ -3,7 +3,6 @@
  * chooses by dragging.
  */
 import { signal } from '@preact/signals';
-import type { PlotTime } from './plot.tsx';
 import type { TimeSpan } from './span.tsx';
 
 /** The position of the pointer, from 0 at the left edge to 1 at the right one; null while it is in no plot. */
@@ -61,3 +60,6 @@ function shareOf({ currentTarget, clientX }: PointerEvent): number {
   const { left, width } = currentTarget.getBoundingClientRect();
   return Math.min(1, Math.max(0, (clientX - left) / width));
 }
+
+/** The time that a plot spans: slots of equal length. Times are milliseconds. */
+export type PlotTime = { readonly from: number; readonly stepMs: number; readonly slots: number };

@@ -1,5 +1,4 @@
 /** Computes the vertical scales of plots: the height of each value in percent, and round ticks. */
-import { LABEL_STEPS_MS } from './plot.tsx';
 
 export type Scale = {
   /** Returns the position of a value in percent: 0 at the top, 100 at the bottom, as in SVG. */
@@ -65,3 +64,10 @@ export function linePath(points: readonly (number | null)[], y: Scale['y']): str
 const xOf = (at: number, slots: number): number => round(((at + 0.5) / Math.max(1, slots)) * 100);
 
 export const round = (value: number): number => Math.round(value * 100) / 100;
+
+/** The distances that two labels of the time axis may have, in milliseconds. */
+export const LABEL_STEPS_MS = [
+  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1_000),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
+  ...[1, 2, 3, 6, 12, 24].map((hours) => hours * 3_600_000),
+];
