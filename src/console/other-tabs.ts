@@ -2,22 +2,17 @@
  * Hands the token to another tab of this browser, so that a page can be opened in a second tab. Every script of the
  * origin can read the channel, so tabs share a token only if the relay has its origin to itself: without a base path.
  */
-import { RELAY_PATH } from './base.ts';
 import { recall } from './kept-texts.ts';
 import { token, leave, signIn } from './session.ts';
-import { textMember, memberOf } from './sign-in-link.ts';
+import { textMember, memberOf } from './json-member.ts';
+import { tabs, LEFT } from './tab-channel.ts';
 
-/** In session storage: the user signed this tab out, so it takes no token of another tab. */
-export const LEFT = 'callboard:signed-out';
 /**
  * The time for which a tab shows no sign-in form while it waits for answers of other tabs, and the time in which answers
  * count: a later one may be for another tab. Milliseconds.
  */
 const FIRST_MS = 250;
 const LATEST_MS = 10_000;
-
-export const tabs: BroadcastChannel | null =
-  RELAY_PATH === '' && 'BroadcastChannel' in globalThis ? new BroadcastChannel('callboard:session') : null;
 
 /** When the user did something in this tab last, in epoch milliseconds. */
 let usedAt = Date.now();

@@ -4,7 +4,7 @@
  */
 import { signal } from '@preact/signals';
 import { recall, keep } from './kept-texts.ts';
-import { LEFT, tabs } from './other-tabs.ts';
+import { LEFT, tabs } from './tab-channel.ts';
 
 const KEY = 'callboard:token';
 

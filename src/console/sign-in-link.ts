@@ -1,5 +1,6 @@
 /** Signs the tab in with the one-time code of a link, `<base>/console/#code=...`, whose fragment no server gets. */
 import { RELAY_PATH } from './base.ts';
+import { textMember } from './json-member.ts';
 import { token, signedOut, signIn } from './session.ts';
 
 /** Shows a message about an unusable link on the sign-in form. Does nothing if the tab is signed in. */
@@ -28,14 +29,4 @@ export async function redeemTicketOfUrl(): Promise<void> {
   } catch {
     explainSignIn('The relay could not be reached, so the link was not used. Load the page again, or paste a token.');
   }
-}
-
-export function textMember(body: unknown, name: string): string | null {
-  const value = memberOf(body, name);
-  return typeof value === 'string' ? value : null;
-}
-
-export function memberOf(body: unknown, name: string): unknown {
-  if (typeof body !== 'object' || body === null) return undefined;
-  return Object.entries(body).find(([key]) => key === name)?.[1];
 }
