@@ -3,7 +3,6 @@
  * and what was opened before. It lists only what exists.
  */
 import { signal } from '@preact/signals';
-import type { VNode } from 'preact';
 import { useLocation } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
@@ -18,16 +17,10 @@ import { CommandMark, ConnectionMark } from '../ui/values.tsx';
 import { givenId, isCommandId, shortId } from '../ui/words.ts';
 import { isAdmin } from './facts.tsx';
 import { shownPages } from './pages.tsx';
-import { useRecord, recents } from './recents.ts';
+import { useRecord, recents, type Target } from './recents.ts';
 
 const isOpen = signal(false);
 export const openPalette = (): void => void (isOpen.value = true);
-
-export type Target = {
-  readonly kind: 'Call' | 'Client' | 'User' | 'Action' | 'Page' | 'Act' | 'Recent';
-  readonly text: string;
-  readonly mark?: VNode;
-} & ({ readonly href: string } | { readonly run: () => void });
 
 export function Palette() {
   useKeys({ 'Ctrl K': openPalette });

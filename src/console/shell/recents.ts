@@ -3,7 +3,7 @@ import { useLocation } from 'preact-iso';
 import { useEffect } from 'preact/hooks';
 import { keep, recall } from '../kept-texts.ts';
 import { pageTitle } from '../ui/page.tsx';
-import type { Target } from './palette.tsx';
+import type { VNode } from 'preact';
 
 const RECENT = 'callboard:recent';
 const RECENT_MAX = 8;
@@ -32,3 +32,9 @@ export function recents(): readonly Target[] {
     return [];
   }
 }
+
+export type Target = {
+  readonly kind: 'Call' | 'Client' | 'User' | 'Action' | 'Page' | 'Act' | 'Recent';
+  readonly text: string;
+  readonly mark?: VNode;
+} & ({ readonly href: string } | { readonly run: () => void });
