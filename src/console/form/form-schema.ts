@@ -5,7 +5,7 @@
  * show become fields of JSON text.
  */
 import type { RJSFSchema, UiSchema } from '@rjsf/utils';
-import { fits, LIKE } from './validator.ts';
+import { fits, LIKE, isRecord, choicesIn } from './fit.ts';
 
 /** The maximum number of parts of a form, where each reference counts as often as it is used. */
 export const FORM_PARTS = 200;
@@ -197,12 +197,6 @@ function choiceOf(own: FormSchema, options: readonly unknown[], place: Place): F
   return { schema, uiSchema };
 }
 
-/** Returns the alternatives of a choice in a copy; none for any other schema. */
-export function choicesIn(schema: RJSFSchema): readonly RJSFSchema[] {
-  const choices: unknown = schema['choices'];
-  return Array.isArray(choices) ? choices : [];
-}
-
 /** Returns the index of the alternative that a value is most like; -1 if it is like none of them. */
 export function choiceIn(schema: RJSFSchema, value: unknown): number {
   const choices = choicesIn(schema);
@@ -355,6 +349,3 @@ const isTypeName = (name: unknown): name is TypeName => TYPE_NAMES.includes(name
 
 /** Whether the library cannot hold a value at this name: every object has it, or the library keeps its own there. */
 export const isReserved = (name: string): boolean => name in {} || name === '__errors' || name.startsWith('ui:');
-
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -19,7 +19,8 @@ import { Icon } from '../ui/icons.tsx';
 import { Fault } from '../ui/payload.tsx';
 import { errorSchemaOf, hintOf, typeWord } from './field-faults.ts';
 import { validator } from './validator.ts';
-import { type FormSchema, choiceIn, choicesIn, isLike } from './form-schema.ts';
+import { choicesIn } from './fit.ts';
+import { type FormSchema, choiceIn, isLike } from './form-schema.ts';
 import type { ComponentChildren } from 'preact';
 
 type SchemaFormProps = {
