@@ -1,7 +1,7 @@
 /** Reads and checks the configuration of a relay. */
 import { type AuditConfig, auditOf } from './config/audit-config.ts';
 import { type AuthConfig, authOf } from './config/auth-config.ts';
-import { collectGiven, type Environment, type Given, textOf } from './config/given-settings.ts';
+import { collectTexts, type Environment, type SettingText, textOf } from './config/setting-texts.ts';
 import { type RedisConfig, redisCertificatesOf, redisOf } from './config/redis-config.ts';
 import { type TlsConfig, tlsOf } from './config/tls-config.ts';
 import { warningsOf } from './config/warnings.ts';
@@ -104,7 +104,7 @@ export type Config = {
  * as unset. Throws a single `invalid_argument` that names all faults.
  */
 export function readConfig(env: Environment, argv: readonly string[]): Config {
-  const { given, files, faults } = collectGiven(env, argv);
+  const { given, files, faults } = collectTexts(env, argv);
   const shownAs = (name: SettingName): string => given.get(name)?.shownAs ?? PREFIX + name;
   const texts = Object.fromEntries([...given].map(([name, { text }]) => [name, text]));
   const parsed = SETTINGS.safeParse(texts);
@@ -146,7 +146,7 @@ function isLoopback(host: string): boolean {
  * Returns the faults in combinations of settings. Checks the texts and not the parsed values, so that these faults are
  * reported together with the faults of single settings.
  */
-function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: SettingName) => string): InputError[] {
+function togetherFaults(given: ReadonlyMap<SettingName, SettingText>, shownAs: (name: SettingName) => string): InputError[] {
   const faults: InputError[] = [];
   const add = (name: SettingName, detail: string): void => void faults.push({ parameter: shownAs(name), detail });
   // Rows in a file outlive the process, so the key that signs them must be configured too.
@@ -176,12 +176,12 @@ function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: 
   return faults;
 }
 
-function adminTokensOf(given: ReadonlyMap<SettingName, Given>): readonly AdminToken[] {
+function adminTokensOf(given: ReadonlyMap<SettingName, SettingText>): readonly AdminToken[] {
   const texts = (given.get('ADMIN_TOKEN')?.text ?? '').split(',').map((text) => text.trim());
   return texts.filter((text) => text !== '').map(parseAdminToken);
 }
 
-function readPolicy(given: Given | undefined, faults: InputError[]): PolicyFile | null {
+function readPolicy(given: SettingText | undefined, faults: InputError[]): PolicyFile | null {
   if (!given) return null;
   const text = textOf(given, faults);
   if (text === null) return null;

@@ -15,7 +15,7 @@ import {
   TERMINAL_MS,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
 } from './core/limits.ts';
-import { type Range, PROXIES_MAX, isWithin, DATA_SYNC_RANGE, RANGES, DAY_MS } from './settings/ranges.ts';
+import { type NumberRange, PROXIES_MAX, isWithin, DATA_SYNC_RANGE, RANGES, DAY_MS } from './settings/ranges.ts';
 import { whole, SHARE_ROWS } from './settings/share-settings.ts';
 
 // The range of each numeric setting. Those of an embedded relay are checked too.
@@ -23,7 +23,7 @@ import { whole, SHARE_ROWS } from './settings/share-settings.ts';
 /** The prefix of all environment variables. The flag of the setting `MAX_BODY_BYTES` is `--max-body-bytes`. */
 export const PREFIX = 'CALLBOARD_';
 
-const ranged = ({ min, max }: Range) => whole(min, max);
+const ranged = ({ min, max }: NumberRange) => whole(min, max);
 const flag = z.enum(['true', 'false', '1', '0', 'on', 'off'], 'expected true or false').transform(isOn);
 
 const TRUST_FORM = `expected true, false or a number of proxies up to ${PROXIES_MAX}`;

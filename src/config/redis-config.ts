@@ -2,7 +2,7 @@
 import { createSecureContext } from 'node:tls';
 import type { InputError } from '../core/errors.ts';
 import type { SettingName, SettingValues } from '../settings.ts';
-import { textOf, type Given } from './given-settings.ts';
+import { textOf, type SettingText } from './setting-texts.ts';
 
 /** The authorities that sign Redis' certificates, and the certificate of the relay with its key, as PEM texts. */
 export type RedisCertificates = { readonly ca?: string; readonly cert?: string; readonly key?: string };
@@ -42,7 +42,7 @@ export function redisOf(settings: SettingValues): RedisConfig | null {
 }
 
 /** Returns the texts of the files of REDIS_TLS_CA, REDIS_TLS_CERT and REDIS_TLS_KEY. Adds faults to `faults`. */
-export function redisCertificatesOf(given: ReadonlyMap<SettingName, Given>, faults: InputError[]): RedisCertificates {
+export function redisCertificatesOf(given: ReadonlyMap<SettingName, SettingText>, faults: InputError[]): RedisCertificates {
   const textIn = (name: SettingName): string | null => {
     const at = given.get(name);
     return at ? textOf(at, faults) : null;

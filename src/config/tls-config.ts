@@ -2,7 +2,7 @@
 import { createSecureContext } from 'node:tls';
 import type { InputError } from '../core/errors.ts';
 import type { SettingName } from '../settings.ts';
-import { textOf, type Given } from './given-settings.ts';
+import { textOf, type SettingText } from './setting-texts.ts';
 
 /** A certificate and its key as PEM texts. The certificate may be followed by its chain. */
 export type TlsConfig = { readonly cert: string; readonly key: string };
@@ -11,7 +11,7 @@ export type TlsConfig = { readonly cert: string; readonly key: string };
  * Returns the texts of the files that TLS_CERT and TLS_KEY name; null if neither is set. If there is a fault, adds it
  * to `faults` and returns null.
  */
-export function tlsOf(given: ReadonlyMap<SettingName, Given>, faults: InputError[]): TlsConfig | null {
+export function tlsOf(given: ReadonlyMap<SettingName, SettingText>, faults: InputError[]): TlsConfig | null {
   const [certFile, keyFile] = [given.get('TLS_CERT'), given.get('TLS_KEY')];
   if (!certFile || !keyFile) {
     const alone = certFile ?? keyFile;

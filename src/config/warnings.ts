@@ -1,9 +1,9 @@
 /** Builds the warnings in the log about settings without effect, and about variables that are not settings. */
 import { DIRECT_ONLY, JWKS_ONLY, PREFIX, SHARED_ONLY, isSettingName, type SettingName } from '../settings.ts';
 import { settingOfFile } from '../settings/setting-files.ts';
-import type { Environment, Given } from './given-settings.ts';
+import type { Environment, SettingText } from './setting-texts.ts';
 
-export function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): string[] {
+export function warningsOf(env: Environment, given: ReadonlyMap<SettingName, SettingText>): string[] {
   const shared = given.has('REDIS_URL');
   const idle = (shared ? DIRECT_ONLY : SHARED_ONLY)
     .filter((name) => given.has(name))

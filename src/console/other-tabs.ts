@@ -7,6 +7,8 @@ import { token, leave, signIn } from './session.ts';
 import { textMember, memberOf } from './json-member.ts';
 import { tabs, LEFT } from './tab-channel.ts';
 
+const channel = tabs;
+
 /**
  * The time for which a tab shows no sign-in form while it waits for answers of other tabs, and the time in which answers
  * count: a later one may be for another tab. Milliseconds.
@@ -23,11 +25,11 @@ for (const name of ['pointerdown', 'keydown']) addEventListener(name, () => (use
 addEventListener('focus', () => (usedAt = Date.now()));
 for (const name of ['pointerdown', 'keydown']) addEventListener(name, () => (isUsed = true), true);
 
-tabs?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
+channel?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
   const given = token.value;
   if (given === null) return;
   const kind = textMember(data, 'kind');
-  if (kind === 'ask') tabs.postMessage({ kind: 'answer', token: given, usedAt });
+  if (kind === 'ask') channel.postMessage({ kind: 'answer', token: given, usedAt });
   if (kind === 'sign-out' && textMember(data, 'token') === given) leave();
 });
 
@@ -37,7 +39,7 @@ tabs?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
  * that was used more recently replaces the token, until LATEST_MS or until the user does something here. Never rejects.
  */
 export async function takeTokenOfOtherTab(): Promise<void> {
-  if (tabs === null || !isWithoutToken()) return;
+  if (channel === null || !isWithoutToken()) return;
   const first = Promise.withResolvers<void>();
   let taken: { readonly token: string; readonly usedAt: number } | null = null;
   const listen = ({ data }: MessageEvent<unknown>): void => {
@@ -49,9 +51,9 @@ export async function takeTokenOfOtherTab(): Promise<void> {
     if (offered !== token.value) signIn(offered);
     first.resolve();
   };
-  tabs.addEventListener('message', listen);
-  tabs.postMessage({ kind: 'ask' });
-  setTimeout(() => tabs.removeEventListener('message', listen), LATEST_MS);
+  channel.addEventListener('message', listen);
+  channel.postMessage({ kind: 'ask' });
+  setTimeout(() => channel.removeEventListener('message', listen), LATEST_MS);
   await Promise.race([first.promise, pause(FIRST_MS)]);
 }
 

@@ -1,12 +1,12 @@
-/** What an agent asks for in a call, and the program that it runs in. */
+/** What an agent asks for in a call, which clients it may ask, and the program that it runs in. */
 import type { UserPrincipal } from '../core/auth/principal.ts';
 import type { JsonText } from '../core/json.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
-import type { ReadClients } from './choose-client.ts';
 import type { RunningCall } from './running-call.ts';
 import type { ArgumentNames } from './tool-arguments.ts';
 import type { Turn } from './turn.ts';
+import type { Connection } from '../core/connections/connection.ts';
 
 /** One request of an agent. */
 export type AgentRequest = {
@@ -42,3 +42,9 @@ export type AgentCall = {
   /** The names that these arguments have in the tool that is called, for the texts of answers. */
   readonly names: ArgumentNames;
 };
+
+/** Connected clients of a user. `more`: there may be more than these AGENT_CLIENTS. */
+export type LiveClients = { readonly clients: readonly Connection[]; readonly more: boolean };
+
+/** The clients of a user that were read. `rows`: also those that were connected until lately. */
+export type ReadClients = LiveClients & { readonly rows: readonly Connection[] };

@@ -14,10 +14,10 @@ import {
   AGENT_RESULT_CHARS,
 } from '../core/limits.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
-import { textIn, missing, type BuiltinParts, type BuiltinCall, type Given } from './builtin-call.ts';
-import type { AgentCall, AgentRequest } from './agent-request.ts';
+import { textIn, missing, type BuiltinParts, type BuiltinCall, type ToolArguments } from './builtin-call.ts';
+import type { AgentCall, AgentRequest, LiveClients } from './agent-request.ts';
 import type { Allowed, Catalog } from './catalog.ts';
-import { SEE_CLIENTS, noneOf, type LiveClients } from './choose-client.ts';
+import { SEE_CLIENTS, noneOf } from './choose-client.ts';
 import { clientText } from './client-text.ts';
 import { refusal, success, type ToolResult } from './results.ts';
 import { IN_PARAMS, splitArguments, type ArgumentNames } from './tool-arguments.ts';
@@ -26,7 +26,7 @@ import { readingText } from './turn.ts';
 export async function callAction(
   _parts: BuiltinParts,
   { args, request }: BuiltinCall,
-  given: Given,
+  given: ToolArguments,
   run: (request: AgentRequest, call: AgentCall) => Promise<ToolResult>,
 ): Promise<ToolResult> {
   const action = textIn(given, 'action');
@@ -95,7 +95,11 @@ export function unseen({ more }: LiveClients): object {
 }
 
 /** Finds actions among those that are offered now, also those for which there was no room in the list of tools. */
-export async function findActions({ core }: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
+export async function findActions(
+  { core }: BuiltinParts,
+  call: BuiltinCall,
+  given: ToolArguments,
+): Promise<ToolResult> {
   const query = textIn(given, 'query') ?? '';
   const words = [...new Set(query.toLowerCase().split(/\s+/))].filter((word) => word !== '');
   if (query.length > AGENT_QUERY_CHARS || words.length > AGENT_QUERY_WORDS) {
@@ -122,7 +126,11 @@ export function allowedTo(core: Core, { requester }: AgentRequest): Allowed {
   return (action, clientType) => core.actions.mayInvoke(requester, { userId, clientType, action });
 }
 
-export async function describeAction(parts: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
+export async function describeAction(
+  parts: BuiltinParts,
+  call: BuiltinCall,
+  given: ToolArguments,
+): Promise<ToolResult> {
   const { core } = parts;
   const { request } = call;
   const [action, client] = [textIn(given, 'action'), textIn(given, 'client')];

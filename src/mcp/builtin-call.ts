@@ -18,15 +18,15 @@ export type BuiltinCall = {
   readonly tools: () => Promise<Shown>;
 };
 
-export type Given = Readonly<Record<string, unknown>>;
-export type Run = (parts: BuiltinParts, call: BuiltinCall, given: Given) => Promise<ToolResult>;
+export type ToolArguments = Readonly<Record<string, unknown>>;
+export type RunTool = (parts: BuiltinParts, call: BuiltinCall, given: ToolArguments) => Promise<ToolResult>;
 
 /** Null and an empty text count as an absent argument, because models write them for one. */
 export function isNoText(value: unknown): boolean {
   return value !== null && typeof value !== 'string';
 }
 
-export function textIn(given: Given, name: string): string | null {
+export function textIn(given: ToolArguments, name: string): string | null {
   const value = given[name];
   return typeof value === 'string' && value !== '' ? value : null;
 }

@@ -2,7 +2,7 @@
 import { isRecord, readShaped, type JsonText, type ObjectShape } from '../core/json.ts';
 import { AGENT_MESSAGE_PARTS, AGENT_WAIT_MS, MAX_REASON } from '../core/limits.ts';
 import { callAction, describeAction, findActions, preflight } from './builtin-actions.ts';
-import { type Run, type BuiltinParts, type BuiltinCall, type Given, isNoText } from './builtin-call.ts';
+import { type RunTool, type BuiltinParts, type BuiltinCall, type ToolArguments, isNoText } from './builtin-call.ts';
 import { listClients } from './builtin-clients.ts';
 import { awaitCommand, cancelCommand, getCommand } from './builtin-commands.ts';
 import { refusal, refusedArguments, type ToolResult } from './results.ts';
@@ -102,7 +102,7 @@ export const BUILTIN_NAMES: ReadonlySet<string> = new Set(BUILTIN_TOOLS.map(({ n
 
 const TOOLS: ReadonlyMap<string, Tool> = new Map(BUILTIN_TOOLS.map((tool) => [tool.name, tool]));
 
-const RUNS: Readonly<Record<string, Run>> = {
+const RUNS: Readonly<Record<string, RunTool>> = {
   await_command: awaitCommand,
   call_action: (parts, call, given) =>
     callAction(parts, call, given, (request, asked) => parts.calls.invoke(request, asked)),
@@ -130,13 +130,13 @@ export async function runBuiltin(parts: BuiltinParts, call: BuiltinCall): Promis
 const ARGUMENTS: ObjectShape = { members: new Map([['params', 'skipped']]), others: 'plain' };
 
 /** Reads the arguments besides the params of an action. Null: they are too many, too deep, or no object. */
-function readArguments(args: JsonText): Given | null {
+function readArguments(args: JsonText): ToolArguments | null {
   const read = readShaped(args, ARGUMENTS, AGENT_MESSAGE_PARTS);
   return typeof read === 'object' && isRecord(read.value) ? read.value : null;
 }
 
 /** Refuses arguments that the tool does not take, and those that should be texts. The rest is checked where it is used. */
-function wrongArguments(tool: Tool, args: JsonText | null, given: Given): ToolResult | null {
+function wrongArguments(tool: Tool, args: JsonText | null, given: ToolArguments): ToolResult | null {
   const unknown = unknownArguments(args, tool.inputSchema);
   if (unknown.length > 0) return refusedArguments(tool, unknown);
   const properties = tool.inputSchema['properties'] as Readonly<Record<string, { readonly type: string }>>;

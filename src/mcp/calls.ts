@@ -14,7 +14,7 @@ import { AGENT_HUNG_UP_MS, AGENT_PROGRESS_MS, AGENT_WAIT_MS } from '../core/limi
 import type { Cancel, Log } from '../core/ports.ts';
 import { noteCommand, spanNoter } from '../web/request-notes.ts';
 import type { AgentRequest, AgentCall } from './agent-request.ts';
-import { chooseClient, type Target } from './choose-client.ts';
+import { chooseClient, type ChosenClient } from './choose-client.ts';
 import { clientText } from './client-text.ts';
 import {
   answerOf,
@@ -108,7 +108,7 @@ type Run = Extract<Entered['decision'], { readonly kind: 'new' | 'attach' }>;
 /** What was decided about a call; with a key of the host's own, nothing is. */
 type Decided = Pick<Entered, 'leave'> & { readonly decision: Entered['decision'] };
 
-async function enter(core: Core, request: AgentRequest, call: AgentCall, target: Target): Promise<Decided> {
+async function enter(core: Core, request: AgentRequest, call: AgentCall, target: ChosenClient): Promise<Decided> {
   const { requester, idempotencyKey, agent } = request;
   if (idempotencyKey !== null)
     return { decision: { kind: 'new', commandId: idempotencyKey, long: null }, leave: async () => {} };
@@ -127,7 +127,7 @@ function foreignRepeat({ names }: AgentCall): ToolResult {
 
 type Invoking = {
   readonly call: AgentCall;
-  readonly target: Target;
+  readonly target: ChosenClient;
   readonly decision: Run;
   readonly entered: Pick<Entered, 'leave'>;
   readonly abandon: (request: AgentRequest, key: CommandKey) => Promise<void>;

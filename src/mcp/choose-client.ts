@@ -6,15 +6,9 @@ import { seenConnection } from '../core/connections/seen-clients.ts';
 import type { Core } from '../core/core.ts';
 import { isId } from '../core/ids.ts';
 import { AGENT_CLIENTS, AGENT_SHOWN_CLIENTS, PAGE_MAX } from '../core/limits.ts';
-import type { AgentRequest, AgentCall } from './agent-request.ts';
+import type { AgentRequest, AgentCall, ReadClients, LiveClients } from './agent-request.ts';
 import { refusal, type ToolResult } from './results.ts';
 import { passing } from './tool-arguments.ts';
-
-/** Connected clients of a user. `more`: there may be more than these AGENT_CLIENTS. */
-export type LiveClients = { readonly clients: readonly Connection[]; readonly more: boolean };
-
-/** The clients of a user that were read. `rows`: also those that were connected until lately. */
-export type ReadClients = LiveClients & { readonly rows: readonly Connection[] };
 
 /**
  * Reads the connections of the requester's user, up to AGENT_CLIENTS. `rows` has them as all tokens of the user see them
@@ -45,13 +39,13 @@ export function withAllActions({ actions: _, ...user }: UserPrincipal): UserPrin
 }
 
 /** The client that is to run an action, and what it advertises of it: `asks`, that a person decides about each call. */
-export type Target = { readonly clientId: string; readonly harmless: boolean; readonly asks: boolean };
+export type ChosenClient = { readonly clientId: string; readonly harmless: boolean; readonly asks: boolean };
 
 export async function chooseClient(
   core: Core,
   request: AgentRequest,
   call: AgentCall,
-): Promise<Target | { readonly refused: ToolResult }> {
+): Promise<ChosenClient | { readonly refused: ToolResult }> {
   const { requester } = request;
   const { action, client, contextId, names } = call;
   const { userId } = requester;
@@ -92,7 +86,7 @@ async function having(
   return clients.filter((_, i) => rows[i] != null);
 }
 
-function targetOf(clientId: string, connection: Connection | null, action: string): Target {
+function targetOf(clientId: string, connection: Connection | null, action: string): ChosenClient {
   const { effects, guards } = connection?.actions.find(({ name }) => name === action) ?? {};
   const harmless = effects?.idempotent === true || effects?.readOnly === true;
   return { clientId, harmless, asks: guards?.approval === true };

@@ -3,7 +3,7 @@ import { refuseInputs, type InputError } from '../core/errors.ts';
 import { PING_MS, TERMINAL_RANGE_MS } from '../core/limits.ts';
 import { MIB } from './share-settings.ts';
 
-export type Range = { readonly min: number; readonly max: number };
+export type NumberRange = { readonly min: number; readonly max: number };
 
 /**
  * The range of each numeric setting, by its path in the settings of an embedded relay. Both ends are included. The
@@ -20,7 +20,7 @@ export const RANGES = {
   maxBodyBytes: { min: 1024, max: 64 * MIB },
   keepAliveMs: { min: 1000, max: 3600_000 },
   pingMs: { min: 1000, max: PING_MS },
-} as const satisfies Readonly<Record<string, Range>>;
+} as const satisfies Readonly<Record<string, NumberRange>>;
 
 type RangedSettings = {
   readonly [Name in keyof typeof RANGES as Name extends `audit.${string}` ? never : Name]?: number | undefined;
@@ -41,13 +41,13 @@ export function checkRanges({ audit, ...settings }: RangedSettings): void {
   refuseInputs(errors, '\n');
 }
 
-export function isWithin(value: unknown, { min, max }: Range): boolean {
+export function isWithin(value: unknown, { min, max }: NumberRange): boolean {
   return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
 }
 
 export const DAY_MS = 24 * 3600_000;
 /** The range of DATA_SYNC, in milliseconds. */
-export const DATA_SYNC_RANGE: Range = { min: 1, max: 60_000 };
+export const DATA_SYNC_RANGE: NumberRange = { min: 1, max: 60_000 };
 
 /** The most proxies in front that TRUST_PROXY counts. */
 export const PROXIES_MAX = 10;

@@ -1,5 +1,4 @@
 /** Runs one subscription over server-sent events. */
-import { signal } from '@preact/signals';
 import type { TypedDocumentString } from '../../../generated/console.ts';
 import { RELAY_PATH } from '../base.ts';
 import { RequestError, parseObject, readData, refusalOf, requireToken } from './request.ts';

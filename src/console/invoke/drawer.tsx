@@ -5,7 +5,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ClientsDocument, InvokeTargetDocument, type InvokeTargetQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { DrainNotice } from '../shell/notices.tsx';
+import { DrainNotice } from '../shell/relay-notices.tsx';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { Dialog, Select, TextField } from '../ui/dialogs.tsx';
 import { CutNotice, ErrorNotice, Loading } from '../ui/notices.tsx';

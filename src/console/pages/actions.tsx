@@ -4,7 +4,7 @@ import * as gql from '../../../generated/console.ts';
 import { useQuery, type Query } from '../api/query.ts';
 import { pagePath, queryPath } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
-import { Sources } from '../shell/notices.tsx';
+import { Sources } from '../shell/relay-notices.tsx';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/url-state.ts';
 import type { Filter } from '../ui/filters.tsx';

@@ -7,7 +7,7 @@ import { accepted, request } from '../api/request.ts';
 import { clientHref, pagePath, queryPath, userHref } from '../base.ts';
 import { commandLine, curlLine } from '../invoke/command-line.ts';
 import { openInvoke } from '../invoke/open.tsx';
-import { LiveNotice, NodeLink } from '../shell/notices.tsx';
+import { LiveNotice, NodeLink } from '../shell/relay-notices.tsx';
 import { isAdmin, isSilent, traceHref, viewer } from '../shell/facts.tsx';
 import { Menu, ReasonDialog } from '../ui/dialogs.tsx';
 import { CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';

@@ -5,7 +5,7 @@ import { useLive } from '../api/live.ts';
 import { useQuery, type Query } from '../api/query.ts';
 import { callHref } from '../base.ts';
 import { InvokeButton, openInvoke } from '../invoke/open.tsx';
-import { LiveNotice, PauseButton } from '../shell/notices.tsx';
+import { LiveNotice, PauseButton } from '../shell/relay-notices.tsx';
 import { isAdmin, isEveryNodeHeard } from '../shell/facts.tsx';
 import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
 import { choicesOf, durationFilter, durationMs, textOf, type Filter } from '../ui/filters.tsx';

@@ -8,7 +8,7 @@ import { useQuery, type Query } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
 import { pagePath, placeHref, queryPath, streamHref, userHref } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
-import { LiveNotice, NodeLink } from '../shell/notices.tsx';
+import { LiveNotice, NodeLink } from '../shell/relay-notices.tsx';
 import { isAdmin, isSilent, lastHourText, viewer } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
 import { CutNotice, Empty, ErrorNotice, Loading } from '../ui/notices.tsx';

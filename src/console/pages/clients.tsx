@@ -4,7 +4,7 @@ import * as gql from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
 import { useQuery } from '../api/query.ts';
 import { clientHref, pagePath } from '../base.ts';
-import { LiveNotice, PauseButton } from '../shell/notices.tsx';
+import { LiveNotice, PauseButton } from '../shell/relay-notices.tsx';
 import { isAdmin, isSilent, linkCount, silentNodes } from '../shell/facts.tsx';
 import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
 import { choicesOf, type Filter } from '../ui/filters.tsx';

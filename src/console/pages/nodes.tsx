@@ -3,7 +3,7 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { DrainNodeDocument, NodesDocument, type NodesQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
-import { DrainNotice, PauseButton, SilentNotice } from '../shell/notices.tsx';
+import { DrainNotice, PauseButton, SilentNotice } from '../shell/relay-notices.tsx';
 import { viewer } from '../shell/facts.tsx';
 import { ReasonDialog, TextField } from '../ui/dialogs.tsx';
 import { CutNotice, ErrorNotice, Information, Loading, Notice } from '../ui/notices.tsx';

@@ -6,7 +6,7 @@ import { now } from '../api/visible.ts';
 import { callHref, clientHref, pagePath } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
 import { KEPT_MS, SpanDialog, useSpan, type TimeSpan } from '../plot/span.tsx';
-import { PauseButton, Sources } from '../shell/notices.tsx';
+import { PauseButton, Sources } from '../shell/relay-notices.tsx';
 import { LONG_WAIT_MS, isEveryNodeHeard, lastHourText, silentNodes, waitCount } from '../shell/facts.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { useUrlState } from '../ui/url-state.ts';

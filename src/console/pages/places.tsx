@@ -4,7 +4,7 @@ import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { clientHref, pagePath, placeHref } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
-import { PauseButton } from '../shell/notices.tsx';
+import { PauseButton } from '../shell/relay-notices.tsx';
 import { isAdmin } from '../shell/facts.tsx';
 import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
 import { FilterBar, choicesOf, type Filter } from '../ui/filters.tsx';

@@ -5,7 +5,7 @@ import { useLive } from '../api/live.ts';
 import { useQuery } from '../api/query.ts';
 import { callHref, clientHref, pagePath, placeHref, queryPath, segments, userHref } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
-import { LiveNotice, PauseButton, Sources } from '../shell/notices.tsx';
+import { LiveNotice, PauseButton, Sources } from '../shell/relay-notices.tsx';
 import { isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/url-state.ts';
 import { Empty, ErrorNotice, Loading } from '../ui/notices.tsx';

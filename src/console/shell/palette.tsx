@@ -17,7 +17,7 @@ import { CommandMark, ConnectionMark } from '../ui/values.tsx';
 import { givenId, isCommandId, shortId } from '../ui/words.ts';
 import { isAdmin } from './facts.tsx';
 import { shownPages } from './pages.tsx';
-import { useRecord, recents, type Target } from './recents.ts';
+import { useRecord, recents, type PaletteTarget } from './recents.ts';
 
 const isOpen = signal(false);
 export const openPalette = (): void => void (isOpen.value = true);
@@ -38,9 +38,9 @@ function PaletteDialog() {
   const names = useFound(asked, lookForNames, asked !== '' && !isCommandId(asked));
   const isLooking = commands.isLooking || names.isLooking;
   const known = asked === '' ? recents() : named([...ACTS(), ...pages()], asked);
-  const targets: readonly Target[] = [...commands.found, ...names.found, ...known].slice(0, SHOWN);
+  const targets: readonly PaletteTarget[] = [...commands.found, ...names.found, ...known].slice(0, SHOWN);
   const close = (): void => void (isOpen.value = false);
-  const go = (target: Target | undefined): void => {
+  const go = (target: PaletteTarget | undefined): void => {
     if (!target) return;
     close();
     if ('run' in target) target.run();
@@ -106,10 +106,10 @@ const LABEL_OF_USER = 'A part of the name of a client, action, page or act; or a
 
 const SHOWN = 14;
 
-const pages = (): readonly Target[] =>
+const pages = (): readonly PaletteTarget[] =>
   shownPages().map(({ path, name }) => ({ kind: 'Page', text: name, href: pagePath(path) }));
 
-const ACTS = (): readonly Target[] => [
+const ACTS = (): readonly PaletteTarget[] => [
   { kind: 'Act', text: 'Invoke an action', run: () => openInvoke({}) },
   {
     kind: 'Act',
@@ -120,13 +120,13 @@ const ACTS = (): readonly Target[] => [
   { kind: 'Act', text: 'Sign out', run: signOut },
 ];
 
-const named = (targets: readonly Target[], text: string): readonly Target[] =>
+const named = (targets: readonly PaletteTarget[], text: string): readonly PaletteTarget[] =>
   targets.filter((target) => target.text.toLowerCase().includes(text.toLowerCase()));
 
 // Asks the relay what has a text in its name, and finds commands by an id or a trace.
 
 type Result = {
-  readonly found: readonly Target[];
+  readonly found: readonly PaletteTarget[];
   /** What to say when nothing was found: how far the search went, or why it failed. */
   readonly why: string;
 };
@@ -182,7 +182,7 @@ async function lookForNames(text: string, signal: AbortSignal): Promise<Result> 
   return { found: [...found, ...others], why: '' };
 }
 
-async function lookForOthers(text: string, signal: AbortSignal): Promise<readonly Target[]> {
+async function lookForOthers(text: string, signal: AbortSignal): Promise<readonly PaletteTarget[]> {
   if (!isAdmin.value) {
     const { connections } = await request(gql.SearchOfUserDocument, {}, signal);
     const names = connections.nodes.flatMap(({ actionNames }) => actionNames);
@@ -195,7 +195,7 @@ async function lookForOthers(text: string, signal: AbortSignal): Promise<readonl
   ];
 }
 
-function actionTargets(names: readonly string[]): readonly Target[] {
+function actionTargets(names: readonly string[]): readonly PaletteTarget[] {
   return [...new Set(names)]
     .slice(0, ACTIONS)
     .map((name) => ({ ...{ kind: 'Action' as const, href: pagePath(`actions/${segments(name)}`), text: name } }));
@@ -223,7 +223,7 @@ async function lookForCommands(text: string, signal: AbortSignal): Promise<Resul
   return { found: [], why: UNFINISHED };
 }
 
-function commandTarget(row: gql.FindCommandsQuery['findCommands']['nodes'][number]): Target {
+function commandTarget(row: gql.FindCommandsQuery['findCommands']['nodes'][number]): PaletteTarget {
   const text = `${row.action} on ${row.userId} / ${row.clientId}, ${shortId(row.commandId)}`;
   return { kind: 'Call', href: callHref(row), text, mark: <CommandMark {...row} /> };
 }

@@ -19,7 +19,7 @@ export function useRecord(): void {
   }, [path, title]);
 }
 
-export function recents(): readonly Target[] {
+export function recents(): readonly PaletteTarget[] {
   try {
     const stored: unknown = JSON.parse(recall('session', RECENT) ?? '[]');
     if (!Array.isArray(stored)) return [];
@@ -33,7 +33,7 @@ export function recents(): readonly Target[] {
   }
 }
 
-export type Target = {
+export type PaletteTarget = {
   readonly kind: 'Call' | 'Client' | 'User' | 'Action' | 'Page' | 'Act' | 'Recent';
   readonly text: string;
   readonly mark?: VNode;

@@ -5,7 +5,6 @@ import { RequestError, errorOf } from '../api/request.ts';
 import { RELAY_PATH } from '../base.ts';
 import { signIn, signedOut } from '../session.ts';
 import { Dialog } from '../ui/dialogs.tsx';
-import { label } from '../ui/page.tsx';
 import { Fault } from '../ui/payload.tsx';
 import { Mark } from '../ui/shapes.tsx';
 

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import type { Query } from '../api/query.ts';
-import { Sources } from '../shell/notices.tsx';
+import { Sources } from '../shell/relay-notices.tsx';
 import { FilterBar, textOf, type BareFilter, type Filter } from './filters.tsx';
 import { Icon } from './icons.tsx';
 import { CutNotice, Empty, ErrorNotice, Loading } from './notices.tsx';

@@ -24,7 +24,7 @@ export type OperationStreamsOptions = {
 };
 
 /** One authenticated request to a stream route. */
-export type StreamRequest = {
+export type OperationRequest = {
   readonly req: HttpRequest;
   readonly res: HttpResponse;
   readonly requester: Principal;
@@ -48,7 +48,7 @@ export function createOperationStreams({
   return {
     reserve: streams.reserve,
     /** Opens the response as a stream, which ends when the token that opened it expires. */
-    open({ res, requester }: StreamRequest, onClose: () => void): RunOnStream {
+    open({ res, requester }: OperationRequest, onClose: () => void): RunOnStream {
       const stream = streams.open(res, { onClose, expiresAt: requester.expiresAt, lastChunk: null });
       return (requested, { id, onEnd }) => {
         const other = 'plan' in requested && requested.requester !== requester ? requested.requester.expiresAt : null;
@@ -63,7 +63,7 @@ export function createOperationStreams({
       };
     },
     /** Reads the operation that a request asks for. Throws when the request itself is invalid. */
-    read({ req, body, requester }: StreamRequest): { readonly requested: Requested; readonly operationId: unknown } {
+    read({ req, body, requester }: OperationRequest): { readonly requested: Requested; readonly operationId: unknown } {
       const params = readParams(req, body);
       const operationId = params.extensions?.['operationId'];
       const document = documents.read(params.query);

@@ -6,7 +6,7 @@ import type { Cancel } from '../../core/ports.ts';
 import type { HttpRequest } from '../../web/request.ts';
 import { acceptedTypes, searchOf } from './request.ts';
 import type { Running } from './sse-operation.ts';
-import type { RunOnStream, OperationStreams, OperationStreamsOptions, StreamRequest } from './sse-operations.ts';
+import type { RunOnStream, OperationStreams, OperationStreamsOptions, OperationRequest } from './sse-operations.ts';
 
 /**
  * A reservation of one stream that carries several operations. Its token is not a bearer token: only the requester that
@@ -29,7 +29,7 @@ export function createReservations(
 ) {
   const known = new Map<string, Reservation>();
 
-  const reserve = ({ res, requester }: StreamRequest): void => {
+  const reserve = ({ res, requester }: OperationRequest): void => {
     const release = streams.reserve(requester);
     const token = crypto.randomToken();
     const drop = (): void => {
@@ -46,7 +46,7 @@ export function createReservations(
     ownOf(token === null ? undefined : known.get(token), requester);
   return {
     /** Answers a request of single connection mode. Throws a CallboardError for every request that it refuses. */
-    handle(request: StreamRequest): void {
+    handle(request: OperationRequest): void {
       const { req, requester } = request;
       const token = tokenOf(req);
       if (req.method === 'PUT') return reserve(request);
@@ -87,7 +87,7 @@ export function tokenOf(req: HttpRequest): string | null {
   return typeof header === 'string' ? header : searchOf(req).get('token');
 }
 
-function openStream(reservation: Reservation, request: StreamRequest, streams: OperationStreams): void {
+function openStream(reservation: Reservation, request: OperationRequest, streams: OperationStreams): void {
   if (reservation.run) conflict('The stream is already open.');
   reservation.cancelExpiry();
   const run = streams.open(request, reservation.drop);
@@ -98,7 +98,7 @@ function openStream(reservation: Reservation, request: StreamRequest, streams: O
 
 function addOperation(
   { operations, waiting, run }: Reservation,
-  request: StreamRequest,
+  request: OperationRequest,
   streams: OperationStreams,
 ): void {
   const { requested, ...named } = streams.read(request);
@@ -115,7 +115,7 @@ function addOperation(
   else waiting.set(id, start);
 }
 
-function stopOperation({ operations, waiting }: Reservation, { req, res }: StreamRequest): void {
+function stopOperation({ operations, waiting }: Reservation, { req, res }: OperationRequest): void {
   const id = operationId(searchOf(req).get('operationId'));
   waiting.delete(id);
   operations.get(id)?.complete();

@@ -6,9 +6,9 @@ import { FILE_SETTINGS, FILE_SUFFIX, readSettingFile, settingOfFile } from '../s
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 /** The text of a setting, and the name of the variable or flag that gives it. */
-export type Given = { readonly text: string; readonly shownAs: string };
+export type SettingText = { readonly text: string; readonly shownAs: string };
 type Collected = {
-  readonly given: Map<SettingName, Given>;
+  readonly given: Map<SettingName, SettingText>;
   /** The files that were read. */
   readonly files: string[];
   readonly faults: InputError[];
@@ -18,8 +18,8 @@ type Collected = {
  * Collects the texts of all settings in variables, files and flags, and the faults in them. Flags take precedence over
  * variables. A setting for which variables give both a text and a file is a fault.
  */
-export function collectGiven(env: Environment, argv: readonly string[]): Collected {
-  const given = new Map<SettingName, Given>();
+export function collectTexts(env: Environment, argv: readonly string[]): Collected {
+  const given = new Map<SettingName, SettingText>();
   const files: string[] = [];
   const faults: InputError[] = [];
   for (const name of SETTING_NAMES) {
@@ -37,7 +37,7 @@ export function collectGiven(env: Environment, argv: readonly string[]): Collect
   return { given, files, faults };
 }
 
-function addFile(name: SettingName, at: Given, { given, files, faults }: Collected): void {
+function addFile(name: SettingName, at: SettingText, { given, files, faults }: Collected): void {
   files.push(at.text);
   const text = textOf(at, faults);
   if (text !== null) given.set(name, { text, shownAs: at.shownAs });
@@ -95,7 +95,7 @@ function flagOf(name: string): string {
 }
 
 /** Returns the text of the file that a setting names. If it cannot be read, adds a fault and returns null. */
-export function textOf({ text: path, shownAs }: Given, faults: InputError[]): string | null {
+export function textOf({ text: path, shownAs }: SettingText, faults: InputError[]): string | null {
   const read = readSettingFile(path, shownAs);
   if ('text' in read) return read.text;
   faults.push(read);
