@@ -146,7 +146,10 @@ function isLoopback(host: string): boolean {
  * Returns the faults in combinations of settings. Checks the texts and not the parsed values, so that these faults are
  * reported together with the faults of single settings.
  */
-function togetherFaults(given: ReadonlyMap<SettingName, SettingText>, shownAs: (name: SettingName) => string): InputError[] {
+function togetherFaults(
+  given: ReadonlyMap<SettingName, SettingText>,
+  shownAs: (name: SettingName) => string,
+): InputError[] {
   const faults: InputError[] = [];
   const add = (name: SettingName, detail: string): void => void faults.push({ parameter: shownAs(name), detail });
   // Rows in a file outlive the process, so the key that signs them must be configured too.

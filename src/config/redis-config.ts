@@ -42,7 +42,10 @@ export function redisOf(settings: SettingValues): RedisConfig | null {
 }
 
 /** Returns the texts of the files of REDIS_TLS_CA, REDIS_TLS_CERT and REDIS_TLS_KEY. Adds faults to `faults`. */
-export function redisCertificatesOf(given: ReadonlyMap<SettingName, SettingText>, faults: InputError[]): RedisCertificates {
+export function redisCertificatesOf(
+  given: ReadonlyMap<SettingName, SettingText>,
+  faults: InputError[],
+): RedisCertificates {
   const textIn = (name: SettingName): string | null => {
     const at = given.get(name);
     return at ? textOf(at, faults) : null;

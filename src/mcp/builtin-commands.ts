@@ -21,7 +21,11 @@ import { NO_ARGUMENTS } from './tool-arguments.ts';
  * Returns the key of the command that a call names. Looks the id up if the call names no client. Null: no command was
  * found, or the commands of two clients have the id.
  */
-async function keyOf({ core }: BuiltinParts, { request }: BuiltinCall, given: ToolArguments): Promise<CommandKey | null> {
+async function keyOf(
+  { core }: BuiltinParts,
+  { request }: BuiltinCall,
+  given: ToolArguments,
+): Promise<CommandKey | null> {
   const { requester } = request;
   const { userId } = requester;
   const [commandId, clientId] = [textIn(given, 'command_id'), textIn(given, 'client')];
