@@ -1,4 +1,7 @@
-/** Core's store of commands in memory: a transaction that applies each change of core's rules at once. */
+/**
+ * Core's store of commands in memory: a transaction that applies each change of core's rules at once, and the mailboxes
+ * that it posts to.
+ */
 import type { Command, CommandMark, NewWaiter } from '../../core/commands/command.ts';
 import { CommandRules } from '../../core/commands/rules.ts';
 import type {
@@ -33,8 +36,8 @@ import { DECLINED } from '../../core/trace-context.ts';
 import type { MemoryDedup } from './dedup.ts';
 import { NO_TRACE, type CommandRows, type TraceIds } from './history-row.ts';
 import { ClientQueue, Entry, type Ledger, type UserLedger } from './ledger.ts';
-import type { Mailboxes } from './nodes.ts';
 import type { WaiterIndex } from './waiters.ts';
+import { CallboardError } from '../../core/errors.ts';
 
 /** The dependencies of all acts on commands. */
 export type Acts = {
@@ -367,4 +370,45 @@ export function createMemoryWaiters(tx: MemoryTransaction, reads: Omit<WaiterSto
     attach: (key, waiter) => tx.begin().attach(key, waiter),
     remove: (key, rpcId) => tx.unwait(key, rpcId),
   };
+}
+
+type Box = { readonly deliver: (row: MailboxRow) => void; rows: MailboxRow[]; scheduled: boolean };
+
+/**
+ * The mailboxes of the nodes in one process. Rows are delivered in order, in a microtask, after the act that posted
+ * them is complete.
+ */
+export class Mailboxes {
+  readonly #boxes = new Map<string, Box>();
+
+  open(nodeId: string, deliver: (row: MailboxRow) => void): () => void {
+    if (this.#boxes.has(nodeId)) throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
+    const box: Box = { deliver, rows: [], scheduled: false };
+    this.#boxes.set(nodeId, box);
+    return () => {
+      if (this.#boxes.get(nodeId) === box) this.#boxes.delete(nodeId);
+    };
+  }
+
+  post(nodeId: string, row: MailboxRow): boolean {
+    const box = this.#boxes.get(nodeId);
+    if (!box) return false;
+    box.rows.push(row);
+    if (!box.scheduled) {
+      box.scheduled = true;
+      queueMicrotask(() => this.#flush(nodeId, box));
+    }
+    return true;
+  }
+
+  has(nodeId: string): boolean {
+    return this.#boxes.has(nodeId);
+  }
+
+  #flush(nodeId: string, box: Box): void {
+    const rows = box.rows;
+    box.rows = [];
+    box.scheduled = false;
+    for (const row of rows) if (this.#boxes.get(nodeId) === box) box.deliver(row);
+  }
 }

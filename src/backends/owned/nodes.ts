@@ -4,7 +4,7 @@ import type { Connection } from '../../core/connections/connection.ts';
 import { NODE_GONE_MS, NODE_SILENT_MS } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';
 import type { Clock, Log } from '../../core/ports.ts';
-import { Mailboxes } from '../memory/nodes.ts';
+import { Mailboxes } from '../memory/commands.ts';
 import { decode, encode } from './encoding.ts';
 import type { Dependency } from './mail.ts';
 

@@ -9,7 +9,7 @@ import { silentLog, type Cancel, type Clock } from '../../../src/core/ports.ts';
 import { createShares } from '../../../src/core/shares/shares.ts';
 import { createMemoryBus } from '../../../src/backends/memory/bus.ts';
 import { createMemoryState, type MemoryOptions } from '../../../src/backends/memory/backend.ts';
-import { Mailboxes } from '../../../src/backends/memory/nodes.ts';
+import { Mailboxes } from '../../../src/backends/memory/commands.ts';
 import { decode, encode } from '../../../src/backends/owned/encoding.ts';
 import type { Owner, OwnerTable } from '../../../src/backends/owned/owners.ts';
 import { createPlacement } from '../../../src/backends/owned/placement.ts';
