@@ -4,7 +4,9 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { PAGE, connectUrl, type Viewer, type Viewers } from './parts.ts';
+import { PAGE } from './cast.ts';
+import type { Viewer, Viewers } from './part-process.ts';
+import { connectUrl } from './relay.ts';
 
 export const SITE_ID = 'board';
 

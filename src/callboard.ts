@@ -8,42 +8,37 @@ import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createSpillFiles } from './backends/spill/files.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
 import { createSpillThread } from './backends/spill/thread.ts';
-import type { AuditConfig, AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
+import type { AuditConfig } from './config/audit-config.ts';
+import type { AuthConfig } from './config/auth-config.ts';
+import type { RedisConfig } from './config/redis-config.ts';
+import type { TlsConfig } from './config/tls-config.ts';
+import type { Config } from './config.ts';
 import type { AuditSign } from './core/audit/audit-rows.ts';
 import type { AuditBounds } from './core/audit/audit.ts';
-import { compilePolicy, defaultPolicy, type Authenticator, type Policy } from './core/auth/principal.ts';
+import { compilePolicy } from './core/auth/policy-file.ts';
+import { defaultPolicy, type Policy } from './core/auth/policy.ts';
+import type { Authenticator } from './core/auth/principal.ts';
 import type { RedisBackend } from './backends/redis/open.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
 import { CallboardError, fail } from './core/errors.ts';
 import type { SpillStore } from './core/history/message.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
-import { Cursors } from './core/page.ts';
+import { Cursors } from './core/cursors.ts';
 import { silentLog, type Clock, type Crypto, type Log } from './core/ports.ts';
-import {
-  SPILL_IN_MEMORY,
-  createShares,
-  shareBounds,
-  type GivenBounds,
-  type ShareBound,
-  type Shares,
-} from './core/shares/shares.ts';
+import { SPILL_IN_MEMORY, shareBounds, type GivenBounds, type ShareBound } from './core/shares/share-bounds.ts';
+import { createShares, type Shares } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
 import { attachHandler, createHttpServer, type Attachment, type HostServer, type HttpServer } from './http/server.ts';
-import { createCredentials, type ReplacedCredentials, withGrants } from './http/auth.ts';
-import type { SignIn } from './http/tokens.ts';
+import { withGrants } from './http/authenticate-request.ts';
+import { createCredentials, type ReplacedCredentials } from './http/auth.ts';
+import type { SignIn } from './http/sign-in.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
-import {
-  createCrypto,
-  descriptorLimit,
-  steadyClock,
-  systemClock,
-  systemLoop,
-  systemProcess,
-  withinDescriptors,
-} from './platform/system.ts';
+import { descriptorLimit, withinDescriptors } from './platform/open-files.ts';
+import { createCrypto, steadyClock, systemClock, systemLoop, systemProcess } from './platform/system.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
-import { DATA_SYNC_MS, checkAdvertiseUrl, checkRanges } from './settings.ts';
+import { checkRanges } from './settings/ranges.ts';
+import { DATA_SYNC_MS, checkAdvertiseUrl } from './settings.ts';
 import { VERSION } from './version.ts';
 
 export type CallboardOptions = {

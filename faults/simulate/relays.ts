@@ -1,10 +1,10 @@
 /** The relays of a simulated deployment, as a workload and the judges see them, whatever their store is. */
-import { defaultPolicy } from '../../src/core/auth/principal.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { createCore, type Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
-import { Cursors } from '../../src/core/page.ts';
+import { Cursors } from '../../src/core/cursors.ts';
 import type { Clock, Log } from '../../src/core/ports.ts';
 import type { SpillStore } from '../../src/core/history/message.ts';
 import type { Shares } from '../../src/core/shares/shares.ts';

@@ -1,5 +1,6 @@
 /** Defines the panels of the dashboard: what each shows, as PromQL. `dashboard.ts` decides their positions. */
-import { METRICS, type MetricText, type GaugeName, type MetricName } from '../../src/core/metrics.ts';
+import { METRICS, type MetricText } from '../../src/core/metrics/metric-texts.ts';
+import type { GaugeName, MetricName } from '../../src/core/metrics.ts';
 export type Query = { readonly expr: string; readonly legend: string };
 export type Unit = 'short' | 's' | 'ops' | 'percentunit' | 'bytes';
 export type Panel = {

@@ -26,11 +26,13 @@ import {
 } from '../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Log } from '../core/ports.ts';
-import { holderOf, type Holdings } from '../core/shares/shares.ts';
+import { holderOf } from '../core/shares/holder.ts';
+import type { Holdings } from '../core/shares/shares.ts';
 import type { ByteRates } from '../core/shares/turns.ts';
 import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
-import { FRAMES_PER_MESSAGE, type DownHeader, type Recorded, type UpFrame } from '../protocol/frames.ts';
+import { FRAMES_PER_MESSAGE } from '../protocol/frame-text.ts';
+import type { DownHeader, Recorded, UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
 import { aboutFrame, clip, refusalOf, type OffendingFrame } from './refusals.ts';
 import type { FrameWriter, WriterParts } from './socket.ts';

@@ -25,7 +25,9 @@ import { SlidingWindow, TokenBucket, type BucketRate, type WindowRate } from '..
 import type { TraceFields } from '../core/trace-context.ts';
 import { CLOSE, type CloseReason, reconnectAfter } from '../protocol/codes.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
-import { SUBPROTOCOL, joinFrame, writeHeader, type DownHeader } from '../protocol/frames.ts';
+import { writeHeader } from '../protocol/write-header.ts';
+import { joinFrame } from '../protocol/frame-text.ts';
+import { SUBPROTOCOL, type DownHeader } from '../protocol/frames.ts';
 import { REASON_OF_CAUSE, byeFor, refusedFrame, type OffendingFrame, type Refusal } from './refusals.ts';
 
 /** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */

@@ -11,23 +11,18 @@ import { isRecord, parsedJson, trustJson, type JsonText } from '../core/json.ts'
 import { AGENT_LIST_TTL_MS } from '../core/limits.ts';
 import type { Cancel, Crypto, Log } from '../core/ports.ts';
 import { traceContextOf } from '../core/trace-context.ts';
-import type { RequestNotes } from '../web/exchange.ts';
-import { BUILTIN_NAMES, BUILTIN_TEXTS, BUILTIN_TOOLS, actionCall, runBuiltin } from './builtin-tools.ts';
-import {
-  createCalls,
-  liveClients,
-  noneOf,
-  type AgentHost,
-  type AgentRequest,
-  type LiveClients,
-  type ReadClients,
-} from './calls.ts';
+import type { RequestNotes } from '../web/request-notes.ts';
+import { actionCall } from './builtin-actions.ts';
+import { BUILTIN_NAMES, BUILTIN_TEXTS, BUILTIN_TOOLS, runBuiltin } from './builtin-tools.ts';
+import { liveClients, noneOf } from './choose-client.ts';
+import type { AgentHost, AgentRequest, LiveClients, ReadClients } from './agent-request.ts';
+import { createCalls } from './calls.ts';
 import type { Catalog, Shown } from './catalog.ts';
 import { Catalogs } from './catalogs.ts';
 import { watchList } from './list-changes.ts';
 import { failedResult, refusal, refusedArguments, type ToolResult } from './results.ts';
 import { RunningCall } from './running-call.ts';
-import { IN_PARAMS, splitArguments, unknownArguments } from './tools.ts';
+import { IN_PARAMS, splitArguments, unknownArguments } from './tool-arguments.ts';
 import { AT_ONCE, readingText, type Turn } from './turn.ts';
 
 /** The member of `_meta` by which a host tells repeated calls apart. */

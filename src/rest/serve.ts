@@ -13,15 +13,18 @@ import {
 } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
-import type { DocumentReading } from '../core/page.ts';
+import type { DocumentReading } from '../core/document-reading.ts';
 import { traceContextOf, type TraceContext } from '../core/trace-context.ts';
 import type { ReadingRequest, Plans } from '../graphql/execute/executor.ts';
 import type { Mask } from '../graphql/execute/mask.ts';
 import type { TextInfo } from '../graphql/writer/texts.ts';
 import type { CallUpdates } from '../graphql/schema/context.ts';
-import { HangUpSignal, wholeText, type HttpReply, type RequestNotes } from '../web/exchange.ts';
+import { HangUpSignal } from '../web/hang-up.ts';
+import { wholeText, type HttpReply } from '../web/reply.ts';
+import type { RequestNotes } from '../web/request-notes.ts';
 import { eventFrame, type SseStream, type SseStreams } from '../web/sse.ts';
-import { answerOf, writtenAnswer } from './answer.ts';
+import { writtenAnswer } from './written-answer.ts';
+import { answerOf } from './answer.ts';
 import {
   checkAccess,
   compileRoutes,

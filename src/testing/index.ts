@@ -4,7 +4,8 @@
  */
 import { openCallboard, type Callboard, type Settings } from '../callboard.ts';
 import { createAdmin, type Admin } from '../clients/admin/index.ts';
-import { createHttpCaller, type Caller } from '../clients/caller/caller.ts';
+import { createHttpCaller } from '../clients/caller/http-caller.ts';
+import type { Caller } from '../clients/caller/caller.ts';
 import { signToken } from '../http/tokens.ts';
 import { openTestClient, type TestClient, type TestClientOptions } from './client.ts';
 import { TestClock, turns } from './clock.ts';

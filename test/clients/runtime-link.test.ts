@@ -1,7 +1,7 @@
 /** Tests how a runtime reconnects, and what it does for each close code. */
 import { describe, expect, test } from 'vitest';
 import { createRuntime, LinkClosedError, type Call } from '../../src/clients/runtime/index.ts';
-import { backoffMs, renewInMs } from '../../src/clients/link/platform.ts';
+import { backoffMs, renewInMs } from '../../src/clients/link/reconnect.ts';
 import { CLOSE, type CloseReason, reconnectAfter } from '../../src/protocol/codes.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { startFakeRelay, type FakeLink } from '../kit/fake-relay.ts';

@@ -1,6 +1,7 @@
 /** Tests the audit of administrators: what is recorded, who sees it, and the verification of its chain. */
 import { describe, expect, it } from 'vitest';
-import { keyIdOf, openRow, sealRow, type AuditSign, ChainVerifier } from '../../src/core/audit/audit-rows.ts';
+import { ChainVerifier } from '../../src/core/audit/audit-chain.ts';
+import { keyIdOf, openRow, sealRow, type AuditSign } from '../../src/core/audit/audit-rows.ts';
 import { createAuditTrail } from '../../src/core/audit/audit.ts';
 import type { Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';

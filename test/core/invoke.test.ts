@@ -1,6 +1,6 @@
 /** Tests invocations in core: budgets, idempotency, refusals and waits. */
 import { describe, expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/principal.ts';
+import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';
 import { toJson, trustJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';

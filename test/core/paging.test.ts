@@ -1,7 +1,8 @@
 /** Tests listings that are read page by page while rows are added and removed. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Page, PageArgs } from '../../src/core/page.ts';
+import type { PageArgs } from '../../src/core/cursors.ts';
+import type { Page } from '../../src/core/page.ts';
 import { FORGET_MS, PING_MS } from '../../src/core/limits.ts';
 import { hello } from '../contract/kit/connections-model.ts';
 import { newMessage } from '../contract/kit/history-model.ts';

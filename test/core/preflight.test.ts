@@ -1,6 +1,6 @@
 /** Tests that a preflight predicts the answer to an invocation, and changes nothing. */
 import { describe, expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/principal.ts';
+import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';
 import { toJson, trustJson, type JsonText } from '../../src/core/json.ts';
 import type { Preflight } from '../../src/core/calls/call.ts';

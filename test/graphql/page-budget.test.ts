@@ -7,7 +7,7 @@ import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../src/cor
 import type { Page } from '../../src/core/page.ts';
 import { createContext, AnswerBudget, type RowSize } from '../../src/graphql/schema/context.ts';
 import { createPlans, type Plan } from '../../src/graphql/execute/executor.ts';
-import type { Variables } from '../../src/graphql/variables.ts';
+import type { Variables } from '../../src/graphql/variables-coercion.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { admin, testCore } from '../kit/core.ts';
 

@@ -2,7 +2,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodingOf } from '../../src/web/exchange.ts';
+import { encodingOf } from '../../src/web/packed-file.ts';
 import { startHttpRelay, type HttpRelay } from './kit/http-relay.ts';
 
 let relay: HttpRelay;

@@ -27,7 +27,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'waiter-by-command',
     says: 'waiters are stored by command, so that the second replaces the first',
-    file: 'backends/memory/commands.ts',
+    file: 'backends/memory/waiters.ts',
     find: 'entry.waiters = [...entry.waiters, row];',
     replace: 'entry.waiters = [row];',
     plan: 'F12',

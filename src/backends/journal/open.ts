@@ -2,7 +2,7 @@
  * The backend of direct mode with a data directory: the memory backend, whose acts are recorded in a journal and put
  * back at the start. Opens the directory, writes snapshots, and closes it.
  */
-import type { AuditStore } from '../../core/audit/audit-rows.ts';
+import type { AuditStore } from '../../core/audit/audit-store.ts';
 import type { Away, Backend, Durability } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
 import { LINK_STREAM, NO_PAYLOAD, type NewMessage } from '../../core/history/message.ts';

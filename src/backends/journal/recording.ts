@@ -13,7 +13,7 @@ import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { Clock } from '../../core/ports.ts';
-import type { NewGrant } from '../../core/sites/site.ts';
+import type { NewGrant } from '../../core/sites/site-stores.ts';
 import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backend.ts';
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
 import { sameActions } from '../memory/connections.ts';

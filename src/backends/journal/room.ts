@@ -9,7 +9,7 @@ import {
   shareRefusal,
   type RefusedShare,
   type ShareRefusal,
-} from '../../core/shares/shares.ts';
+} from '../../core/shares/share-bounds.ts';
 
 declare const asked: unique symbol;
 /** Permission to record an act of a user that adds to what is kept. Only `RecordRoom.claim` gives one. */

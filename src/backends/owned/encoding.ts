@@ -4,7 +4,7 @@
  */
 import { CallboardError, isCode, type ErrorDetails } from '../../core/errors.ts';
 import { isRecord, ownSlice } from '../../core/json.ts';
-import { DocumentReading } from '../../core/page.ts';
+import { DocumentReading } from '../../core/document-reading.ts';
 
 type Scalar = string | number | boolean | null | undefined | void;
 

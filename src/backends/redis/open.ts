@@ -4,7 +4,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { TicketStore } from '../../core/auth/principal.ts';
+import type { TicketStore } from '../../core/auth/ticket-store.ts';
 import type { Backend } from '../../core/backend.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';

@@ -1,7 +1,8 @@
 /** The sentences about the states of calls and clients. Each says what is known in its state, and nothing else. */
 import type { DisconnectCause, ExecutionEvidence, Outcome, Stage } from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/visible-text.ts';
-import { CAUSE, clock, plural, zoneName } from '../ui/words.ts';
+import { clock, zoneName } from '../ui/zones.ts';
+import { CAUSE, plural } from '../ui/words.ts';
 
 type Delivery = {
   readonly stage: Stage;

@@ -2,35 +2,25 @@
  * The audit of administrators' acts: the interface that lists acts, reads the chain and checks it, and the trail that
  * writes rows.
  */
-import { readScope, requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
+import { readScope } from '../auth/sight.ts';
+import { requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
 import { CallboardError, fail } from '../errors.ts';
 import { within } from '../ids.ts';
 import { PAGE_MAX } from '../limits.ts';
 import type { Metrics } from '../metrics.ts';
-import {
-  SCAN_BUDGET,
-  listingOf,
-  type Cursors,
-  type Page,
-  type PageArgs,
-  type GivenFilter,
-  type Scan,
-} from '../page.ts';
+import { listingOf, type Cursors, type PageArgs, type GivenFilter } from '../cursors.ts';
+import { SCAN_BUDGET, type Page, type Scan } from '../page.ts';
 import type { Clock, EventLoop, Log } from '../ports.ts';
+import { ChainVerifier } from './audit-chain.ts';
+import { logAct } from './audit-log.ts';
+import type { AuditExtent, AuditHead, AuditRate, AuditStore, ListedAct } from './audit-store.ts';
 import {
-  ChainVerifier,
   keyIdOf,
-  logAct,
   openRow,
   sealRow,
   type AuditEntry,
-  type AuditExtent,
-  type AuditHead,
-  type AuditRate,
   type AuditSign,
-  type AuditStore,
   type AuditSubject,
-  type ListedAct,
   type OperatorAction,
 } from './audit-rows.ts';
 

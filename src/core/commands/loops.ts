@@ -4,7 +4,8 @@
  * their mailboxes, lists the nodes to ask, and asks which commands still run on leaving links.
  */
 import type { Connection } from '../connections/connection.ts';
-import type { Deps, ServerInfo } from '../deps.ts';
+import type { ServerInfo } from '../server-info.ts';
+import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import type { CommandKey } from '../ids.ts';
 import {

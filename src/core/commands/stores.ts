@@ -3,15 +3,19 @@
  * arguments and answers. One atomic act is one method.
  */
 import type { ActionPatterns } from '../auth/principal.ts';
-import type { Busy, ClientType, Connection, Label, Leading } from '../connections/connection.ts';
+import type { Leading } from '../connections/connection-store.ts';
+import type { Label } from '../connections/labels.ts';
+import type { Busy } from '../connections/reconnects.ts';
+import type { ClientType, Connection } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { PageRequest, Scan, WithGaps } from '../page.ts';
+import type { WithGaps } from '../completeness.ts';
+import type { PageRequest, Scan } from '../page.ts';
 import type { Cancel, ProcessFigures } from '../ports.ts';
 import type { CallerRate } from '../rates.ts';
-import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
+import type { RefusedShare, ShareRefusal } from '../shares/share-bounds.ts';
 import {
   type CallerFilter,
   type Command,

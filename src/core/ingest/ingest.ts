@@ -20,12 +20,13 @@ import {
   type Message,
   type StoredPayload,
 } from '../history/message.ts';
-import type { PayloadStorage } from '../history/history.ts';
+import type { PayloadStorage } from '../history/payload-storage.ts';
 import { id, isId, suffixSegments, trace } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { INGEST_BATCH, MAX_FRAME_BYTES, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { Crypto } from '../ports.ts';
-import type { Projection, ProjectionRefusal, Projector } from '../sites/sites.ts';
+import type { Projector } from '../sites/site-events.ts';
+import type { Projection, ProjectionRefusal } from '../sites/projection.ts';
 
 type IngestParts = { readonly deps: Deps; readonly keeper: PayloadStorage; readonly projector: Projector };
 

@@ -23,26 +23,27 @@ import { CallboardError } from '../../core/errors.ts';
 import { QUERY_COST_ADMIN, QUERY_COST_USER, QUERY_MS } from '../../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
-import { DocumentReading } from '../../core/page.ts';
+import { DocumentReading } from '../../core/document-reading.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
-import type { Inserts, RequestNotes } from '../../web/exchange.ts';
+import type { Inserts } from '../../web/reply.ts';
+import type { RequestNotes } from '../../web/request-notes.ts';
 import type { Joining } from '../../web/sse-group.ts';
 import { Context, type ContextOptions } from '../schema/context.ts';
 import { createAsks, rootFields } from '../selection.ts';
+import type { Values } from '../variables-coercion.ts';
 import {
   MAX_COERCION_ERRORS,
   VariablesText,
   createVariablesReader,
   type CoercedVariables,
   type GivenVariables,
-  type Values,
   type VariablesReader,
 } from '../variables.ts';
 import { createJsonCaches, type TextInfo } from '../writer/texts.ts';
 import { createWriter, type WriterSource } from '../writer/compile.ts';
 import { RootValue, type Prepare, type Prepared } from '../writer/objects.ts';
 import { createCosts, type Costs } from './cost.ts';
-import type { Introspection } from './documents.ts';
+import type { Introspection } from './anonymous-query.ts';
 import { maskAll, type Mask } from './mask.ts';
 import { createResults, createSharedSubscriptions, type ResultFrames, type Results } from './subscriptions.ts';
 
@@ -127,7 +128,7 @@ export function createExecutor(options: ExecutorOptions) {
     },
     /**
      * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
-     * it. `inserts`: whether the text may contain references to bytes (web/exchange.ts).
+     * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
      */
     answer(operation: Operation, inserts = false): MaybePromise<Answer> {
       const failed = (error: unknown): Answer => ({ errors: [mask(error)] });

@@ -10,7 +10,8 @@ import {
   type GraphQLEnumType,
   type GraphQLSchema,
 } from 'graphql';
-import { knownInSight, knownUser, requireAdmin } from '../../core/auth/principal.ts';
+import { knownInSight, knownUser } from '../../core/auth/sight.ts';
+import { requireAdmin } from '../../core/auth/principal.ts';
 import type { WindowKey } from '../../core/contexts/context.ts';
 import { invalid } from '../../core/errors.ts';
 import { streamKey, type MessageKey, type StreamKey } from '../../core/history/message.ts';

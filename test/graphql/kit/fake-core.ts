@@ -1,5 +1,6 @@
 /** Makes a core with fixed rows, for tests of GraphQL alone. */
-import { knownUser, readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
+import { knownUser, readScope } from '../../../src/core/auth/sight.ts';
+import { requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { CancelReceipt, Core, Invocation, PendingRpc, Requester, CommandUpdate } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/commands/command.ts';

@@ -1,6 +1,6 @@
 /** Executes operations over the schema without HTTP. */
 import { execute, parse, subscribe, validate, type ExecutionResult, type GraphQLSchema } from 'graphql';
-import { logAct } from '../../../src/core/audit/audit-rows.ts';
+import { logAct } from '../../../src/core/audit/audit-log.ts';
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import type { Core } from '../../../src/core/core.ts';
 import type { Log } from '../../../src/core/ports.ts';
