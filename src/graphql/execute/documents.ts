@@ -102,7 +102,7 @@ function parseWithinLimits(text: string): DocumentNode {
     throw tooComplex(`A document nests braces, brackets and parentheses at most ${QUERY_NESTING} deep.`);
   }
   try {
-    return parse(text, { maxTokens: QUERY_TOKENS });
+    return parse(text, { maxLexicalTokens: QUERY_TOKENS });
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error;
     // graphql-js gives this error no code, so it is recognized by its message.
@@ -348,7 +348,7 @@ function isOpenDefinition(document: DocumentNode, node: DefinitionNode, introspe
 
 function parseQuietly(query: string): DocumentNode | null {
   try {
-    return parse(query, { maxTokens: 1000, noLocation: true });
+    return parse(query, { maxLexicalTokens: 1000, noLocation: true });
   } catch (error) {
     if (error instanceof GraphQLError) return null;
     throw error;
