@@ -1,7 +1,7 @@
 /** Serves the page, gives out tokens, and runs the relay below /relay. */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { attach, createSignIn, signToken } from 'callboard';
 
 const { SECRET = '', ADMIN_TOKEN = '', PORT = '4400' } = process.env;
@@ -10,7 +10,7 @@ const TYPES = new Map([
   ['/page.js', 'text/javascript'],
 ]);
 
-const server = createServer(async (request, response) => {
+async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   // A page of another site must not read a token by giving its own name to this address.
   if (!/^(localhost|127\.0\.0\.1)(:\d+)?$/.test(request.headers.host ?? '')) {
     response.writeHead(421).end();
@@ -29,6 +29,14 @@ const server = createServer(async (request, response) => {
     return;
   }
   response.writeHead(200, { 'content-type': type }).end(await readFile(new URL(`.${path}`, import.meta.url)));
+}
+
+const server = createServer((request, response) => {
+  // A request that fails must not end the program.
+  serve(request, response).catch((error: unknown) => {
+    console.error(error);
+    response.destroy();
+  });
 });
 
 const signIn = createSignIn(ADMIN_TOKEN);
@@ -39,8 +47,9 @@ await once(server.listen(Number(PORT), '127.0.0.1'), 'listening');
 console.log(`page     ${new URL('/', relay.url ?? '')}`);
 console.log(`console  ${relay.url}/console/#code=${signIn.issue()}  (signed in, once, within 10 minutes)`);
 
-process.once('SIGINT', async () => {
+async function stop(): Promise<void> {
   await relay.close({ withinMs: 5_000 });
   server.close();
   server.closeAllConnections();
-});
+}
+process.once('SIGINT', () => void stop());

@@ -13,7 +13,7 @@ function applicationOf(): Application<OperatorContext> {
     name: 'callboard',
     // After `--` come the words of another command, such as that of `conformance`.
     scanner: { caseStyle: 'allow-kebab-for-camel', allowArgumentEscapeSequence: true },
-    documentation: { caseStyle: 'convert-camel-to-kebab', disableAnsiColor: true },
+    documentation: { disableAnsiColor: true },
   });
 }
 

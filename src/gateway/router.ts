@@ -151,7 +151,12 @@ export class FrameRouter {
         return this.#request(frame);
       case 'leave':
         return this.#ensureCallers().leave(frame.ref);
-      default:
+      case 'pong':
+      case 'closing':
+      case 'auth':
+      case 'actions':
+      case 'report':
+      case 'site':
         this.#takeControl(frame);
     }
   }

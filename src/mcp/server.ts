@@ -126,11 +126,13 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
 
   return {
     /** Creates the server of one agent, or of one request of an agent. */
+    // oxlint-disable-next-line typescript/no-deprecated -- tools come from JSON Schema of clients, which McpServer cannot take
     create(sdk: typeof Sdk, session: AgentSession): Sdk.Server {
       const { requester, lists, turn = AT_ONCE } = session;
       const choices = choicesOf(session);
       const hasBuiltin = choices.every(({ tools }) => tools !== 'actions');
       const { label } = core.server;
+      // oxlint-disable-next-line typescript/no-deprecated -- as above
       const server = new sdk.Server(
         { name: 'callboard', ...(label !== null && { title: label }), version },
         {
@@ -151,6 +153,7 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
       });
       server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
         const { id, envelope } = mcpReq;
+        // oxlint-disable-next-line typescript/no-deprecated -- agents of 2025 name themselves only there
         const host = hostOf(infoIn(envelope) ?? server.getClientVersion()) ?? session.session?.host ?? null;
         const given = session.args?.get(id) ?? (params.arguments ? trustJson(JSON.stringify(params.arguments)) : null);
         const clients = once(() => liveClients(core, requester));

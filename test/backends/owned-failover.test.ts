@@ -9,7 +9,7 @@ import type { PartitionStores } from '../../src/backends/owned/routes.ts';
 import type { Client } from '../../src/backends/redis/client.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { admission, keyFor } from '../contract/kit/bench.ts';
-import { FakeClock } from '../kit/clock.ts';
+import { FakeClock, settle } from '../kit/clock.ts';
 import { LEASE_MS, OwnerDeployment, type OwnerProcess } from '../kit/owners.ts';
 import { eventually, TEST_MS } from '../kit/patience.ts';
 import { connectCommands } from '../kit/redis.ts';
@@ -100,7 +100,7 @@ describe('owners over a Redis with a replica', () => {
   }
 
   const fencesAt = async (place: OwnerDeployment, url: string): Promise<readonly (string | undefined)[]> => {
-    const client = connectCommands(url);
+    const client = patient(connectCommands(url));
     await client.connect();
     const fences = await client.mget(ALL.map((partition) => place.keys.of(partition).fence));
     client.disconnect();
@@ -109,7 +109,7 @@ describe('owners over a Redis with a replica', () => {
 
   it('claim and give only once the replica has the fence', async () => {
     const pair = await startPair();
-    const place = deploy();
+    const place = deploy(TEST_MS);
     const first = await place.start('a.1', pair.url);
     const seen: Promise<unknown>[] = [];
     const see = ({ owners, id }: OwnerProcess): unknown =>
@@ -120,7 +120,9 @@ describe('owners over a Redis with a replica', () => {
       });
     see(first);
     await until(() => expect(ownedBy(first)).toEqual(ALL));
-    const second = await place.start('b.1', pair.url);
+    // A partition that moves on has another fence.
+    await Promise.all(seen);
+    const second = await started(place.start('b.1', pair.url));
     see(second);
     await until(() => expect(seen.length).toBeGreaterThan(PARTITIONS));
     await Promise.all(seen);
@@ -148,6 +150,32 @@ describe('owners over a Redis with a replica', () => {
     const second = await hasty.start('b.1', pair.url);
     await until(() => expect(ownedBy(second)).toEqual(ALL));
     expect(warnings).toHaveLength(1);
+  });
+
+  it('do not accept a partition while its giver waits for the replica', async () => {
+    const pair = await startPair();
+    const place = deploy(TEST_MS);
+    const first = await place.start('a.1', pair.url);
+    await until(() => expect(ownedBy(first)).toEqual(ALL));
+    place.onNote = (text) => {
+      // The handover begins with this note. The replica must not have it.
+      if (JSON.parse(text).kind === 'ready') pair.replica.process.kill('SIGSTOP');
+    };
+    const second = await started(place.start(nextAfter(first.id), pair.url));
+    await until(async () => expect(await blockedAt(pair.master.url)).toBe(1));
+    place.onNote = () => {};
+    for (let look = 0; look < 8; look++) {
+      await clock.advance(LEASE_MS / 4);
+      // The answers of the look come before these.
+      for (const { client } of [first, second]) await client.ping();
+      await settle();
+    }
+    expect(await blockedAt(pair.master.url)).toBe(1);
+    expect(ownedBy(second)).toEqual([]);
+    pair.replica.process.kill('SIGCONT');
+    await until(() => expect(ownedBy(second).length).toBeGreaterThan(0));
+    await until(() => expect([first, second].flatMap(ownedBy).sort()).toEqual(ALL));
+    expect(warnings).toEqual([]);
   });
 
   it('do not wait again for a replica that stayed behind a moment ago', async () => {
@@ -274,7 +302,7 @@ function patient(client: Client): Client {
 
 /** Returns how many clients of a Redis wait for replicas. */
 async function blockedAt(url: string): Promise<number> {
-  const client = connectCommands(url);
+  const client = patient(connectCommands(url));
   await client.connect();
   const info = await client.info('clients');
   client.disconnect();

@@ -188,7 +188,7 @@ describe('the verification of the chain', () => {
   const chain = async (): Promise<readonly string[]> => {
     await using relay = await testCore();
     for (let i = 0; i < 6; i++) await relay.core.reveals.read(admin, { userId: 'alice', stream: `s${i}` }, null);
-    return lines(relay.core);
+    return await lines(relay.core);
   };
 
   it('finds a changed, a removed, a moved and a repeated row, and rows under another key', async () => {

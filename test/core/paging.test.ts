@@ -123,7 +123,7 @@ describe('paging while rows are added and removed', () => {
             names.filter((name) => Number(name.slice(1)) % 3 !== 0).map((name) => `${name}/c`);
           await reconnect(rooms, live, { come: connected(come), go: connected(go) });
           for (const name of come) {
-            if (Number(name.slice(1)) % 3 !== 1) rooms.backend.history.retain(newMessage({ userId: name }));
+            if (Number(name.slice(1)) % 3 !== 1) await rooms.backend.history.retain(newMessage({ userId: name }));
           }
         },
         async page(args) {

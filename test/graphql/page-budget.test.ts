@@ -154,7 +154,7 @@ describe('an answer of many pages', () => {
     const context = () => createContext({ core: test.core, requester: admin, asks: plan.bind({}).asks });
     expect(await plan.bind({}).write(context())).toBeNull();
     const { errors } = await plan.bind({}).run(context());
-    expect(errors?.[0]?.originalError).toMatchObject({ code: 'too_complex' });
+    expect(errors?.[0]?.cause).toMatchObject({ code: 'too_complex' });
   });
 
   it('reports in a summary what was cut', async () => {

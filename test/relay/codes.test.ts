@@ -244,7 +244,7 @@ const ROWS: Partial<Record<Code, Row>> = {
       const pending = call(stage);
       while (client.sent.length === 0) await settle();
       await live(stage, { resumes: { attempt: 2, received: new Set() } });
-      return pending;
+      return await pending;
     },
   },
   reserved_stream: { provoke: (stage) => ingest(stage, { stream_suffix: 'clients/tab' }) },

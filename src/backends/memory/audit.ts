@@ -221,7 +221,11 @@ class AuditFile {
     await this.close();
     this.#size = Buffer.byteLength(text);
     const folder = await open(dirname(this.#path), 'r');
-    await folder.sync().finally(() => folder.close());
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
   }
 
   async close(): Promise<void> {

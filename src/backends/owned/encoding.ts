@@ -130,7 +130,9 @@ class Writer {
         return null;
       case 'object':
         return value === null ? null : this.#object(value);
-      default:
+      case 'bigint':
+      case 'function':
+      case 'symbol':
         throw new TypeError(`A ${typeof value} cannot be sent to another relay.`);
     }
   }

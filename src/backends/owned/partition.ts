@@ -98,6 +98,8 @@ export class Partition {
   #isTaking = false;
   #followed: Followed | null = null;
   #given: Given | null = null;
+  /** Whether this process gives the partition away just now: replicas may not have the fence of its next owner yet. */
+  #isGiving = false;
   #marked = 0;
 
   constructor(number: number, parts: PartitionParts) {
@@ -143,7 +145,7 @@ export class Partition {
 
   /** The process that this one has given the partition to, as long as it is not known that it decides. */
   get givenTo(): string | null {
-    const given = this.#given;
+    const given = this.#isGiving ? null : this.#given;
     return given && this.#seen?.process === given.fence.process ? given.fence.process : null;
   }
 
@@ -279,6 +281,7 @@ export class Partition {
     const owned = this.#owned;
     if (!owned) return false;
     this.#owned = null;
+    this.#isGiving = true;
     let given: Fence | null = null;
     try {
       turns.flush();
@@ -295,6 +298,7 @@ export class Partition {
       given = next;
       await replicas.have(keys.of(this.number));
     } finally {
+      this.#isGiving = false;
       if (this.#owned !== owned) this.#leave(owned, given);
       onMove(this.number);
     }

@@ -40,7 +40,7 @@ function callStateOf({ outcome, delivery, reports = 0 }: CallFacts): CallState {
       return delivery.queuedAt === null ? 'neverConnected' : 'neverWritten';
     case 'OUTCOME_UNKNOWN':
       return 'unknown';
-    default:
+    case null:
       if (reports > 0 && delivery.dispatchedAt !== null) return 'running';
       return LIVE[delivery.stage];
   }

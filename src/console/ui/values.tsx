@@ -161,6 +161,7 @@ async function copyText(text: string): Promise<void> {
   area.value = text;
   document.body.append(area);
   area.select();
+  // oxlint-disable-next-line typescript/no-deprecated -- the only way to copy without a secure origin
   const copied = document.execCommand('copy');
   area.remove();
   if (!copied) throw new Error('The browser refused to copy.');

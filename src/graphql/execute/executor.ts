@@ -484,8 +484,8 @@ function isSubscription(args: ValidatedExecutionArgs): args is ValidatedSubscrip
 
 function asGraphQLError(error: unknown): GraphQLError {
   if (error instanceof GraphQLError) return error;
-  const originalError = error instanceof Error ? error : new Error(String(error));
-  return new GraphQLError('Execution failed.', { originalError });
+  const cause = error instanceof Error ? error : new Error(String(error));
+  return new GraphQLError('Execution failed.', { cause });
 }
 
 /** Marks a result without data as a bad request. */
@@ -495,7 +495,7 @@ function badRequest(result: ExecutionResult, operation: OperationDefinitionNode)
     (error) =>
       new GraphQLError(error.message, {
         nodes: error.nodes ?? operation,
-        originalError: error.originalError,
+        cause: error.cause,
         extensions: { ...error.extensions, http: { status: 400, spec: true } },
       }),
   );

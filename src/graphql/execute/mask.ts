@@ -53,7 +53,7 @@ export function toGraphQLError(error: CallboardError, at: GraphQLError | null = 
   const { errors, retryAfterMs, command, share } = error.details;
   return new GraphQLError(error.message, {
     ...place(at),
-    originalError: error,
+    cause: error,
     extensions: {
       code: error.code,
       ...(errors && { errors }),
@@ -139,8 +139,8 @@ function place(at: GraphQLError | null): Pick<GraphQLError, 'nodes' | 'source' |
 
 function originOf(error: unknown): unknown {
   let origin = error;
-  for (let depth = 0; depth < 8 && origin instanceof GraphQLError && origin.originalError; depth++) {
-    origin = origin.originalError;
+  for (let depth = 0; depth < 8 && origin instanceof GraphQLError && origin.cause; depth++) {
+    origin = origin.cause;
   }
   return origin;
 }

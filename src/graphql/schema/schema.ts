@@ -216,6 +216,7 @@ function speak(type: GraphQLEnumType): void {
     if (typeof value === 'string' && words.has(value)) return value;
     throw new TypeError(`${type.name} has no such value.`);
   };
+  // oxlint-disable-next-line typescript/no-deprecated -- libraries for an older graphql-js still call it
   type.serialize = out;
   type.coerceOutputValue = out;
 }

@@ -61,7 +61,7 @@ export async function dataOf(document: string, requested: Execution): Promise<Re
 export async function codeOf(document: string, requested: Execution): Promise<unknown> {
   const { errors } = await ask(document, requested);
   const error = errors?.[0];
-  const origin: unknown = error?.originalError;
+  const origin: unknown = error?.cause;
   return typeof origin === 'object' && origin !== null && 'code' in origin ? origin.code : error?.message;
 }
 

@@ -84,7 +84,6 @@ export function smallSchema(small: Small): GraphQLSchema {
   if (isEnumType(color)) {
     for (const value of color.getValues()) value.value = value.name.toLowerCase().replace('_', '-');
     color.coerceOutputValue = String;
-    color.serialize = String;
   }
   const see = (args: Record<string, unknown>): void => void small.seen.push(args);
   resolve(schema, 'Query', {
