@@ -92,6 +92,7 @@ function membersOf(type: GraphQLInputObjectType) {
  * Returns what counts if an argument or input field is not given: `preset`, unless it is undefined. `required`: it must
  * be given.
  */
+// oxlint-disable-next-line typescript/no-deprecated -- the builder of the schema gives default values in this form
 export function absenceOf({ type, default: given, defaultValue }: GraphQLArgument | GraphQLInputField) {
   const literal = given?.literal;
   const value = literal ? coerceInputLiteral(literal, type) : given && coerceInputValue(given.value, type);

@@ -5,7 +5,7 @@ import { RecordRoom } from '../../src/backends/journal/room.ts';
 import { Snapshots } from '../../src/backends/journal/snapshot.ts';
 import { RecordedState } from '../../src/backends/journal/state.ts';
 import type { AdmitResult, DispatchResult } from '../../src/core/commands/stores.ts';
-import { ANY_CONNECTION } from '../../src/core/connections/connection.ts';
+import { ANY_CONNECTION } from '../../src/core/connections/connection-filter.ts';
 import { FORGET_MS } from '../../src/core/limits.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createCrypto, systemLoop } from '../../src/platform/system.ts';

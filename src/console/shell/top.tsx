@@ -67,7 +67,7 @@ function LiveMark() {
       return <StateMark shape="recorded">Connecting</StateMark>;
     case 'asking':
       return <StateMark shape="up">Live, every 3 s</StateMark>;
-    default:
+    case 'off':
       return isPagePolled.value ? <StateMark shape="up">Live</StateMark> : null;
   }
 }

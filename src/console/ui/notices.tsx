@@ -91,7 +91,9 @@ function cutText(completeness: CompletenessPartFragment, named: readonly string[
         return 'older rows were dropped to make room for newer ones';
       case 'NOT_SUPPORTED':
         return 'this store cannot tell a part of it';
-      default:
+      case 'AWAITING_REPORTS':
+        return 'the relay restarted, and clients that were connected before have not all reported again';
+      case null:
         return 'a part of it is missing';
     }
   });

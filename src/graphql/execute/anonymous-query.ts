@@ -29,7 +29,7 @@ function isOpenDefinition(document: DocumentNode, node: DefinitionNode, introspe
 
 function parseQuietly(query: string): DocumentNode | null {
   try {
-    return parse(query, { maxTokens: 1000, noLocation: true });
+    return parse(query, { maxLexicalTokens: 1000, noLocation: true });
   } catch (error) {
     if (error instanceof GraphQLError) return null;
     throw error;

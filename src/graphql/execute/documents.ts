@@ -75,7 +75,7 @@ function parseWithinLimits(text: string): DocumentNode {
     throw tooComplex(`A document nests braces, brackets and parentheses at most ${QUERY_NESTING} deep.`);
   }
   try {
-    return parse(text, { maxTokens: QUERY_TOKENS });
+    return parse(text, { maxLexicalTokens: QUERY_TOKENS });
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error;
     // graphql-js gives this error no code, so it is recognized by its message.
