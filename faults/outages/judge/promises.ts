@@ -85,6 +85,8 @@ export const PROMISES: readonly PlanPromise[] = [
 const OVER_MS = 2_000;
 /** The faults that stop a relay, and with it the timers of its waits. */
 const PAUSES = ['relay-pause', 'relay-swap'] as const;
+/** The fault that kills every relay at once. */
+const ALL_KILLED = 'relays-kill';
 
 /**
  * The time that a caller on a link may take to repeat its request after its relay is back, in milliseconds. The
@@ -94,11 +96,11 @@ const ASKED_ANEW_MS = 5_000;
 
 /** Judges that waits end in time. The time during which the requested relay was stopped or gone does not count. */
 function judgePrompt({ cases, faults }: Evidence): Judged {
-  const gone = faults(...KILLS).map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
+  const gone = faults(...KILLS, ALL_KILLED).map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
   const pauses = [...faults(...PAUSES), ...gone];
   const held = (relay: string, from: number, to: number): number =>
     pauses
-      .filter(({ target }) => target === relay)
+      .filter(({ kind, target }) => kind === ALL_KILLED || target === relay)
       .reduce((sum, pause) => sum + Math.max(0, Math.min(to, pause.to) - Math.max(from, pause.from)), 0);
   const waits = [...cases.values()].flatMap((one) =>
     one.waits.flatMap(({ attempt, ends }) => {
