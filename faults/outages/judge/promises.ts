@@ -94,11 +94,12 @@ const ASKED_ANEW_MS = 5_000;
 
 /** Judges that waits end in time. The time during which the requested relay was stopped or gone does not count. */
 function judgePrompt({ cases, faults }: Evidence): Judged {
-  const gone = faults(...KILLS).map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
+  const gone = faults(...KILLS, 'relays-full').map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
   const pauses = [...faults(...PAUSES), ...gone];
   const held = (relay: string, from: number, to: number): number =>
     pauses
-      .filter(({ target }) => target === relay)
+      // Of several full relays the target is the one that is left.
+      .filter(({ kind, target }) => (target === relay) === (kind !== 'relays-full'))
       .reduce((sum, pause) => sum + Math.max(0, Math.min(to, pause.to) - Math.max(from, pause.from)), 0);
   const waits = [...cases.values()].flatMap((one) =>
     one.waits.flatMap(({ attempt, ends }) => {
