@@ -482,6 +482,11 @@ const KEPT: readonly Reported[] = [
     'unfenced',
     () => storyWith(after(LOAD, turns('redis', 0, 4_000), fenced)),
   ],
+  [
+    'that its relay was gone for most of it, as all but one',
+    'prompt',
+    () => storyWith(after(annAttempt, fault('relays-full', 'b')), after(annRun, heal), later(annRun, 60_000)),
+  ],
   ['a fault that was done', 'hit', () => storyWith(after(LOAD, fault('handover-failover'), heal))],
   ['a survivor that drops evidence', 'survivor', () => storyWith(survives(52, gap, turns('a.1', 90, 900)))],
   ['a command that was being written at a kill', 'aimed', () => storyWith(foreign, aimed, ...unknownOf('ann'))],

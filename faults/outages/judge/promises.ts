@@ -87,6 +87,8 @@ const OVER_MS = 2_000;
 const PAUSES = ['relay-pause', 'relay-swap'] as const;
 /** The fault that kills every relay at once. */
 const ALL_KILLED = 'relays-kill';
+/** The fault that kills all relays but its target. */
+const ALL_BUT_ONE_KILLED = 'relays-full';
 
 /**
  * The time that a caller on a link may take to repeat its request after its relay is back, in milliseconds. The
@@ -96,11 +98,16 @@ const ASKED_ANEW_MS = 5_000;
 
 /** Judges that waits end in time. The time during which the requested relay was stopped or gone does not count. */
 function judgePrompt({ cases, faults }: Evidence): Judged {
-  const gone = faults(...KILLS, ALL_KILLED).map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
+  const gone = faults(...KILLS, ALL_KILLED, ALL_BUT_ONE_KILLED).map((kill) => {
+    return { ...kill, to: kill.to + ASKED_ANEW_MS * MS };
+  });
   const pauses = [...faults(...PAUSES), ...gone];
   const held = (relay: string, from: number, to: number): number =>
     pauses
-      .filter(({ kind, target }) => kind === ALL_KILLED || target === relay)
+      .filter(({ kind, target }) => {
+        if (kind === ALL_KILLED) return true;
+        return (target === relay) === (kind !== ALL_BUT_ONE_KILLED);
+      })
       .reduce((sum, pause) => sum + Math.max(0, Math.min(to, pause.to) - Math.max(from, pause.from)), 0);
   const waits = [...cases.values()].flatMap((one) =>
     one.waits.flatMap(({ attempt, ends }) => {
