@@ -24,7 +24,7 @@ const USERS = 6;
 /** The number of unfinished calls at any time, over all relays. */
 const IN_FLIGHT = 48;
 /** How long links may take to go home, in milliseconds, and how long those of callers have after those of clients. */
-const HOME_MS = { most: 60_000, look: 500, callers: 3_000 } as const;
+const HOME_MS = { most: 60_000, look: 500, callers: 6_000 } as const;
 /** What three relays may cost as a multiple of one, and six of three; over HTTP, where most calls are not at home. */
 const STEPS = [
   { from: 1, to: 3, bound: 1.3 },

@@ -15,12 +15,20 @@ const QUICK_SIZES = [1, 2];
 /** The links of each relay, and the users whose clients have them. */
 const LINKS = { full: 200, quick: 20 } as const;
 const USERS = 20;
-/** The length of one measurement, in milliseconds: so long that every link is asked once for a sign of life. */
+/**
+ * The length of one measurement, in milliseconds, and the time in which links open: so long that every link is asked once
+ * for a sign of life, and that these questions are spread over it.
+ */
 const PART_MS = { full: 20_000, quick: 4_000 } as const;
+/** The parts in which links open. */
+const PARTS = 20;
 /** How long after the links have opened their traces in Redis and in the relays are written, in milliseconds. */
 const SETTLE_MS = 5_000;
-/** How much faster than the relays what does not depend on the machine may grow. */
-const BY_COUNT = 1.15;
+/**
+ * How much faster than the relays traffic may grow. One relay owns all of its links' users. Of three, each passes two
+ * thirds of the signs of life of its links on, and of many all of them.
+ */
+const FROM_THREE = [{ from: 3, to: 12, bound: 1.5 }];
 const KB = 1024;
 
 /** Relays with links that do nothing, over a Redis of their own. */
@@ -57,9 +65,9 @@ export async function byIdleRelays(run: Run): Promise<readonly Axis[]> {
       ...{ ...of, file: 'relays-idle-traffic', title: `Traffic of more idle relays, ${links}` },
       yLabel: 'of one relay in a second',
       curves: [
-        { key: 'commands', label: 'commands', bound: BY_COUNT },
-        { key: 'published', label: 'messages', bound: BY_COUNT },
-        { key: 'traffic', label: 'KB from and to Redis', bound: BY_PAGE },
+        { key: 'commands', label: 'commands', bound: null, steps: FROM_THREE },
+        { key: 'published', label: 'messages', bound: null, steps: FROM_THREE },
+        { key: 'traffic', label: 'KB from and to Redis', bound: null, steps: FROM_THREE },
       ],
     },
   ];
@@ -69,7 +77,8 @@ async function measure({ quick, pace }: Run, size: number, results: Results): Pr
   await using stack = new AsyncDisposableStack();
   const deployment = await started(stack, size);
   const before = await memoryOf(deployment);
-  await connect(stack, deployment.relays, quick ? LINKS.quick : LINKS.full);
+  const partMs = quick ? PART_MS.quick : PART_MS.full;
+  await connect(stack, deployment.relays, { links: quick ? LINKS.quick : LINKS.full, ms: partMs });
   await sleep(SETTLE_MS);
   const after = await memoryOf(deployment);
   const links = size * (quick ? LINKS.quick : LINKS.full);
@@ -78,7 +87,7 @@ async function measure({ quick, pace }: Run, size: number, results: Results): Pr
     'link.redis': (after.redis - before.redis) / links / KB,
   };
   for (let round = 0; round < pace.rounds; round++)
-    results.add(nameOf(size), { ...link, ...(await costs(deployment, quick ? PART_MS.quick : PART_MS.full)) });
+    results.add(nameOf(size), { ...link, ...(await costs(deployment, partMs)) });
 }
 
 async function started(stack: AsyncDisposableStack, size: number): Promise<Deployment> {
@@ -90,16 +99,27 @@ async function started(stack: AsyncDisposableStack, size: number): Promise<Deplo
   return { redis, relays };
 }
 
-async function connect(stack: AsyncDisposableStack, relays: readonly Relay[], links: number): Promise<void> {
+type Opening = { readonly links: number; readonly ms: number };
+
+async function connect(stack: AsyncDisposableStack, relays: readonly Relay[], { links, ms }: Opening): Promise<void> {
   const holder = stack.use(await startChild('loads/clients.ts'));
-  const payload = JSON.stringify({ actions: [action(0)] });
-  for (const [at, relay] of relays.entries()) {
-    const tokens = await Promise.all(Array.from({ length: USERS }, (_, i) => userToken(`u${at}-${i}`, 'connect')));
-    const clients = Array.from({ length: links }, (_, i) => ({
-      ...{ token: tokens[i % USERS] ?? '', clientId: `c${i}`, instanceId: `i${i}`, payload },
-    }));
-    await holder.ask('connect', { link: relay.link, clients }, z.number());
+  const clients = await Promise.all(relays.map((_, at) => clientsOf(at, links)));
+  const count = links / PARTS;
+  for (let part = 0; part < PARTS; part++) {
+    const opened = relays.map(({ link }, at) => {
+      const some = clients[at]?.slice(part * count, (part + 1) * count) ?? [];
+      return holder.ask('connect', { link, clients: some }, z.number());
+    });
+    await Promise.all([...opened, sleep(ms / PARTS)]);
   }
+}
+
+async function clientsOf(relay: number, links: number) {
+  const payload = JSON.stringify({ actions: [action(0)] });
+  const tokens = await Promise.all(Array.from({ length: USERS }, (_, i) => userToken(`u${relay}-${i}`, 'connect')));
+  return Array.from({ length: links }, (_, i) => {
+    return { token: tokens[i % USERS] ?? '', clientId: `c${i}`, instanceId: `i${i}`, payload };
+  });
 }
 
 /** Returns what relays have in their heaps and outside of them, and Redis in its data, in bytes. */

@@ -3,6 +3,7 @@
  * recovered lease, the drain, and the log of outages of the store. Also lets a node ask other nodes questions through
  * their mailboxes, lists the nodes to ask, and asks which commands still run on leaving links.
  */
+import type { Backend } from '../backend.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { ServerInfo } from '../server-info.ts';
 import type { Deps } from '../deps.ts';
@@ -27,7 +28,7 @@ import type { DeliveryActs } from './acts.ts';
 import type { Command, Outcome, Reply } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { closeReplaced, isBusy, type LinkQueue } from './links.ts';
-import { ANY_WAIT, type MailboxRow, type NodeListener, type NodeReport, type PendingWait } from './stores.ts';
+import { ANY_WAIT, type DispatcherNode, type MailboxRow, type NodeListener, type NodeReport, type PendingWait } from './stores.ts';
 
 // Lets a node ask other nodes questions through their mailboxes.
 
@@ -115,25 +116,29 @@ export class NodeQuestions {
 type OtherNodes = { readonly others: readonly string[]; readonly silent: ReadonlySet<string> };
 
 export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'nodeId'>): Promise<OtherNodes> {
-  const [silent, { rows }] = await Promise.all([
-    backend.nodes.silent(),
-    backend.nodes.list({ first: PAGE_MAX, after: null }),
-  ]);
-  const others = new Set([...rows.map(({ row }) => row.nodeId), ...silent]);
+  const [silent, reported] = await Promise.all([backend.nodes.silent(), reportTimes(backend)]);
+  const others = new Set([...reported.map((node) => node.nodeId), ...silent]);
   others.delete(nodeId);
   return { others: [...others].sort(), silent: new Set(silent) };
 }
 
-/** Counts the nodes that have reported, at most PAGE_MAX of them. `stale`: those whose lease is over. */
-export async function countNodes({ backend: { nodes }, clock }: Pick<Deps, 'backend' | 'clock'>): Promise<NodeCounts> {
-  const times =
-    (await nodes.reportTimes?.()) ?? (await nodes.list({ first: PAGE_MAX, after: null })).rows.map(({ row }) => row);
+/** Returns when each node has reported last; where the store lists nodes by their reports, of at most PAGE_MAX nodes. */
+async function reportTimes({ nodes }: Pick<Backend, 'nodes'>): Promise<readonly ReportTime[]> {
+  if (nodes.reportTimes) return nodes.reportTimes();
+  const { rows } = await nodes.list({ first: PAGE_MAX, after: null });
+  return rows.map(({ row }) => row);
+}
+
+/** Counts the nodes that have reported. `stale`: those whose lease is over. */
+export async function countNodes({ backend, clock }: Pick<Deps, 'backend' | 'clock'>): Promise<NodeCounts> {
+  const times = await reportTimes(backend);
   const now = clock.now();
   const stale = times.filter(({ updatedAt }) => now - updatedAt >= NODE_LEASE_MS).length;
   return { live: times.length - stale, stale };
 }
 
 type NodeCounts = { readonly live: number; readonly stale: number };
+type ReportTime = Pick<DispatcherNode, 'nodeId' | 'updatedAt'>;
 
 // Finds out which commands still run on a link whose client is leaving, on this node or on another one.
 

@@ -27,7 +27,7 @@ export type Traffic = {
   readonly read: number;
 };
 
-type CountedRelay = {
+export type CountedRelay = {
   readonly process: SimulatedProcess;
   readonly owned: OwnedBackend;
   readonly backend: Backend;
