@@ -45,7 +45,10 @@ function siteRefusal(
   { action, commandId }: CheckedInvoke,
 ): Extract<Invocation, { kind: 'refused' }> | null {
   const verdict = sessionPolicy.allows({
-    ...{ grant, session, site, now: deps.clock.now() },
+    grant,
+    session,
+    site,
+    now: deps.clock.now(),
     operation: { kind: 'invoke', action },
   });
   if (verdict.allowed) return null;

@@ -388,7 +388,9 @@ class OperationPlan {
     // graphql-js would coerce the variables again, so it validates a copy of the operation that declares none.
     const bare = { ...operation, variableDefinitions: [] };
     this.#args ??= validateExecutionArgs({
-      ...{ schema, hideSuggestions: true, operationName: operation.name?.value ?? null },
+      schema,
+      hideSuggestions: true,
+      operationName: operation.name?.value ?? null,
       document: { ...document, definitions: document.definitions.map((one) => (one === operation ? bare : one)) },
     });
     return 'schema' in this.#args ? { ...this.#args, document, operation, variableValues } : this.#args;
