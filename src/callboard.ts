@@ -424,7 +424,7 @@ export async function cleanSpillDirectory(root: string, log: Log = silentLog): P
   }).clean();
 }
 
-type Parts = {
+type AssembledRelay = {
   readonly core: Core;
   readonly backend: Backend;
   readonly authenticator: Authenticator;
@@ -438,7 +438,7 @@ type Parts = {
   readonly start: () => Promise<void>;
 } & Pick<Callboard, 'replaceCredentials' | 'replaceRedisLogin'>;
 
-function assemble(parts: Parts): Composed {
+function assemble(parts: AssembledRelay): Composed {
   const { core, backend, authenticator, app, server, meter, basePath, onRecord, start } = parts;
   const { ownSpill, replaceCredentials, replaceRedisLogin } = parts;
   let url: string | null = null;
@@ -541,7 +541,7 @@ function consoleOf({ operatorConsole = true, label = null }: Settings): { folder
  * Prepares for the first request. A relay that is asked to serve agents loads what that needs now: it takes a tenth of a
  * second or more, in which no other request would be served. A trial leaves it to the first request of an agent.
  */
-async function startOf({ core, app }: Pick<Parts, 'core' | 'app'>, { mcp }: Pick<Settings, 'mcp'>): Promise<void> {
+async function startOf({ core, app }: Pick<AssembledRelay, 'core' | 'app'>, { mcp }: Pick<Settings, 'mcp'>): Promise<void> {
   if (mcp === 'on') await app.loadAgents();
   await core.start();
 }

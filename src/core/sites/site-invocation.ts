@@ -9,7 +9,7 @@ import { sessionAccessOf, type SessionAccess } from './session-access.ts';
 import { sessionPolicy } from './session-policy.ts';
 import type { SiteInvokeRequest } from './site-requests.ts';
 
-type SiteInvocationParts = {
+type SiteInvocationOptions = {
   readonly requester: Requester;
   readonly sessionId: string;
   readonly request: SiteInvokeRequest;
@@ -17,7 +17,7 @@ type SiteInvocationParts = {
 
 export async function invokeSite(
   parts: InvokeParts,
-  { requester, sessionId, request }: SiteInvocationParts,
+  { requester, sessionId, request }: SiteInvocationOptions,
   span: CallSpan | null,
 ): Promise<Invocation | null> {
   const { deps } = parts;
