@@ -175,7 +175,12 @@ function createInMemory(options: CallboardOptions): Composed {
   const backend =
     options.backend ??
     createMemoryBackend({
-      ...{ clock, log, shares, metrics: meter, sha256: crypto.sha256, markSecret: crypto.randomToken() },
+      clock,
+      log,
+      shares,
+      metrics: meter,
+      sha256: crypto.sha256,
+      markSecret: crypto.randomToken(),
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
       audit: config.audit?.file ? openAuditFile(config.audit.file, log) : undefined,
@@ -206,7 +211,10 @@ async function openDirectory(options: CallboardOptions, root: string): Promise<P
   const shares = sharesOf(config, fitSockets);
   const meter = createMetrics(() => clock.now());
   const { backend, directory, cursorKey } = await openData({
-    ...{ root, version: VERSION, loop: systemLoop, random: createCrypto('') },
+    root,
+    version: VERSION,
+    loop: systemLoop,
+    random: createCrypto(''),
     sync: config.dataSync ?? DATA_SYNC_MS,
     onFailure(error) {
       log.error({ err: error }, 'records can no longer be written: the relay ends');
@@ -215,7 +223,11 @@ async function openDirectory(options: CallboardOptions, root: string): Promise<P
       });
     },
     memory: {
-      ...{ clock, log, shares, metrics: meter, sha256: createCrypto('').sha256 },
+      clock,
+      log,
+      shares,
+      metrics: meter,
+      sha256: createCrypto('').sha256,
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
       openAudit: ({ audit }) => openAuditFile(config.audit?.file ?? audit, log),
@@ -278,13 +290,26 @@ async function ownedPlace(
   const policy = policyOf(options);
   const nodeId = config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`;
   const opening = openOwned({
-    ...{ connect, nodeId, system, clock, log, loop: systemLoop, random: crypto, version: VERSION },
-    ...{ namespace: redis.namespace, address: config.advertiseUrl },
-    ...{ partitions: OWNED_PARTITIONS, groups: redis.partitions, claims: true },
+    connect,
+    nodeId,
+    system,
+    clock,
+    log,
+    loop: systemLoop,
+    random: crypto,
+    version: VERSION,
+    namespace: redis.namespace,
+    address: config.advertiseUrl,
+    partitions: OWNED_PARTITIONS,
+    groups: redis.partitions,
+    claims: true,
     scopeOf: (userId) => policy.scopeOf(userId).id,
     digest: crypto.sign(JSON.stringify(config.policy?.scopes ?? [])),
     memory: {
-      ...{ shares, metrics: meter, sha256: createCrypto('').sha256, markSecret: crypto.sign('marks') },
+      shares,
+      metrics: meter,
+      sha256: createCrypto('').sha256,
+      markSecret: crypto.sign('marks'),
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
     },
@@ -367,7 +392,8 @@ function compose(options: CallboardOptions, place: Place): Composed {
   });
   const onRecord = backend.onRecord?.bind(backend);
   const server = createHttpServer(app.requestHandler, {
-    ...{ tls: config.tls ?? null, onRecord },
+    tls: config.tls ?? null,
+    onRecord,
     keepAliveMs: config.keepAliveMs,
   });
   const { replace: replaceCredentials } = credentials;
@@ -402,7 +428,7 @@ export async function cleanSpillDirectory(root: string, log: Log = silentLog): P
   }).clean();
 }
 
-type Parts = {
+type AssembledRelay = {
   readonly core: Core;
   readonly backend: Backend;
   readonly authenticator: Authenticator;
@@ -416,7 +442,7 @@ type Parts = {
   readonly start: () => Promise<void>;
 } & Pick<Callboard, 'replaceCredentials' | 'replaceRedisLogin'>;
 
-function assemble(parts: Parts): Composed {
+function assemble(parts: AssembledRelay): Composed {
   const { core, backend, authenticator, app, server, meter, basePath, onRecord, start } = parts;
   const { ownSpill, replaceCredentials, replaceRedisLogin } = parts;
   let url: string | null = null;
@@ -519,7 +545,7 @@ function consoleOf({ operatorConsole = true, label = null }: Settings): { folder
  * Prepares for the first request. A relay that is asked to serve agents loads what that needs now: it takes a tenth of a
  * second or more, in which no other request would be served. A trial leaves it to the first request of an agent.
  */
-async function startOf({ core, app }: Pick<Parts, 'core' | 'app'>, { mcp }: Pick<Settings, 'mcp'>): Promise<void> {
+async function startOf({ core, app }: Pick<AssembledRelay, 'core' | 'app'>, { mcp }: Pick<Settings, 'mcp'>): Promise<void> {
   if (mcp === 'on') await app.loadAgents();
   await core.start();
 }

@@ -13,7 +13,14 @@ export function alignedText(lines: readonly (readonly string[])[]): string {
 
 /** The usual widths of columns, so that rows that come one by one are aligned from the first one on. */
 const USUAL_WIDTHS: Readonly<Record<string, number>> = {
-  ...{ at: 24, event: 12, user_id: 12, client_id: 16, command_id: 36, action: 16, outcome: 15, stream: 24 },
+  at: 24,
+  event: 12,
+  user_id: 12,
+  client_id: 16,
+  command_id: 36,
+  action: 16,
+  outcome: 15,
+  stream: 24,
 };
 
 /** Returns a function that lays out rows that come one by one: each column is as wide as its widest cell so far. */

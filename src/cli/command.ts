@@ -156,7 +156,13 @@ function runOf({ io, given, args, output }: Invoked): OperatorRun {
   const clock = io.clock ?? systemClock;
   let relay: OperatorRelay | undefined;
   return {
-    ...{ io, clock, output, flags, lists, args, stopped: stop.signal },
+    io,
+    clock,
+    output,
+    flags,
+    lists,
+    args,
+    stopped: stop.signal,
     get relay() {
       return (relay ??= openRelay(flags, { env: io.env, clock }));
     },

@@ -60,7 +60,9 @@ async function readStream<Data>(
   let stop = listen();
   try {
     await runStream({
-      ...{ ...operation, token: await token(), signal: AbortSignal.any([signal, silence.signal]) },
+      ...operation,
+      token: await token(),
+      signal: AbortSignal.any([signal, silence.signal]),
       fetch: withinTime(clock),
       onBytes() {
         stop();

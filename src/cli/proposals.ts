@@ -95,8 +95,10 @@ function userIn(words: readonly string[]): string | undefined {
 function relayFlags(words: readonly string[]): Readonly<Record<string, string | undefined>> {
   const flag = (name: string): string | undefined => valueOf(name, words);
   return {
-    ...{ context: flag('--context'), url: flag('--url') },
-    ...{ tokenFile: flag('--token-file'), tokenCommand: flag('--token-command') },
+    context: flag('--context'),
+    url: flag('--url'),
+    tokenFile: flag('--token-file'),
+    tokenCommand: flag('--token-command'),
   };
 }
 

@@ -40,8 +40,11 @@ export async function readSettings(flags: RelayFlags, env: Env): Promise<RelaySe
   if (!isHttpUrl(url)) throw usageFailure('--url: expected an http or https address');
   const source = tokenSource(flags, env, context);
   return {
-    ...{ url, urlFrom, token: source?.give ?? noToken },
-    ...{ tokenFrom: source?.from ?? null, runsCommand: source?.runsCommand ?? false },
+    url,
+    urlFrom,
+    token: source?.give ?? noToken,
+    tokenFrom: source?.from ?? null,
+    runsCommand: source?.runsCommand ?? false,
   };
 }
 

@@ -14,7 +14,7 @@ import type { Io } from './io.ts';
  */
 const CHECK_MS = 5_000;
 
-type ReloadParts = {
+type ReloadOptions = {
   readonly callboard: Pick<Callboard, 'replaceCredentials' | 'replaceCertificate' | 'replaceRedisLogin'>;
   readonly env: Io['env'];
   readonly argv: readonly string[];
@@ -27,7 +27,7 @@ type ReloadParts = {
  * certificate. A faulty configuration is logged and changes nothing; the files are read again after their next change.
  * Does nothing if the configuration names no such file.
  */
-export function reloadOnChange(started: Config, { callboard, env, argv, clock, log }: ReloadParts): Cancel {
+export function reloadOnChange(started: Config, { callboard, env, argv, clock, log }: ReloadOptions): Cancel {
   if (started.files.length === 0) return () => {};
   let current = started;
   let seen = contentOf(started.files);

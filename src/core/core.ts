@@ -177,7 +177,7 @@ function waitsOf({ size, oldestSince }: Correlator, clock: Pick<Clock, 'now'>): 
 // Starts core, drains it and closes it. Each step handles the parts of core in the order in which they depend on each
 // other.
 
-type LifecycleParts = {
+type LifecycleOptions = {
   readonly deps: Deps;
   readonly correlator: Correlator;
   readonly dispatcher: Dispatcher;
@@ -188,7 +188,7 @@ type LifecycleParts = {
   readonly server: ServerInfo;
 };
 
-function createLifecycle(parts: LifecycleParts) {
+function createLifecycle(parts: LifecycleOptions) {
   const { deps, correlator, dispatcher, acts, retryQueue, questions, series, server } = parts;
   const { backend } = deps;
   let draining = false;

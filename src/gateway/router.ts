@@ -35,7 +35,7 @@ import { FRAMES_PER_MESSAGE } from '../protocol/frame-text.ts';
 import type { DownHeader, Recorded, UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
 import { aboutFrame, clip, refusalOf, type OffendingFrame } from './refusals.ts';
-import type { FrameWriter, WriterParts } from './socket.ts';
+import type { FrameWriter, WriterOptions } from './socket.ts';
 import {
   BadPayload,
   payloadOf,
@@ -58,7 +58,7 @@ type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { 
 export type LinkPeer = ClientType | 'caller';
 
 /** What the routers of all links share. */
-export type RouterParts = WriterParts & {
+export type RouterServices = WriterOptions & {
   readonly core: Core;
   readonly authenticator: Authenticator;
   readonly log: Log;
@@ -71,7 +71,7 @@ export type RouterParts = WriterParts & {
 };
 
 /** One link. `address`: the peer's address. */
-type LinkParts = { readonly parts: RouterParts; readonly writer: FrameWriter; readonly address: string };
+type RoutedLink = { readonly parts: RouterServices; readonly writer: FrameWriter; readonly address: string };
 
 /** The error codes with which a client refuses a command. */
 const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
@@ -96,7 +96,7 @@ type ReportedEnd = Parameters<LinkSession['end']>[1];
 
 /** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class FrameRouter {
-  readonly #parts: RouterParts;
+  readonly #parts: RouterServices;
   readonly #writer: FrameWriter;
   readonly #address: string;
   /** The handler of callers' requests. Created with the first request, because most client links never send one. */
@@ -109,7 +109,7 @@ export class FrameRouter {
   /** The address of the user's home that the peer was told; undefined: none. */
   #home: string | undefined;
 
-  constructor({ parts, writer, address }: LinkParts, { principal, session, holdings, welcome }: Handshake) {
+  constructor({ parts, writer, address }: RoutedLink, { principal, session, holdings, welcome }: Handshake) {
     this.#parts = parts;
     this.#writer = writer;
     this.#address = address;
@@ -454,7 +454,7 @@ type Hello = {
  * ended. The share stays claimed only if the link opens.
  */
 export async function openLink(
-  parts: RouterParts,
+  parts: RouterServices,
   { hello, address, helloBytes }: Hello,
   link: FrameWriter,
 ): Promise<Handshake> {
@@ -492,7 +492,7 @@ export async function openLink(
 }
 
 /** Reads what a hello advertises, when it is its user's turn. */
-function advertisedIn(parts: RouterParts, payload: string | null, principal: Principal): MaybePromise<Advertisement> {
+function advertisedIn(parts: RouterServices, payload: string | null, principal: Principal): MaybePromise<Advertisement> {
   const read = (): Advertisement => readAdvertised(parts, payload, principal);
   if (payload === null || payload.length < LARGE_MESSAGE_BYTES) return read();
   return parts.core.messages.run(holderOf(principal), read, payload.length);
@@ -500,7 +500,7 @@ function advertisedIn(parts: RouterParts, payload: string | null, principal: Pri
 
 /** Reads an advertisement. The bytes of a list that is not known are charged to the user by what they cost. */
 function readAdvertised(
-  { actionLists, inbound }: RouterParts,
+  { actionLists, inbound }: RouterServices,
   payload: string | null,
   principal: Principal,
 ): Advertisement {
@@ -539,7 +539,7 @@ function admit(principal: Principal | null, kind: LinkRole): Principal {
 }
 
 function welcomeOf(
-  { core, pingMs }: RouterParts,
+  { core, pingMs }: RouterServices,
   principal: Principal,
   session: LinkSession | null,
 ): Handshake['welcome'] {

@@ -184,7 +184,7 @@ const TOLERATED: WindowRate = { most: BAD_FRAMES - 1, ms: BAD_FRAMES_MS };
 const REMEMBERED = IN_FLIGHT * 8;
 
 /** What the writers of all links share. */
-export type WriterParts = {
+export type WriterOptions = {
   readonly turnEnd: TurnEnd;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -199,7 +199,7 @@ export type WriterParts = {
 export class FrameWriter implements ClientLink {
   readonly #socket: MessageSocket;
   readonly #handler: SocketHandler;
-  readonly #parts: WriterParts;
+  readonly #parts: WriterOptions;
   /** The texts of the frames that wait for the end of the turn; null if there are none. */
   #waiting: string[] | null = null;
   #chars = 0;
@@ -214,7 +214,7 @@ export class FrameWriter implements ClientLink {
   /** The commands that the client may report on, by id: they were written to this link. Null before the first one. */
   commands: BoundedMap<string, 'written' | 'acknowledged'> | null = null;
 
-  constructor(socket: MessageSocket, handler: SocketHandler, parts: WriterParts) {
+  constructor(socket: MessageSocket, handler: SocketHandler, parts: WriterOptions) {
     this.#socket = socket;
     this.#handler = handler;
     this.#parts = parts;

@@ -12,7 +12,7 @@ const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/met
 /** The greatest number of characters of a path that a line of the log shows. */
 const PATH_MAX = 512;
 
-type AccessLogParts = {
+type AccessLogOptions = {
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'observe'>;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -24,7 +24,7 @@ type AccessLogParts = {
 export type AccessEntry = RequestNotes & { requester: Principal | null };
 
 /** Writes one access log line, and measures the request by its route, when the response (or its stream) closes. */
-export function logAccess(info: RequestInfo, { log, metrics, clock, ended }: AccessLogParts): AccessEntry {
+export function logAccess(info: RequestInfo, { log, metrics, clock, ended }: AccessLogOptions): AccessEntry {
   const access: AccessEntry = { requester: null, ...emptyNotes(info.id) };
   const started = clock.monotonic();
   // Destructured here, because a stream may be open for days and the closure would keep the rest of the request info

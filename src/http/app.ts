@@ -118,12 +118,22 @@ export function createApp(options: AppOptions): App {
   const authenticator = guard.around(options.authenticator);
   const streams = createSseStreams({ clock: core.clock, direct: fastPath, pingMs: options.pingMs });
   const graphql = createGraphqlHandler({
-    ...{ schema, core, log, metrics: meter, basePath, fastPath, streams },
+    schema,
+    core,
+    log,
+    metrics: meter,
+    basePath,
+    fastPath,
+    streams,
     introspection: options.introspection,
     loadYoga: options.loadYoga,
   });
   const sockets = new Sockets({
-    ...{ clock, loop: core.loop, log, metrics: meter, shares: core.shares },
+    clock,
+    loop: core.loop,
+    log,
+    metrics: meter,
+    shares: core.shares,
     inAll: Math.min(UNAUTHENTICATED_SOCKETS, socketRoom(options.descriptors ?? null).unauthenticated),
     perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   });
@@ -135,7 +145,14 @@ export function createApp(options: AppOptions): App {
   };
   const refused = createRefusalLog({ clock, log });
   const gateway = createGateway({
-    ...{ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, refused },
+    core,
+    authenticator,
+    log,
+    metrics: meter,
+    clock,
+    inbound,
+    onWelcome,
+    refused,
     ...origins,
     ...(options.pingMs !== undefined && { pingMs: options.pingMs }),
   });
@@ -149,7 +166,16 @@ export function createApp(options: AppOptions): App {
   const requestHandler = createRequestHandler({
     ...options,
     metricsToken: options.metricsToken ?? new MetricsToken(),
-    ...{ authenticate, graphql, rest, mcp, gateway, siteEvents, sockets, inbound, unread, refused },
+    authenticate,
+    graphql,
+    rest,
+    mcp,
+    gateway,
+    siteEvents,
+    sockets,
+    inbound,
+    unread,
+    refused,
   });
   let stopPreload = (): void => {};
   return {

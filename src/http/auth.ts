@@ -290,7 +290,9 @@ export function createCredentials(
   const metricsToken = new MetricsToken(given.metricsToken ?? null);
   const tickets = createTicketDesk(given, store, () => clock.now());
   return {
-    ...{ bearer, metricsToken, tickets },
+    bearer,
+    metricsToken,
+    tickets,
     replace(next: ReplacedCredentials): void {
       bearer.replace(next);
       metricsToken.replace(next.metricsToken ?? null);

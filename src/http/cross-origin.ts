@@ -31,7 +31,7 @@ export function crossOrigin({ request, response }: RequestInfo, rule: OriginRule
  * Refuses browser requests of foreign pages. Other programs send neither `Origin` nor `Sec-Fetch-Site` and pass. A
  * browser's ambient credentials grant nothing, because only the Authorization header counts.
  */
-export function requireOwnPage({ request, address }: RequestInfo, { origins, refused }: OwnPageParts): void {
+export function requireOwnPage({ request, address }: RequestInfo, { origins, refused }: OwnPageOptions): void {
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (origin === undefined) {
     if (site !== 'cross-site') return;
@@ -44,4 +44,4 @@ export function requireOwnPage({ request, address }: RequestInfo, { origins, ref
   fail('forbidden', refusal.detail);
 }
 
-type OwnPageParts = { readonly origins: OriginRule; /** Logs the refusal. */ readonly refused: RefusalLog };
+type OwnPageOptions = { readonly origins: OriginRule; /** Logs the refusal. */ readonly refused: RefusalLog };

@@ -153,8 +153,15 @@ export class Sockets {
     }
     if (this.#unauthenticated.size >= inAll) this.#evict(this.#unauthenticated, 'all');
     const watched: Watched = {
-      ...{ socket, address, holdings: null, upgraded: false, requests: 0 },
-      ...{ waitsSince: clock.monotonic(), sent: 0, taken: 0, stalledSince: null },
+      socket,
+      address,
+      holdings: null,
+      upgraded: false,
+      requests: 0,
+      waitsSince: clock.monotonic(),
+      sent: 0,
+      taken: 0,
+      stalledSince: null,
     };
     this.#open.set(socket, watched);
     this.#addUnauthenticated(watched);

@@ -14,7 +14,7 @@ import {
   AGENT_RESULT_CHARS,
 } from '../core/limits.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
-import { textIn, missing, type BuiltinParts, type BuiltinCall, type ToolArguments } from './builtin-call.ts';
+import { textIn, missing, type ToolServices, type BuiltinCall, type ToolArguments } from './builtin-call.ts';
 import type { AgentCall, AgentRequest, LiveClients } from './agent-request.ts';
 import type { Allowed, Catalog } from './catalog.ts';
 import { SEE_CLIENTS, noneOf } from './choose-client.ts';
@@ -24,7 +24,7 @@ import { IN_PARAMS, splitArguments, type ArgumentNames } from './tool-arguments.
 import { readingText } from './turn.ts';
 
 export async function callAction(
-  _parts: BuiltinParts,
+  _parts: ToolServices,
   { args, request }: BuiltinCall,
   given: ToolArguments,
   run: (request: AgentRequest, call: AgentCall) => Promise<ToolResult>,
@@ -64,7 +64,7 @@ export function actionCall(
   };
 }
 
-export async function preflight({ core }: BuiltinParts, call: BuiltinCall, toCall: AgentCall): Promise<ToolResult> {
+export async function preflight({ core }: ToolServices, call: BuiltinCall, toCall: AgentCall): Promise<ToolResult> {
   const { action, client, contextId, params, respondWithinMs } = toCall;
   const { requester } = call.request;
   if (client === null) return missing('client');
@@ -96,7 +96,7 @@ export function unseen({ more }: LiveClients): object {
 
 /** Finds actions among those that are offered now, also those for which there was no room in the list of tools. */
 export async function findActions(
-  { core }: BuiltinParts,
+  { core }: ToolServices,
   call: BuiltinCall,
   given: ToolArguments,
 ): Promise<ToolResult> {
@@ -127,7 +127,7 @@ export function allowedTo(core: Core, { requester }: AgentRequest): Allowed {
 }
 
 export async function describeAction(
-  parts: BuiltinParts,
+  parts: ToolServices,
   call: BuiltinCall,
   given: ToolArguments,
 ): Promise<ToolResult> {

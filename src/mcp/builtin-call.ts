@@ -7,7 +7,7 @@ import type { Catalog, Shown } from './catalog.ts';
 import { refusal, type ToolResult } from './results.ts';
 
 /** What the built-in tools work with. */
-export type BuiltinParts = { readonly core: Core; readonly calls: Calls };
+export type ToolServices = { readonly core: Core; readonly calls: Calls };
 
 /** A call of a built-in tool. `tools`: what the requester is shown of the catalog of its user. */
 export type BuiltinCall = {
@@ -19,7 +19,7 @@ export type BuiltinCall = {
 };
 
 export type ToolArguments = Readonly<Record<string, unknown>>;
-export type RunTool = (parts: BuiltinParts, call: BuiltinCall, given: ToolArguments) => Promise<ToolResult>;
+export type RunTool = (parts: ToolServices, call: BuiltinCall, given: ToolArguments) => Promise<ToolResult>;
 
 /** Null and an empty text count as an absent argument, because models write them for one. */
 export function isNoText(value: unknown): boolean {

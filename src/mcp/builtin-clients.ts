@@ -3,11 +3,11 @@ import type { Connection } from '../core/connections/connection.ts';
 import { contextStatus, type ExecutionContext } from '../core/contexts/context.ts';
 import { AGENT_SHOWN_CONTEXTS, PAGE_MAX } from '../core/limits.ts';
 import { allowedTo, unseen } from './builtin-actions.ts';
-import type { BuiltinParts, BuiltinCall } from './builtin-call.ts';
+import type { ToolServices, BuiltinCall } from './builtin-call.ts';
 import { clientText } from './client-text.ts';
 import { success, type ToolResult } from './results.ts';
 
-export async function listClients({ core }: BuiltinParts, { request }: BuiltinCall): Promise<ToolResult> {
+export async function listClients({ core }: ToolServices, { request }: BuiltinCall): Promise<ToolResult> {
   const { requester } = request;
   const clients = await request.clients();
   const { userId } = requester;

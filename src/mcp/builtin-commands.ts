@@ -2,7 +2,7 @@
 import { isId, type CommandKey } from '../core/ids.ts';
 import { parsedJson } from '../core/json.ts';
 import { AGENT_WAIT_MS } from '../core/limits.ts';
-import { textIn, type BuiltinParts, type BuiltinCall, type ToolArguments } from './builtin-call.ts';
+import { textIn, type ToolServices, type BuiltinCall, type ToolArguments } from './builtin-call.ts';
 import { hasEnded } from './calls.ts';
 import {
   answerOf,
@@ -22,7 +22,7 @@ import { NO_ARGUMENTS } from './tool-arguments.ts';
  * found, or the commands of two clients have the id.
  */
 async function keyOf(
-  { core }: BuiltinParts,
+  { core }: ToolServices,
   { request }: BuiltinCall,
   given: ToolArguments,
 ): Promise<CommandKey | null> {
@@ -41,7 +41,7 @@ const NO_COMMAND = failure([
   'Pass the client too, if you know it: the command of an ended call may be found by both.',
 ]);
 
-async function readCommand(parts: BuiltinParts, call: BuiltinCall, given: ToolArguments, withinMs: number) {
+async function readCommand(parts: ToolServices, call: BuiltinCall, given: ToolArguments, withinMs: number) {
   const key = await keyOf(parts, call, given);
   const found = key && (await parts.calls.await(call.request, key, withinMs));
   if (!key || !found || found.kind === 'refused') return null;
@@ -53,7 +53,7 @@ async function readCommand(parts: BuiltinParts, call: BuiltinCall, given: ToolAr
   return { key, found };
 }
 
-export async function getCommand(parts: BuiltinParts, call: BuiltinCall, given: ToolArguments): Promise<ToolResult> {
+export async function getCommand(parts: ToolServices, call: BuiltinCall, given: ToolArguments): Promise<ToolResult> {
   const from = given['from'] ?? null;
   if (from !== null && !(typeof from === 'number' && Number.isSafeInteger(from) && from >= 0))
     return refusal('invalid_argument', 'from: expected a number of characters.', 'Correct it.');
@@ -68,7 +68,7 @@ export async function getCommand(parts: BuiltinParts, call: BuiltinCall, given: 
   return success({ ...caseOf(command, result), ...(part || (result !== null && { result: parsedJson(result) })) });
 }
 
-export async function awaitCommand(parts: BuiltinParts, call: BuiltinCall, given: ToolArguments): Promise<ToolResult> {
+export async function awaitCommand(parts: ToolServices, call: BuiltinCall, given: ToolArguments): Promise<ToolResult> {
   const within = given['within_ms'] ?? AGENT_WAIT_MS;
   if (typeof within !== 'number' || !Number.isInteger(within) || within < 0 || within > AGENT_WAIT_MS)
     return refusal('invalid_argument', `within_ms: expected 0 to ${AGENT_WAIT_MS}.`, 'Correct it.');
@@ -79,7 +79,7 @@ export async function awaitCommand(parts: BuiltinParts, call: BuiltinCall, given
   return answerOf(found, { ...key, attachedTo: null, long: null, now: parts.core.clock.now(), names: NO_ARGUMENTS });
 }
 
-export async function cancelCommand(parts: BuiltinParts, call: BuiltinCall, given: ToolArguments): Promise<ToolResult> {
+export async function cancelCommand(parts: ToolServices, call: BuiltinCall, given: ToolArguments): Promise<ToolResult> {
   const read = await readCommand(parts, call, given, 0);
   if (!read) return NO_COMMAND;
   const reason = textIn(given, 'reason');

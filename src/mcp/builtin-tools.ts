@@ -2,7 +2,7 @@
 import { isRecord, readShaped, type JsonText, type ObjectShape } from '../core/json.ts';
 import { AGENT_MESSAGE_PARTS, AGENT_WAIT_MS, MAX_REASON } from '../core/limits.ts';
 import { callAction, describeAction, findActions, preflight } from './builtin-actions.ts';
-import { type RunTool, type BuiltinParts, type BuiltinCall, type ToolArguments, isNoText } from './builtin-call.ts';
+import { type RunTool, type ToolServices, type BuiltinCall, type ToolArguments, isNoText } from './builtin-call.ts';
 import { listClients } from './builtin-clients.ts';
 import { awaitCommand, cancelCommand, getCommand } from './builtin-commands.ts';
 import { refusal, refusedArguments, type ToolResult } from './results.ts';
@@ -115,7 +115,7 @@ const RUNS: Readonly<Record<string, RunTool>> = {
 };
 
 /** Runs a built-in tool. Null: there is none of this name. */
-export async function runBuiltin(parts: BuiltinParts, call: BuiltinCall): Promise<ToolResult | null> {
+export async function runBuiltin(parts: ToolServices, call: BuiltinCall): Promise<ToolResult | null> {
   const tool = TOOLS.get(call.name);
   const run = RUNS[call.name];
   if (!tool || !run) return null;

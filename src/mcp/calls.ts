@@ -88,7 +88,11 @@ export function createCalls(core: Core, log: Log) {
       const { trace, notes } = request;
       const found = await core.rpc
         .await(request.requester, {
-          ...{ ...key, withinMs, trace, callerLabel: labelOf(request), onSpan: spanNoter(notes) },
+          ...key,
+          withinMs,
+          trace,
+          callerLabel: labelOf(request),
+          onSpan: spanNoter(notes),
           ...wait.side,
         })
         .finally(() => wait.end());

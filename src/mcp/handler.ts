@@ -93,7 +93,13 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
       const name = agents.sessionOf(headers['mcp-session-id']);
       const listed: string[] = [];
       const session: Agents.AgentSession = {
-        ...{ requester, choice, headers, notes, args, turn, session: name },
+        requester,
+        choice,
+        headers,
+        notes,
+        args,
+        turn,
+        session: name,
         runs: deliveries.expect({ socket, response, closingCancels: agents.isModern(parsed) }),
         lists: (tools) => void listed.push(tools),
       };

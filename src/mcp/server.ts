@@ -147,7 +147,9 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
         const all = lists ? [] : [...BUILTIN_TOOLS, ...shown.tools.map(({ tool }) => tool)];
         const tools = all.filter(({ name }) => isChosen(choices, name));
         return {
-          ...{ tools: tools as unknown as Sdk.Tool[], ttlMs: AGENT_LIST_TTL_MS, cacheScope: 'private' as const },
+          tools: tools as unknown as Sdk.Tool[],
+          ttlMs: AGENT_LIST_TTL_MS,
+          cacheScope: 'private' as const,
           ...(clients.more && { _meta: { [MORE_META]: true } }),
         };
       });
@@ -252,7 +254,12 @@ function agentRequest(
   const { progressToken } = meta;
   const key = meta[KEY_META];
   return {
-    ...{ requester, host, notes, clients, call, turn },
+    requester,
+    host,
+    notes,
+    clients,
+    call,
+    turn,
     agent: session ? `session ${session.id}` : `program ${host?.name ?? ''}`,
     trace: traceContextOf(textsIn(meta)) ?? traceContextOf(headers),
     idempotencyKey: typeof key === 'string' ? key : null,

@@ -10,8 +10,12 @@ export const UP = {
    * `{ metadata?, actions?, received? }`; `received` and `link_attempt` come together or not at all.
    */
   hello: {
-    ...{ token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?' },
-    ...{ places: 'bool?', link_attempt: 'int?' },
+    token: 'token',
+    client_id: 'id?',
+    instance_id: 'id?',
+    client_type: 'clientType?',
+    places: 'bool?',
+    link_attempt: 'int?',
   },
   /** A new token of the same user. Answer: `renewed`, or `refused`; the link then lives until its old token expires. */
   auth: { token: 'token' },

@@ -125,7 +125,10 @@ function compileRoute(
   return (
     plan && {
       ...directive,
-      ...{ id, body, itemRefusal, plan },
+      id,
+      body,
+      itemRefusal,
+      plan,
       summary: operation.description?.value ?? null,
       mutates: operation.operation === 'mutation',
       inputs: new Map(inputs.map((input) => [input.name, input])),

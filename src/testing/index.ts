@@ -91,7 +91,13 @@ export async function openTestRelay({ config = {} }: TestRelayOptions = {}): Pro
     return last ?? never();
   };
   return {
-    ...{ url, connectUrl, clock, callboard, admin, token, record },
+    url,
+    connectUrl,
+    clock,
+    callboard,
+    admin,
+    token,
+    record,
     adminToken: ADMIN_TOKEN,
     async client(options) {
       const { userId, clientId } = options;
@@ -100,7 +106,9 @@ export async function openTestRelay({ config = {} }: TestRelayOptions = {}): Pro
         return !nodes.some((one) => one.clientId === clientId);
       };
       const client = await openTestClient(options, {
-        ...{ url: connectUrl, token: () => token(userId), clock },
+        url: connectUrl,
+        token: () => token(userId),
+        clock,
         noticed: () => eventually(isDown, () => `${userId}/${clientId} is still connected.`),
       });
       opened.use(client);

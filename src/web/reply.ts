@@ -27,7 +27,7 @@ export function plainReply(response: HttpResponse, loop: EventLoop): HttpReply {
   };
 }
 
-type ReplyParts = {
+type ReplyOptions = {
   readonly requestId: string;
   readonly socket: HttpSocket;
   readonly response: HttpResponse;
@@ -51,7 +51,7 @@ const HEADERS = [
 const HEAD: readonly string[] = HEADERS.flat();
 
 /** `open` sets the default headers one by one; `json` writes them together with the response. */
-export function createReply({ requestId, socket, response, unread, loop, refuse }: ReplyParts): HttpReply {
+export function createReply({ requestId, socket, response, unread, loop, refuse }: ReplyOptions): HttpReply {
   let opened = false;
   const reply: HttpReply = {
     open() {

@@ -130,7 +130,16 @@ export function createMemoryState({
   const { state: contextState, ...contextPort } = contexts;
   const { keep } = history;
   const acts: Acts = {
-    ...{ clock, ledger, waiters, mailboxes, keep, dedup, sha256, holdingsOf, contextState, keepsAttempts },
+    clock,
+    ledger,
+    waiters,
+    mailboxes,
+    keep,
+    dedup,
+    sha256,
+    holdingsOf,
+    contextState,
+    keepsAttempts,
     connectionOf: connections.peek,
   };
   const tx = makeTransaction(acts);

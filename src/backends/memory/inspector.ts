@@ -21,12 +21,12 @@ import { commandKeyText as keyText, keyOf, type ClientKey } from '../../core/ids
 import type { Entry, Ledger, Scope } from './ledger.ts';
 
 type PeekConnection = (key: ClientKey) => Connection | null;
-type InspectorParts = { readonly clock: Clock; readonly ledger: Ledger; readonly peek: PeekConnection };
+type InspectorSources = { readonly clock: Clock; readonly ledger: Ledger; readonly peek: PeekConnection };
 
 /**
  * Creates core's DeliveryInspector over the ledger. The sample of its summary holds the commands that are due soonest.
  */
-export function createMemoryInspector({ clock, ledger, peek }: InspectorParts): DeliveryInspector {
+export function createMemoryInspector({ clock, ledger, peek }: InspectorSources): DeliveryInspector {
   const gaps = ({ userId, stage }: DeliveryFilter): readonly ObservedSource[] => {
     // Only records of ended commands are ever reduced to marks, so a listing of live commands is complete.
     const complete = !ledger.short(userId) || (stage !== null && stage !== 'terminal');

@@ -80,7 +80,10 @@ export function createMemorySpill(
       if (refusal) throw refusal;
       if (shares.used('spilled_bytes') + bytes > total || clock.monotonic() - cleanedAt >= SPILL_CLEAN_MS) clean();
       const object: Held = {
-        ...{ name: crypto.randomId(), text, bytes, expiresAt },
+        name: crypto.randomId(),
+        text,
+        bytes,
+        expiresAt,
         holdings: shares.of(userId),
       };
       add(object);

@@ -238,11 +238,18 @@ export class Peer implements AsyncDisposable {
   #welcome({ hello }: PeerLink): Omit<Welcome, 'type'> {
     const before = this.links.slice(0, -1).findLast(({ hello: { client_id } }) => client_id === hello.client_id);
     return {
-      ...{ node_id: 'conformance', user_id: 'author', client_id: hello.client_id, epoch: this.links.length },
+      node_id: 'conformance',
+      user_id: 'author',
+      client_id: hello.client_id,
+      epoch: this.links.length,
       resumed: before?.hello.instance_id === hello.instance_id,
-      ...{ ping_ms: PING_MS, dead_ms: DEAD_MS, max_frame_bytes: MAX_FRAME_BYTES, in_flight: IN_FLIGHT },
+      ping_ms: PING_MS,
+      dead_ms: DEAD_MS,
+      max_frame_bytes: MAX_FRAME_BYTES,
+      in_flight: IN_FLIGHT,
       max_depth: JSON_DEPTH,
-      ...{ frames_per_message: FRAMES_PER_MESSAGE, idempotency_window_ms: 3_600_000 },
+      frames_per_message: FRAMES_PER_MESSAGE,
+      idempotency_window_ms: 3_600_000,
     };
   }
 

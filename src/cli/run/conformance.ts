@@ -33,7 +33,12 @@ export const conformance: RunVerb = async ({ io, clock, args, flags, lists, stop
   const started: StartProgram = (changed) =>
     startProgram(args, { env: { ...io.env, RELAY: url, TOKEN: token }, printed, changed });
   const connected = await checkClient({
-    ...{ clock, token, action, leftOut, stopped, port: readPort(flags['port']) },
+    clock,
+    token,
+    action,
+    leftOut,
+    stopped,
+    port: readPort(flags['port']),
     withinMs: readMs(flags['within'], WITHIN_MS, '--within'),
     connectWithinMs: args.length > 0 ? START_MS : AUTHOR_MS,
     start: args.length > 0 ? started : null,

@@ -50,7 +50,10 @@ function reportOf(status: GetStatusQuery) {
   const [oldest] = oldest_wait.items;
   const { label, version, mode, node_id } = server;
   return {
-    ...{ label, version, mode, node_id },
+    label,
+    version,
+    mode,
+    node_id,
     nodes: nodes.length,
     versions: versionsOf(nodes),
     links: sum(nodes.map(({ links }) => links)),

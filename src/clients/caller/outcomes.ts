@@ -7,7 +7,7 @@ import { type Evidence, type Outcome, type Handle, type Receipt, CallerError } f
 /** An outcome as the relay writes it, in a response or in a frame. */
 type WireOutcome = Readonly<Record<string, unknown>>;
 /** What an outcome has at different places over HTTP and over a link. */
-type OutcomeParts<T> = {
+type OutcomeFields<T> = {
   readonly result: T;
   readonly error: { readonly code: string; readonly message: string } | null;
 };
@@ -15,7 +15,7 @@ type OutcomeParts<T> = {
 export type Ended<T> = Omit<Evidence, 'handle'> & Outcome<T>;
 
 /** Reads an outcome; null if it has an unknown word. Without `outcome`, the command has not ended. */
-export function readOutcome<T>(wire: WireOutcome, { result, error }: OutcomeParts<T>): Ended<T> | null {
+export function readOutcome<T>(wire: WireOutcome, { result, error }: OutcomeFields<T>): Ended<T> | null {
   const stage = wordOf(STAGES, wire['stage']);
   const execution = wordOf(EXECUTIONS, wire['execution']);
   if (stage === undefined || execution === undefined) return null;

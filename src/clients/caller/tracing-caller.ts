@@ -53,8 +53,12 @@ const INVOKE: MembersOf<InvokeOptions> = [
   {},
   {
     ...WAIT,
-    ...{ commandId: ID, contextId: ID, respondWithinMs: RESPOND_MS, connectWithinMs: CONNECT_MS },
-    ...{ traceId: TRACE_ID, parentSpanId: TRACE_ID },
+    commandId: ID,
+    contextId: ID,
+    respondWithinMs: RESPOND_MS,
+    connectWithinMs: CONNECT_MS,
+    traceId: TRACE_ID,
+    parentSpanId: TRACE_ID,
   },
 ];
 

@@ -328,12 +328,10 @@ class Subscription<Data> {
       this.#token = await this.#freshToken();
       await runStream({
         ...this.#operation,
-        ...{
-          url: `${trimUrl(url)}/graphql/stream`,
-          token: this.#token,
-          signal: AbortSignal.any([this.#signal, own.signal]),
-          fetch,
-        },
+        url: `${trimUrl(url)}/graphql/stream`,
+        token: this.#token,
+        signal: AbortSignal.any([this.#signal, own.signal]),
+        fetch,
         onBytes: watch.heard,
         onOpen: () => {
           opened = true;

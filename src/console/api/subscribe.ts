@@ -27,8 +27,12 @@ export async function subscribe<Data, Variables extends object>(
   const bearer = requireToken();
   try {
     await runStream({
-      ...{ url: `${RELAY_PATH}/graphql/stream`, query: document.toString(), variables },
-      ...{ token: bearer, signal, onOpen },
+      url: `${RELAY_PATH}/graphql/stream`,
+      query: document.toString(),
+      variables,
+      token: bearer,
+      signal,
+      onOpen,
       onResult: (result) => onData(readData<Data>(result, bearer, EVENT_HEAD)),
     });
   } catch (error) {

@@ -111,7 +111,11 @@ function BaseInputTemplate(props: BaseInputTemplateProps) {
     return isNumber ? formNumberOf(text) : text;
   };
   const input = {
-    ...{ class: 'in', id, required, autocomplete: 'off', spellcheck: false },
+    class: 'in',
+    id,
+    required,
+    autocomplete: 'off',
+    spellcheck: false,
     value: isNumber ? numberTextOf(value) : String(value ?? ''),
     'aria-invalid': rawErrors.length > 0,
     'aria-describedby': rawErrors.length > 0 ? `${id}-error` : undefined,

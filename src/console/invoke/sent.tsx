@@ -293,8 +293,16 @@ const PAUSE_MS = 1_500;
 export async function sendCall(input: CallInput, paramsText: string, onChange: (sent: Sent) => void): Promise<void> {
   const { commandId, action, userId, clientId } = input;
   let sent: Sent = {
-    ...{ commandId, action, userId, clientId, sentAt: Date.now(), answeredAt: null },
-    ...{ state: 'sending', answer: null, result: null, error: null },
+    commandId,
+    action,
+    userId,
+    clientId,
+    sentAt: Date.now(),
+    answeredAt: null,
+    state: 'sending',
+    answer: null,
+    result: null,
+    error: null,
   };
   const show = (change: Partial<Sent>): void => {
     const answeredAt = change.state === 'answered' ? Date.now() : sent.answeredAt;

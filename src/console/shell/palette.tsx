@@ -198,7 +198,7 @@ async function lookForOthers(text: string, signal: AbortSignal): Promise<readonl
 function actionTargets(names: readonly string[]): readonly PaletteTarget[] {
   return [...new Set(names)]
     .slice(0, ACTIONS)
-    .map((name) => ({ ...{ kind: 'Action' as const, href: pagePath(`actions/${segments(name)}`), text: name } }));
+    .map((name) => ({ kind: 'Action' as const, href: pagePath(`actions/${segments(name)}`), text: name }));
 }
 
 /** The shortest text that is looked for as an id: the end of one that tables show. */

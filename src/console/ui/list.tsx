@@ -17,7 +17,7 @@ type Answered<Row> = {
   readonly completeness: CompletenessPartFragment;
 };
 
-type ListParts<Row> = {
+type ListProps<Row> = {
   /** The noun for the rows, in the singular and in the plural. */
   readonly one: string;
   readonly many: string;
@@ -52,7 +52,7 @@ export function pageOf(values: UrlState['values'], size = PAGE_SIZE) {
 }
 
 /** Shows the list. The URL has the cursor of the shown page as `after`. */
-export function List<Row>(props: ListParts<Row> & ListTable<Row>) {
+export function List<Row>(props: ListProps<Row> & ListTable<Row>) {
   const { one, many, query, list, filters = [], bare, ownFilters = true, notices, empty, held } = props;
   const rows = props.rows ?? list?.nodes ?? [];
   const { size = PAGE_SIZE, about = `${plural(rows.length, one)} on this page.` } = props;

@@ -77,7 +77,10 @@ export function createReveals(deps: Deps) {
       if (!found) notFound();
       if (principal.kind !== 'admin') return (await payloadOf(deps, requester, found)) ?? notFound();
       const act = await audit.record(principal, {
-        ...{ action: 'reveal', subject: found.subject, reason, requestId },
+        action: 'reveal',
+        subject: found.subject,
+        reason,
+        requestId,
         rate: RATE,
       });
       const revealed = await payloadOf(deps, requester, found);

@@ -27,7 +27,7 @@ type ListenRequest = {
 /** See `createSites`. */
 export async function listen(
   deps: Deps,
-  parts: Parts,
+  parts: ViewerOptions,
   request: ListenRequest,
 ): Promise<SharedSubscription<SiteEvent> | null> {
   const { requester, sessionId } = request;
@@ -76,7 +76,7 @@ type Held = {
   readonly tokenEndsAt: number | null;
 };
 
-type Parts = { readonly watch: SessionWatch; readonly clock: Clock };
+type ViewerOptions = { readonly watch: SessionWatch; readonly clock: Clock };
 
 /**
  * The lifetime of one viewer's stream: it lasts as long as the session, the grant and the token. A class, because there
@@ -86,11 +86,11 @@ class ViewerLifetime implements Lifetime, SessionReader {
   readonly #sessionId: string;
   readonly #grantId: string;
   readonly #tokenEndsAt: number | null;
-  readonly #parts: Parts;
+  readonly #parts: ViewerOptions;
   #ended: CallboardError | null = null;
   #target: Parameters<Lifetime['endWith']>[0] | null = null;
 
-  constructor({ sessionId, grantId, tokenEndsAt }: Held, parts: Parts) {
+  constructor({ sessionId, grantId, tokenEndsAt }: Held, parts: ViewerOptions) {
     this.#sessionId = sessionId;
     this.#grantId = grantId;
     this.#tokenEndsAt = tokenEndsAt;

@@ -9,7 +9,7 @@ import { sessionAccessOf, type SessionAccess } from './session-access.ts';
 import { sessionPolicy } from './session-policy.ts';
 import type { SiteInvokeRequest } from './site-requests.ts';
 
-type SiteInvocationParts = {
+type SiteInvocationOptions = {
   readonly requester: Requester;
   readonly sessionId: string;
   readonly request: SiteInvokeRequest;
@@ -17,7 +17,7 @@ type SiteInvocationParts = {
 
 export async function invokeSite(
   parts: InvokeParts,
-  { requester, sessionId, request }: SiteInvocationParts,
+  { requester, sessionId, request }: SiteInvocationOptions,
   span: CallSpan | null,
 ): Promise<Invocation | null> {
   const { deps } = parts;
@@ -45,7 +45,10 @@ function siteRefusal(
   { action, commandId }: CheckedInvoke,
 ): Extract<Invocation, { kind: 'refused' }> | null {
   const verdict = sessionPolicy.allows({
-    ...{ grant, session, site, now: deps.clock.now() },
+    grant,
+    session,
+    site,
+    now: deps.clock.now(),
     operation: { kind: 'invoke', action },
   });
   if (verdict.allowed) return null;

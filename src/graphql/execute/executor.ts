@@ -311,7 +311,7 @@ export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }:
   };
 }
 
-type PlanParts = {
+type PlanOptions = {
   readonly fast: boolean;
   /** The bound queries, by the number of their plan and the text of their variables. */
   readonly bound: BoundedMap<string, Bound>;
@@ -332,7 +332,7 @@ class OperationPlan {
   /** Returns the names of the fields that the operation may select with these variables. */
   readonly asks: (variables: Values) => ReadonlySet<string>;
   readonly source: WriterSource;
-  readonly #parts: PlanParts;
+  readonly #parts: PlanOptions;
   readonly #variables: VariablesReader;
   /**
    * Created at the first execution, not later: creating a writer costs less than one execution by graphql-js. Null:
@@ -341,7 +341,7 @@ class OperationPlan {
   #writer: Prepare | null | undefined;
   #args: ReturnType<typeof validateExecutionArgs> | null = null;
 
-  constructor(source: WriterSource, parts: PlanParts) {
+  constructor(source: WriterSource, parts: PlanOptions) {
     const { schema, document, operation } = source;
     const roots = rootFields(document, operation.selectionSet);
     this.operation = operation.operation;
@@ -388,7 +388,9 @@ class OperationPlan {
     // graphql-js would coerce the variables again, so it validates a copy of the operation that declares none.
     const bare = { ...operation, variableDefinitions: [] };
     this.#args ??= validateExecutionArgs({
-      ...{ schema, hideSuggestions: true, operationName: operation.name?.value ?? null },
+      schema,
+      hideSuggestions: true,
+      operationName: operation.name?.value ?? null,
       document: { ...document, definitions: document.definitions.map((one) => (one === operation ? bare : one)) },
     });
     return 'schema' in this.#args ? { ...this.#args, document, operation, variableValues } : this.#args;

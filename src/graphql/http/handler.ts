@@ -80,7 +80,10 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions) {
   const executor = createExecutor({ ...options, mask, makeContext, fast: fastPath });
   const documents = createDocuments(options.schema);
   const server = createGraphqlServer({
-    ...{ schema: options.schema, documents, executor, mask },
+    schema: options.schema,
+    documents,
+    executor,
+    mask,
     loadYoga: options.loadYoga,
   });
   const { clock, loop, crypto } = core;
