@@ -10,7 +10,7 @@ it('a relay whose name another one has is refused, and closes its connections to
   const url = `redis://127.0.0.1:${redis.port}`;
   const config = readConfig(
     {
-      ...{ CALLBOARD_REDIS_URL: url, CALLBOARD_STORE: 'owned', CALLBOARD_NODE_ID: 'a', CALLBOARD_PORT: "0" },
+      ...{ CALLBOARD_REDIS_URL: url, CALLBOARD_STORE: 'owned', CALLBOARD_NODE_ID: 'a', CALLBOARD_PORT: '0' },
       ...{
         CALLBOARD_DURABILITY: 'memory',
         CALLBOARD_SECRET: 'a secret that is long enough for it',

@@ -28,7 +28,14 @@ import type { DeliveryActs } from './acts.ts';
 import type { Command, Outcome, Reply } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { closeReplaced, isBusy, type LinkQueue } from './links.ts';
-import { ANY_WAIT, type DispatcherNode, type MailboxRow, type NodeListener, type NodeReport, type PendingWait } from './stores.ts';
+import {
+  ANY_WAIT,
+  type DispatcherNode,
+  type MailboxRow,
+  type NodeListener,
+  type NodeReport,
+  type PendingWait,
+} from './stores.ts';
 
 // Lets a node ask other nodes questions through their mailboxes.
 
