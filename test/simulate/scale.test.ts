@@ -28,7 +28,7 @@ describe('idle relays', () => {
       expect(relays.connections).toBe(2 * size);
       relays.stop();
     }
-  }, 300_000);
+  });
   const ofOne = (size: number, count: (traffic: Traffic) => number): number => {
     const traffic = found.get(size);
     if (!traffic) throw new Error(`nothing was counted of ${size} relays`);

@@ -129,7 +129,7 @@ export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'no
   return { others: [...others].sort(), silent: new Set(silent) };
 }
 
-/** Returns when each node has reported last; where the store lists nodes by their reports, of at most PAGE_MAX nodes. */
+/** Returns when each node has reported last. Of a store that lists nodes by their reports: at most PAGE_MAX nodes. */
 async function reportTimes({ nodes }: Pick<Backend, 'nodes'>): Promise<readonly ReportTime[]> {
   if (nodes.reportTimes) return nodes.reportTimes();
   const { rows } = await nodes.list({ first: PAGE_MAX, after: null });
