@@ -14,8 +14,10 @@ export function watchMachine(folder: string, redisUrls: readonly string[]): Asyn
   const servers = redisUrls.map((url) => new Redis(url, { maxRetriesPerRequest: null }));
   // A run kills its Redis.
   for (const server of servers) server.on('error', () => {});
+  // The answer to a ping may come late.
+  let isClosed = false;
   const note = (of: string, turnMs: number, stalledMs: number): void => {
-    if (stalledMs >= LONG_MS) log.write({ event: 'turns', of, turnMs, stalledMs });
+    if (stalledMs >= LONG_MS && !isClosed) log.write({ event: 'turns', of, turnMs, stalledMs });
   };
   const asked = new Set<Redis>();
   const ask = async (server: Redis): Promise<void> => {
@@ -37,6 +39,7 @@ export function watchMachine(folder: string, redisUrls: readonly string[]): Asyn
   }, LOOK_MS);
   return {
     async [Symbol.asyncDispose]() {
+      isClosed = true;
       clearInterval(timer);
       for (const server of servers) server.disconnect();
       log.close();
