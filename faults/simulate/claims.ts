@@ -52,7 +52,7 @@ const OF_WORKLOAD: Readonly<Record<WorkloadName, readonly string[]>> = {
   ],
   events: [
     ...['ingest: graphql', 'ingest: rest', 'event: duplicate', 'event: retained', 'event: retained, published'],
-    ...['event refused: store_full', 'read: a stream', 'counters: exact', 'counters: not exact'],
+    ...['read: a stream', 'counters: not exact'],
     ...['viewer: live', 'viewer: site', 'viewer ended: left'],
   ],
   sites: [
@@ -72,6 +72,7 @@ const OF_BOTH: Readonly<Partial<Record<`${StoreName} ${WorkloadName}`, readonly 
     'cancel: store_unavailable',
     'read: store_unavailable',
   ],
+  'owned events': ['event refused: store_full', 'counters: exact'],
   'owned calls': [
     'relays have addresses',
     'link: to its home',

@@ -217,15 +217,27 @@ export class StoreActs implements Workload {
     return broken;
   }
 
-  /** Reads commands, as a caller gets them: what is told has left the process. Asks again if its connection is closed. */
+  /**
+   * Reads commands, as a caller gets them: what is told has left the process. Asks again if its connection is closed, or
+   * if the relay has lost a partition meanwhile.
+   */
   async #read(relay: OpenRelay, all: readonly Known[]): Promise<readonly (Command | null)[]> {
-    const found = await relay.backend.commands.get(all.map(({ key }) => key));
+    const found = await this.#found(relay, all);
     const hasLeft = await new Promise<boolean>((leave) =>
       onRecord(relay, () => leave(true), { destroy: () => leave(false) }),
     );
-    if (hasLeft) return found;
+    if (found && hasLeft) return found;
     await new Promise<void>((next) => this.#relays.simulation.after(AGAIN_MS, 'asks again', next));
     return this.#read(relay, all);
+  }
+
+  async #found({ backend }: OpenRelay, all: readonly Known[]): Promise<readonly (Command | null)[] | null> {
+    try {
+      return await backend.commands.get(all.map(({ key }) => key));
+    } catch (error) {
+      if (codeOf(error) !== 'store_unavailable') throw error;
+      return null;
+    }
   }
 
   /** Compares what was acknowledged with what a process reads. */

@@ -38,6 +38,20 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
       ],
     },
     {
+      why: 'All relays of a run may own partitions, and send mail.',
+      places: [
+        {
+          file: 'backends/owned/lease.ts',
+          lines: [
+            "return `${claims ? '+' : '-'}${number} ${address ?? NO_ADDRESS} ${report}`;",
+            'const claiming = [...leases].flatMap(([name, lease]) => (lease.claims ? [name] : []));',
+            'const leases = new Map((renewed[0]?.leases ?? []).map(([name, found]) => [name, readLease(found)]));',
+          ],
+        },
+        { file: 'backends/owned/turns.ts', lines: ['const mail = this.#options.takeMail?.() ?? [];'] },
+      ],
+    },
+    {
       why: 'All relays of a run have one division of users, and each partition is in a slot group.',
       places: [
         {
