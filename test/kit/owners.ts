@@ -9,7 +9,7 @@ import type { Client } from '../../src/backends/redis/client.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { createShares, shareBounds, type GivenBounds, type Shares } from '../../src/core/shares/shares.ts';
 import { createCrypto, systemClock, systemLoop } from '../../src/platform/system.ts';
-import type { FakeClock } from './clock.ts';
+import { settle, type FakeClock } from './clock.ts';
 import { connectCommands } from './redis.ts';
 
 /** The lease of the processes, by the clock of the test. Redis ends none of them by itself. */
@@ -100,6 +100,12 @@ export class OwnerDeployment {
     this.#processes.set(id, process);
     await owners.start();
     return process;
+  }
+
+  /** Resolves when Redis has answered what the processes have asked so far, and they have read that. */
+  async answered(): Promise<void> {
+    await Promise.all([...this.#processes.values()].map(({ client }) => client.ping().catch(() => undefined)));
+    await settle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -10,18 +10,18 @@ export const WAIT_MS = Number(process.env['CALLBOARD_TEST_WAIT_MS'] ?? 60_000);
 export const TEST_MS = 5 * WAIT_MS;
 /** How long a token of a test is valid, in seconds. */
 export const TOKEN_SECONDS = 24 * 3600;
-/** The time between two looks at what is awaited, in milliseconds. */
+/** The longest time between two looks at what is awaited, in milliseconds. The first ones come sooner. */
 const LOOK_MS = 50;
 
 /** Calls `look` again and again until it does not throw, and resolves with what it returned. */
 export async function eventually<T>(look: () => T | Promise<T>): Promise<T> {
   const end = performance.now() + WAIT_MS;
-  for (;;) {
+  for (let pause = 1; ; pause = Math.min(2 * pause, LOOK_MS)) {
     try {
       return await look();
     } catch (error) {
       if (performance.now() >= end) throw error;
     }
-    await new Promise((done) => setTimeout(done, LOOK_MS));
+    await new Promise((done) => setTimeout(done, pause));
   }
 }
