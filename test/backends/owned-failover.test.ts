@@ -64,7 +64,7 @@ describe('owners over a Redis with a replica', () => {
       await clock.advance(LEASE_MS / 4);
       for (const place of places) await place.answered();
       await see();
-    });
+    }, 1);
 
   /** Lets time pass until a process has started: the note that it is known may be lost, and it then waits for a lease. */
   async function started(starting: Promise<OwnerProcess>): Promise<OwnerProcess> {
