@@ -70,8 +70,12 @@ const QUICK = [
     (name) => `test/${name}`,
   ),
 ];
-/** Files of these folders that take longer than all others there. */
-const NOT_QUICK = ['test/gateway/{closing,fuzz}.test.ts', 'test/rest/openapi-bounds.test.ts'];
+/** Files of these folders that take longer than all others there, or open relays over Redis. */
+const NOT_QUICK = [
+  'test/gateway/{closing,fuzz}.test.ts',
+  'test/metrics/series.test.ts',
+  'test/rest/openapi-bounds.test.ts',
+];
 
 /** The result of a test file, with times in milliseconds. */
 type Suite = {
