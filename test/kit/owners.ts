@@ -10,7 +10,7 @@ import type { Log } from '../../src/core/ports.ts';
 import { shareBounds, type GivenBounds } from '../../src/core/shares/share-bounds.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { createCrypto, systemClock, systemLoop } from '../../src/platform/system.ts';
-import type { FakeClock } from './clock.ts';
+import { settle, type FakeClock } from './clock.ts';
 import { connectCommands } from './redis.ts';
 
 /** The lease of the processes, by the clock of the test. Redis ends none of them by itself. */
@@ -105,6 +105,12 @@ export class OwnerDeployment {
     this.#processes.set(id, process);
     await owners.start();
     return process;
+  }
+
+  /** Resolves when Redis has answered what the processes have asked so far, and they have read that. */
+  async answered(): Promise<void> {
+    await Promise.all([...this.#processes.values()].map(({ client }) => client.ping().catch(() => undefined)));
+    await settle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
