@@ -515,7 +515,10 @@ function consoleOf({ operatorConsole = true, label = null }: Settings): { folder
  * Prepares for the first request. A relay that is asked to serve agents loads what that needs now: it takes a tenth of a
  * second or more, in which no other request would be served. A trial leaves it to the first request of an agent.
  */
-async function startOf({ core, app }: Pick<AssembledRelay, 'core' | 'app'>, { mcp }: Pick<Settings, 'mcp'>): Promise<void> {
+async function startOf(
+  { core, app }: Pick<AssembledRelay, 'core' | 'app'>,
+  { mcp }: Pick<Settings, 'mcp'>,
+): Promise<void> {
   if (mcp === 'on') await app.loadAgents();
   await core.start();
 }

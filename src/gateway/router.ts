@@ -487,7 +487,11 @@ export async function openLink(
 }
 
 /** Reads what a hello advertises, when it is its user's turn. */
-function advertisedIn(parts: RouterServices, payload: string | null, principal: Principal): MaybePromise<Advertisement> {
+function advertisedIn(
+  parts: RouterServices,
+  payload: string | null,
+  principal: Principal,
+): MaybePromise<Advertisement> {
   const read = (): Advertisement => readAdvertised(parts, payload, principal);
   if (payload === null || payload.length < LARGE_MESSAGE_BYTES) return read();
   return parts.core.messages.run(holderOf(principal), read, payload.length);

@@ -46,7 +46,10 @@ class Group<T> {
   #pendingChars = 0;
   #scheduled = false;
 
-  constructor(encoder: EventEncoder<T>, { listen, loop, onEmpty }: Pick<SharedSubscription<T>, 'listen'> & GroupOptions) {
+  constructor(
+    encoder: EventEncoder<T>,
+    { listen, loop, onEmpty }: Pick<SharedSubscription<T>, 'listen'> & GroupOptions,
+  ) {
     this.encoder = encoder;
     this.#onEmpty = onEmpty;
     this.#loop = loop;
