@@ -175,12 +175,7 @@ function createInMemory(options: CallboardOptions): Composed {
   const backend =
     options.backend ??
     createMemoryBackend({
-      clock,
-      log,
-      shares,
-      metrics: meter,
-      sha256: crypto.sha256,
-      markSecret: crypto.randomToken(),
+      ...{ clock, log, shares, metrics: meter, sha256: crypto.sha256, markSecret: crypto.randomToken() },
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
       audit: config.audit?.file ? openAuditFile(config.audit.file, log) : undefined,
@@ -211,10 +206,7 @@ async function openDirectory(options: CallboardOptions, root: string): Promise<P
   const shares = sharesOf(config, fitSockets);
   const meter = createMetrics(() => clock.now());
   const { backend, directory, cursorKey } = await openData({
-    root,
-    version: VERSION,
-    loop: systemLoop,
-    random: createCrypto(''),
+    ...{ root, version: VERSION, loop: systemLoop, random: createCrypto('') },
     sync: config.dataSync ?? DATA_SYNC_MS,
     onFailure(error) {
       log.error({ err: error }, 'records can no longer be written: the relay ends');
@@ -223,11 +215,7 @@ async function openDirectory(options: CallboardOptions, root: string): Promise<P
       });
     },
     memory: {
-      clock,
-      log,
-      shares,
-      metrics: meter,
-      sha256: createCrypto('').sha256,
+      ...{ clock, log, shares, metrics: meter, sha256: createCrypto('').sha256 },
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
       openAudit: ({ audit }) => openAuditFile(config.audit?.file ?? audit, log),
@@ -290,26 +278,13 @@ async function ownedPlace(
   const policy = policyOf(options);
   const nodeId = config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`;
   const opening = openOwned({
-    connect,
-    nodeId,
-    system,
-    clock,
-    log,
-    loop: systemLoop,
-    random: crypto,
-    version: VERSION,
-    namespace: redis.namespace,
-    address: config.advertiseUrl,
-    partitions: OWNED_PARTITIONS,
-    groups: redis.partitions,
-    claims: true,
+    ...{ connect, nodeId, system, clock, log, loop: systemLoop, random: crypto, version: VERSION },
+    ...{ namespace: redis.namespace, address: config.advertiseUrl },
+    ...{ partitions: OWNED_PARTITIONS, groups: redis.partitions, claims: true },
     scopeOf: (userId) => policy.scopeOf(userId).id,
     digest: crypto.sign(JSON.stringify(config.policy?.scopes ?? [])),
     memory: {
-      shares,
-      metrics: meter,
-      sha256: createCrypto('').sha256,
-      markSecret: crypto.sign('marks'),
+      ...{ shares, metrics: meter, sha256: createCrypto('').sha256, markSecret: crypto.sign('marks') },
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
     },
@@ -392,8 +367,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
   });
   const onRecord = backend.onRecord?.bind(backend);
   const server = createHttpServer(app.requestHandler, {
-    tls: config.tls ?? null,
-    onRecord,
+    ...{ tls: config.tls ?? null, onRecord },
     keepAliveMs: config.keepAliveMs,
   });
   const { replace: replaceCredentials } = credentials;
