@@ -447,23 +447,20 @@ export interface NodeListener {
    */
   linksLost(connections: readonly Connection[]): void;
   /**
-   * Called when this node's lease is valid again after it ran out or may have run out. In between, its links counted as
-   * gone and the commands for their clients were parked.
+   * Called when this node's lease is valid again, after it may have run out. In between its links may have been marked
+   * as lost, which close now, and the commands for their clients were parked.
    */
   revived(): void;
   /**
-   * Called when another process decides about the clients of these users from now on. It does not know yet who waits here
-   * for their commands, and what is queued on the links of this node. A store in which one process, or none, decides
-   * never calls it.
+   * Called when another process decides about the clients of these users from now on. It does not know yet who waits
+   * here, and what is queued on the links of this node. Only stores in which several processes decide call it.
    */
   moved?(concerns: (userId: string) => boolean): void;
 }
 
 /** The nodes of a deployment: their mailboxes, their leases, and the commands that are due. */
 export interface NodeStore {
-  /**
-   * Registers this process under the id and starts delivering its mailbox. Throws if another live process holds the id.
-   */
+  /** Registers this process under the id and delivers its mailbox. Throws if another live process holds the id. */
   attach(nodeId: string, listener: NodeListener): MaybePromise<Cancel>;
   /** Renews the lease and replaces the report. */
   beat(nodeId: string, report: NodeReport): MaybePromise<void>;
