@@ -10,6 +10,7 @@ import type {
   Binding,
   CommandStore,
   MailboxRow,
+  NodeListener,
   WaiterStore,
 } from '../../core/commands/stores.ts';
 import type {
@@ -372,7 +373,7 @@ export function createMemoryWaiters(tx: MemoryTransaction, reads: Omit<WaiterSto
   };
 }
 
-type Box = { readonly deliver: (row: MailboxRow) => void; rows: MailboxRow[]; scheduled: boolean };
+type Box = { readonly listener: Pick<NodeListener, 'deliver'>; rows: MailboxRow[]; scheduled: boolean };
 
 /**
  * The mailboxes of the nodes in one process. Rows are delivered in order, in a microtask, after the act that posted
@@ -381,9 +382,9 @@ type Box = { readonly deliver: (row: MailboxRow) => void; rows: MailboxRow[]; sc
 export class Mailboxes {
   readonly #boxes = new Map<string, Box>();
 
-  open(nodeId: string, deliver: (row: MailboxRow) => void): () => void {
+  open(nodeId: string, listener: Box['listener']): () => void {
     if (this.#boxes.has(nodeId)) throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
-    const box: Box = { deliver, rows: [], scheduled: false };
+    const box: Box = { listener, rows: [], scheduled: false };
     this.#boxes.set(nodeId, box);
     return () => {
       if (this.#boxes.get(nodeId) === box) this.#boxes.delete(nodeId);
@@ -409,6 +410,6 @@ export class Mailboxes {
     const rows = box.rows;
     box.rows = [];
     box.scheduled = false;
-    for (const row of rows) if (this.#boxes.get(nodeId) === box) box.deliver(row);
+    for (const row of rows) if (this.#boxes.get(nodeId) === box) box.listener.deliver(row);
   }
 }

@@ -16,7 +16,7 @@ export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Le
   };
   return {
     attach(nodeId, listener) {
-      const close = mailboxes.open(nodeId, (row) => listener.deliver(row));
+      const close = mailboxes.open(nodeId, listener);
       return () => {
         close();
         reports.delete(nodeId);

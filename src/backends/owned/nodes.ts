@@ -110,7 +110,7 @@ export class Nodes {
   }
 
   #attach(nodeId: string, listener: NodeListener): () => void {
-    const close = this.#own.open(nodeId, (row) => listener.deliver(row));
+    const close = this.#own.open(nodeId, listener);
     this.#listener = listener;
     return () => {
       close();
