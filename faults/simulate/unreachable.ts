@@ -22,9 +22,8 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
         {
           file: 'backends/owned/lease.ts',
           lines: [
-            'const [, sign, number, address = NO_ADDRESS, report] = /^([+-])(\\d+) (\\S+) (.*)$/s.exec(text) ?? [];',
+            'const [, sign, number, address = NONE, reportedAt = NONE] = /^([+-])(\\d+) (\\S+) (\\d+|-)$/.exec(text) ?? [];',
             'number: Number(number ?? 0),',
-            "report: report ?? '',",
           ],
         },
         {
@@ -43,7 +42,7 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
         {
           file: 'backends/owned/lease.ts',
           lines: [
-            "return `${claims ? '+' : '-'}${number} ${address ?? NO_ADDRESS} ${report}`;",
+            "return `${claims ? '+' : '-'}${number} ${address ?? NONE} ${reportedAt ?? NONE}`;",
             'const claiming = [...leases].flatMap(([name, lease]) => (lease.claims ? [name] : []));',
             'const leases = new Map((renewed[0]?.leases ?? []).map(([name, found]) => [name, readLease(found)]));',
           ],
