@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import { openAuditFile } from './backends/memory/audit.ts';
 import { createMemoryBackend } from './backends/memory/backend.ts';
+import type { OpenRedis, RedisBackendOptions } from './backends/redis/open.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createSpillFiles } from './backends/spill/files.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
@@ -18,7 +19,6 @@ import type { AuditBounds } from './core/audit/audit.ts';
 import { compilePolicy } from './core/auth/policy-file.ts';
 import { defaultPolicy, type Policy } from './core/auth/policy.ts';
 import type { Authenticator } from './core/auth/principal.ts';
-import type { RedisBackend } from './backends/redis/open.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
 import { CallboardError, fail } from './core/errors.ts';
@@ -231,14 +231,14 @@ async function openDirectory(options: CallboardOptions, root: string): Promise<P
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
   checkAdvertiseUrl(config);
-  const { openRedisBackend } = await import('./backends/redis/open.ts');
+  const { openRedis, openRedisBackend } = await import('./backends/redis/open.ts');
   const policy = policyOf(options);
   const shares = sharesOf(config, fitSockets);
   const spillDir = config.spillDir ?? null;
   // The store counts by the clock of the deployment, which is known once the store is open.
   const meterClock = { now: () => system.now() };
   const meter = createMetrics(() => meterClock.now());
-  const opened = await openRedisBackend({
+  const redisOptions: RedisBackendOptions = {
     ...redis,
     retentionMs: config.retentionMs ?? RETENTION_MS,
     streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
@@ -250,27 +250,29 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
     system,
     log,
     metrics: meter,
-  });
-  const { clock, cursorKey, replaceLogin } = opened;
-  meterClock.now = () => clock.now();
-  const crypto = createCrypto(cursorKey);
-  const spill =
-    options.spill ??
-    (spillDir === null
-      ? opened.spill
-      : createDirectorySpill({ files: createSpillThread(spillDir), clock, random: crypto, log, shares }));
-  const place = { backend: opened.backend, spill, crypto, clock, shares, meter, replaceLogin };
-  return redis.store === 'owned' ? ownedPlace(options, redis, { ...place, connect: opened.connect }) : place;
+  };
+  const placeOver = ({ clock, cursorKey, replaceLogin, spill: inRedis }: Omit<OpenRedis, 'ready' | 'close'>) => {
+    meterClock.now = () => clock.now();
+    const crypto = createCrypto(cursorKey);
+    const open = () => (spillDir === null ? inRedis : spillStore(spillDir, { clock, log, crypto, shares }));
+    return { spill: options.spill ?? open(), crypto, clock, shares, meter, replaceLogin };
+  };
+  if (redis.store === 'owned') {
+    const opened = await openRedis(redisOptions);
+    return ownedPlace(options, redis, { ...placeOver(opened), opened });
+  }
+  const opened = await openRedisBackend(redisOptions);
+  return { ...placeOver(opened), backend: opened.backend };
 }
 
 /** The number of partitions that users are divided into, if relays own them. */
 const OWNED_PARTITIONS = 64;
 
-/** Opens the partitions that relays own, over the Redis of a place. Only this function imports that backend. */
+/** Opens the partitions that relays own, over an open Redis. Only this function imports that backend. */
 async function ownedPlace(
   options: CallboardOptions,
   redis: RedisConfig,
-  { connect, ...place }: Place & Pick<RedisBackend, 'connect'>,
+  { opened, ...place }: Omit<Place, 'backend'> & { readonly opened: OpenRedis },
 ): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
   const { openOwned } = await import('./backends/owned/open.ts');
@@ -278,7 +280,7 @@ async function ownedPlace(
   const policy = policyOf(options);
   const nodeId = config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`;
   const opening = openOwned({
-    ...{ connect, nodeId, system, clock, log, loop: systemLoop, random: crypto, version: VERSION },
+    ...{ connect: opened.connect, nodeId, system, clock, log, loop: systemLoop, random: crypto, version: VERSION },
     ...{ namespace: redis.namespace, address: config.advertiseUrl },
     ...{ partitions: OWNED_PARTITIONS, groups: redis.partitions, claims: true },
     scopeOf: (userId) => policy.scopeOf(userId).id,
@@ -290,19 +292,20 @@ async function ownedPlace(
     },
   });
   const { backend } = await opening.catch(async (error: unknown) => {
-    await place.backend.close();
+    await opened.close();
     throw error;
   });
   const close = async (): Promise<void> => {
     await backend.close();
-    await place.backend.close();
+    await opened.close();
   };
   const ready = async (): Promise<void> => {
     // It says what is wrong with Redis itself: its rights, its memory, or its connection.
-    await place.backend.ready();
+    await opened.ready();
     await backend.ready();
   };
-  return { ...place, nodeId, backend: { ...backend, ready, close } };
+  const inspector = opened.withLegacyDepths(backend.inspector);
+  return { ...place, nodeId, backend: { ...backend, inspector, ready, close } };
 }
 
 const fitSockets = (bound: ShareBound): ShareBound => withinDescriptors(bound, descriptorLimit());

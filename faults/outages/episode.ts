@@ -126,7 +126,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
 /** Copies the sources of the relays, and lets these write snapshots more often. */
 function oftenSnapshots({ commands, source }: EpisodeOptions): ReturnType<typeof plantMutant> {
   const cost = Math.max(SNAPSHOT_COST.least, SNAPSHOT_COST.ofCommand * commands);
-  const [find, replace] = ["new RecordRoom(snapshotCost, 'Redis')", `new RecordRoom(${cost}, 'Redis')`];
+  const [find, replace] = ['{ ...recordRoom,', `{ dueCost: ${cost},`];
   return plantMutant({ file: 'backends/owned/partition.ts', find, replace }, source);
 }
 

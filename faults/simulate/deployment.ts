@@ -224,7 +224,7 @@ export class Deployment implements SimulatedDeployment {
         groups: GROUPS,
         digest: 'd',
         claims: true,
-        snapshotCost: SNAPSHOT_COST,
+        recordRoom: { dueCost: SNAPSHOT_COST },
       },
       scopeOf: (userId) => userId,
       memory: { sha256, markSecret: 'x', shares },

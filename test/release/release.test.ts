@@ -204,6 +204,8 @@ describe('workflows of a hosted runner', () => {
       ),
     );
     expect(runs.indexOf('sha256sum --check SHA256SUMS')).toBeLessThan(runs.indexOf(publishes[0] ?? ''));
+    // Where they are published to is a setting of the repository.
+    expect(read('.github/workflows/release.yml')).not.toMatch(/\bregistry\.[a-z]|\bghcr\b/);
     const image = publish?.steps.find(({ id }) => id === 'image');
     expect(image?.with).toMatchObject({ file: 'deploy/Dockerfile', sbom: true, provenance: 'mode=max' });
   });

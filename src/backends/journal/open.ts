@@ -108,7 +108,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   if (network)
     log.warn({ network }, 'the data directory is on a network file system, whose locks and syncs may not hold');
   const keys = directory.keys(options.random);
-  const room = new RecordRoom(options.journalCost);
+  const room = new RecordRoom(options.journalCost === undefined ? {} : { dueCost: options.journalCost });
   const { openAudit, ...given } = memory;
   // The state exists before the journal, because it must be filled before the number of the journal is known.
   const state = new RecordedState({

@@ -2,6 +2,7 @@
  * The nodes of a deployment as a process that owns partitions sees them, and the mailbox of its own node. Which nodes there
  * are, and when they reported, is known here; their reports are read from Redis when they are shown.
  */
+import { gapOf, type ObservedSource } from '../../core/completeness.ts';
 import type { DispatcherNode, MailboxRow, NodeListener, NodeReport, NodeStore } from '../../core/commands/stores.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import { NODE_GONE_MS, NODE_SILENT_MS } from '../../core/limits.ts';
@@ -53,7 +54,7 @@ export class Nodes {
       post: (nodeId, row) => this.#post(nodeId, row),
       get: (nodeId) => {
         const known = this.#all().find((node) => node.nodeId === nodeId);
-        return known === undefined ? null : thenDo(this.#read([known]), ([report = null]) => report);
+        return known === undefined ? null : thenDo(this.#read([known]), ([report]) => report ?? null);
       },
       silent: () => this.#silent(),
       reportTimes: () => this.#all(),
@@ -62,9 +63,10 @@ export class Nodes {
         const known = this.#all().filter(({ nodeId }) => nodeId > after);
         const shown = known.slice(0, page.first);
         const next = known.length > shown.length ? [shown.at(-1)?.nodeId ?? after] : null;
-        return thenDo(this.#read(shown), (rows) => ({
-          rows: rows.map((row) => ({ row, position: [row.nodeId] })),
-          ...{ next, gaps: [] },
+        return thenDo(this.#read(shown), (reports) => ({
+          rows: reports.flatMap((row) => (row === null ? [] : { row, position: [row.nodeId] })),
+          next,
+          gaps: shown.flatMap(({ nodeId }, i) => (reports[i] === null ? this.#lostReport(nodeId) : [])),
         }));
       },
     };
@@ -152,19 +154,23 @@ export class Nodes {
     return [...own, ...others, ...this.#gone.values()].sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
   }
 
-  /** Reads the reports of nodes. Leaves out those of which Redis has lost theirs. */
-  #read(nodes: readonly KnownNode[]): MaybePromise<readonly DispatcherNode[]> {
+  /** Reads the reports of nodes, in order; null: Redis has lost it. */
+  #read(nodes: readonly KnownNode[]): MaybePromise<readonly (DispatcherNode | null)[]> {
     const others = nodes.map(({ process }) => process).filter((process) => process !== this.#parts.process);
     const reports = others.length === 0 ? [] : this.#parts.reportsOf(others);
     return thenDo(reports, (texts) => {
       const found = new Map(others.map((process, i) => [process, texts[i] ?? null]));
-      return nodes.flatMap(({ process }) => {
+      return nodes.map(({ process }) => {
+        if (process === this.#parts.process) return this.#report;
         const text = found.get(process) ?? null;
         // Only `encode` writes reports.
-        if (text !== null) return decode(text) as DispatcherNode;
-        return process === this.#parts.process && this.#report ? this.#report : [];
+        return text === null ? null : (decode(text) as DispatcherNode);
       });
     });
+  }
+
+  #lostReport(nodeId: string): ObservedSource {
+    return gapOf('delivery', this.#parts.clock.now(), nodeId, 'evicted');
   }
 
   #silent(): readonly string[] {

@@ -44,7 +44,7 @@ export type OwnedOptions = {
   readonly claims: boolean;
   /** Absent: LEASE_MS. */
   readonly leaseMs?: number;
-  readonly snapshotCost?: PartitionParts['snapshotCost'];
+  readonly recordRoom?: PartitionParts['recordRoom'];
   readonly memory: Omit<
     MemoryOptions,
     'watcher' | 'makeTransaction' | 'mailboxes' | 'keepsAttempts' | 'evidence' | 'clock' | 'log'
@@ -94,7 +94,7 @@ export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
 
 function composed(options: OwnedOptions, client: Client) {
   const { clock, system, log, leaseMs = LEASE_MS, claims, memory, namespace, groups, digest, nodeId } = options;
-  const { loop, version, snapshotCost, address = null } = options;
+  const { loop, version, recordRoom, address = null } = options;
   const process = processIdOf(nodeId, options.random.randomToken().slice(0, TOKEN_CHARS));
   const keys = new Keys(ownedNamespace(namespace), { partitions: options.partitions, groups, digest });
   const shares = memory.shares ?? createShares();
@@ -136,7 +136,7 @@ function composed(options: OwnedOptions, client: Client) {
   });
   const owners = new Owners({
     ...{ process, client, keys, turns, log, loop, version, replicas },
-    ...{ partitions, lease, leaseMs, claims, clock: kept, snapshotCost },
+    ...{ partitions, lease, leaseMs, claims, clock: kept, recordRoom },
     memory: (partition) => ({
       ...{ ...memory, shares, clock, log, evidence, keepsAttempts: true },
       markSecret: memory.markSecret ?? digest,

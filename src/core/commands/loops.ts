@@ -248,11 +248,11 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
     lost: parts.onLost,
     linksLost: (connections) => publishDisconnects(deps, connections),
     revived() {
-      requeue.add();
+      requeue.add({ mayBeLost: true });
       requeueNow();
     },
     moved(concerns) {
-      requeue.add(concerns);
+      requeue.add({ mayBeLost: false, concerns });
       requeueNow();
       parts.onMoved(concerns);
     },
@@ -437,7 +437,7 @@ interface Requeue {
   /** Whether commands of links are still to be queued again. */
   readonly isBehind: boolean;
   /** Notes the open links of these users, or all: the commands that wait for their clients are to be queued again. */
-  add(concerns?: (userId: string) => boolean): void;
+  add(links: RequeuedLinks): void;
   /**
    * Queues these commands again. Commands that are already queued stay so: repeating the act changes nothing. Rejects if
    * the store refused it for a link; the next call tries that link again. Until then nothing is posted to this node for
@@ -446,20 +446,30 @@ interface Requeue {
   run(): Promise<void>;
 }
 
+type RequeuedLinks = {
+  /** Whether others may have marked the links as lost meanwhile. Those that they have are closed. */
+  readonly mayBeLost: boolean;
+  readonly concerns?: (userId: string) => boolean;
+};
+
 function createRequeue({ deps, dispatcher }: Pick<LoopParts, 'deps' | 'dispatcher'>): Requeue {
-  const behind = new Set<LinkQueue>();
+  /** The links, and whether each may have been marked as lost. */
+  const behind = new Map<LinkQueue, boolean>();
   let running = false;
   const isUp = (linkQueue: LinkQueue): boolean => dispatcher.has(linkQueue) && linkQueue.open && !linkQueue.quiet;
-  const requeue = async (linkQueue: LinkQueue): Promise<void> => {
+  const note = (linkQueue: LinkQueue, mayBeLost: boolean): void =>
+    void behind.set(linkQueue, mayBeLost || behind.get(linkQueue) === true);
+  const requeue = async ([linkQueue, mayBeLost]: [LinkQueue, boolean]): Promise<void> => {
     const { client, binding, link } = linkQueue;
     behind.delete(linkQueue);
     if (!isUp(linkQueue)) return;
     try {
       await deps.backend.commands.rebind(client, binding, 'again');
       // A link that was lost meanwhile closes now, and not at its next sign of life: so its client comes back at once.
-      if ((await deps.backend.connections.touch(client, binding.epoch)) === null) link.close('node_lost', null);
+      if (mayBeLost && (await deps.backend.connections.touch(client, binding.epoch)) === null)
+        link.close('node_lost', null);
     } catch (error) {
-      behind.add(linkQueue);
+      note(linkQueue, mayBeLost);
       throw error;
     }
   };
@@ -467,9 +477,9 @@ function createRequeue({ deps, dispatcher }: Pick<LoopParts, 'deps' | 'dispatche
     get isBehind() {
       return behind.size > 0;
     },
-    add(concerns = () => true) {
+    add({ mayBeLost, concerns = () => true }) {
       for (const linkQueue of dispatcher.linkQueues())
-        if (isUp(linkQueue) && concerns(linkQueue.client.userId)) behind.add(linkQueue);
+        if (isUp(linkQueue) && concerns(linkQueue.client.userId)) note(linkQueue, mayBeLost);
     },
     async run() {
       if (running) return;
