@@ -12,6 +12,7 @@ import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memo
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const alice = user('alice');
 const SECRET_TEXT = 'the-payload-that-must-not-leak';
@@ -71,7 +72,7 @@ describe('the audit', () => {
     await using relay = await testCore();
     const { core } = relay;
     await ended(relay.core);
-    void core.rpc.invoke(admin, { ...target, commandId: 'c2' });
+    unawaited(core.rpc.invoke(admin, { ...target, commandId: 'c2' }));
     await settle();
     await core.rpc.cancel(admin, { ...key, commandId: 'c2' }, null);
     await core.rpc.cancel(admin, key, null);
@@ -85,7 +86,7 @@ describe('the audit', () => {
     await ended(core);
     const unavailable = expect.objectContaining({ code: 'audit_unavailable', status: 503 });
     const client = await connect(core, alice, { instanceId: 'i2' });
-    void core.rpc.invoke(alice, { ...target, commandId: 'c2' });
+    unawaited(core.rpc.invoke(alice, { ...target, commandId: 'c2' }));
     await settle();
     await expect(core.delivery.disconnectClient(admin, key, null)).rejects.toEqual(unavailable);
     await expect(core.rpc.cancel(admin, { ...key, commandId: 'c2' }, null)).rejects.toEqual(unavailable);

@@ -11,6 +11,7 @@ import { createShares } from '../../src/core/shares/shares.ts';
 import { CALLER } from '../contract/kit/bench.ts';
 import { settle } from '../kit/clock.ts';
 import { PROCESS, admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const alice = user('alice');
 const TAB = { userId: 'alice', clientId: 'tab' };
@@ -199,7 +200,7 @@ describe('capacity scopes', () => {
     await connect(relay.core, alice);
     void invoke(relay, 'c1');
     const park = { action: 'open', params: null, connectWithinMs: 9_000, commandId: 'c2', clientId: 'tab' };
-    for (const name of ['bob', 'carol']) void relay.core.rpc.invoke(user(name), { userId: name, ...park });
+    for (const name of ['bob', 'carol']) unawaited(relay.core.rpc.invoke(user(name), { userId: name, ...park }));
     await settle();
     const { nodes, completeness } = await relay.core.delivery.tenants(admin, LISTING);
     expect(nodes.map(({ scopeId, limit, reservedCommands }) => [scopeId, limit, reservedCommands])).toEqual([

@@ -4,6 +4,7 @@ import type { Backend } from '../../src/core/backend.ts';
 import { ANY_WAIT, type FinishResult, type NodeListener } from '../../src/core/commands/stores.ts';
 import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 import { settle } from '../kit/clock.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const alice = user('alice');
 const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
@@ -87,7 +88,7 @@ describe('a node that was fenced', () => {
     await using test = await losingCore();
     await connect(test.core, alice);
     const ids = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
-    void test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1' });
+    unawaited(test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1' }));
     await settle();
     const wait = test.core.rpc.await(alice, { ...ids, withinMs: 5_000 });
     await test.clock.advance(2_000);

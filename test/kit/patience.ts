@@ -28,3 +28,8 @@ export async function eventually<T>(look: () => T | Promise<T>, pauseMs = LOOK_M
     await new Promise((done) => setTimeout(done, pause));
   }
 }
+
+/** Leaves a call alone: it may end at any time, also because its relay closes with the test. */
+export function unawaited(call: Promise<unknown>): void {
+  call.catch(() => {});
+}
