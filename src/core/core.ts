@@ -12,7 +12,11 @@ import { createActs, createStoreRetryQueue, type DeliveryActs, type StoreRetryQu
 import { Dispatcher } from './commands/dispatcher.ts';
 import { CommandEvents } from './commands/events.ts';
 import { createLinks } from './commands/link-session.ts';
-import { countNodes, drainLinks, endWaits, handleNodeLoss, startLoops, NodeQuestions } from './commands/loops.ts';
+import { countNodes } from './commands/other-nodes.ts';
+import { drainLinks, endWaits } from './commands/drain.ts';
+import { handleNodeLoss } from './commands/node-loss.ts';
+import { startLoops } from './commands/loops.ts';
+import { NodeQuestions } from './commands/node-questions.ts';
 import { createLookup } from './commands/lookup.ts';
 import { createDeliveries } from './commands/operator.ts';
 import { createActions } from './connections/action-sample.ts';

@@ -26,7 +26,6 @@ export const SUITCASES: readonly string[] = [
   'core/commands/command.ts',
   'core/commands/link-session.ts',
   'core/commands/links.ts',
-  'core/commands/loops.ts',
   'core/commands/operator.ts',
   'core/commands/stores.ts',
   'graphql/schema/builder.ts',

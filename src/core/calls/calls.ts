@@ -7,7 +7,7 @@ import { callerLabel, type CallerLabel } from '../auth/caller-label.ts';
 import { requireScope, subjectOf, type CallingPrincipal, type Principal, type Requester } from '../auth/principal.ts';
 import { BoundedMap } from '../collections.ts';
 import { isCallOf, isTerminal, satisfied, type CommandCaller } from '../commands/command.ts';
-import type { NodeQuestions } from '../commands/loops.ts';
+import type { NodeQuestions } from '../commands/node-questions.ts';
 import { seenKey } from '../commands/lookup.ts';
 import { checkReason } from '../commands/operator.ts';
 import {

@@ -1,7 +1,8 @@
 /** Lists and counts the callers that wait for commands, on all nodes, and alerts about the oldest of them. */
 import { readSight, seenActions, seesAction } from '../auth/sight.ts';
 import type { Requester } from '../auth/principal.ts';
-import { otherNodes, type NodeQuestions } from '../commands/loops.ts';
+import { otherNodes } from '../commands/other-nodes.ts';
+import type { NodeQuestions } from '../commands/node-questions.ts';
 import { callerFilterOf } from '../commands/operator.ts';
 import {
   ANY_WAIT,

@@ -28,7 +28,8 @@ import { ENTRY_BYTES, beginResumeSpans, noteReport, type DeliveryActs, type Stor
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { Advertised, closeReplaced, holdAgain, type ClientLink, type HelloRequest, type LinkQueue } from './links.ts';
-import { answerLeaving, leavingElsewhere, type NodeQuestions } from './loops.ts';
+import { answerLeaving, leavingElsewhere } from './leaving.ts';
+import type { NodeQuestions } from './node-questions.ts';
 import type { End, FinishResult, Received, ReportResult } from './stores.ts';
 
 type LinkParts = {

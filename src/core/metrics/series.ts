@@ -1,6 +1,7 @@
 /** Answers requests for series from what each node recorded. Other nodes are asked once, through their mailboxes. */
 import { requireAdmin, type Requester } from '../auth/principal.ts';
-import { otherNodes, type NodeQuestions } from '../commands/loops.ts';
+import { otherNodes } from '../commands/other-nodes.ts';
+import type { NodeQuestions } from '../commands/node-questions.ts';
 import {
   completenessOf,
   gapOf,
