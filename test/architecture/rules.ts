@@ -183,6 +183,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
       ...[
         'budget',
         'bus',
+        'departure',
         'encoding',
         'fence',
         'keys',
