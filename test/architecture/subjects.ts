@@ -8,18 +8,7 @@ const SECTIONS_MAX = 2;
 
 /** The files of more than one subject that are still to be divided. A file leaves this list when it is. */
 export const SUITCASES: readonly string[] = [
-  'backends/redis/bus.ts',
-  'backends/redis/client.ts',
-  'backends/redis/connections-rows.ts',
-  'backends/redis/inspector.ts',
-  'backends/redis/nodes-rows.ts',
   'backends/redis/open.ts',
-  'backends/redis/rights.ts',
-  'backends/redis/sites.ts',
-  'backends/redis/store.ts',
-  'clients/runtime/ends.ts',
-  'console/pages/audit.tsx',
-  'console/pages/timeline.tsx',
   'core/calls/calls.ts',
   'core/commands/command.ts',
   'core/commands/links.ts',
@@ -29,11 +18,7 @@ export const SUITCASES: readonly string[] = [
 ];
 
 /** The helper files beside src of more than one subject that are still to be divided. */
-export const HELPER_SUITCASES: readonly string[] = [
-  'faults/outages/judge/promises.ts',
-  'faults/outages/log/reader.ts',
-  'faults/outages/processes/memory-log.ts',
-];
+export const HELPER_SUITCASES: readonly string[] = [];
 
 /** Whether a fault that `suitcases` found is about a listed file. */
 export function isListed(fault: string, paths: readonly string[]): boolean {

@@ -117,7 +117,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'cursor-from-now',
     says: 'a mailbox is read from new entries on, not from the entries that are left',
-    file: 'backends/redis/nodes-rows.ts',
+    file: 'backends/redis/nodes-mailbox.ts',
     find: "'STREAMS', key, cursor)",
     replace: "'STREAMS', key, '$')",
     plan: 'F0',

@@ -16,7 +16,6 @@ import { createRedisAudit } from './audit.ts';
 import { createRedisBus } from './bus.ts';
 import {
   connectTo,
-  createStoreClock,
   unavailable,
   type Client,
   type ConnectTarget,
@@ -24,6 +23,7 @@ import {
   type Purpose,
   type RedisCertificates,
 } from './client.ts';
+import { createStoreClock } from './store-clock.ts';
 import { connected, noteFaults, refusalOf, requireDatabase, withReason, within } from './open-connection.ts';
 import { describeTarget, readTarget, replaceLogin } from './target.ts';
 import { commandParts, type RedisParts } from './parts.ts';
@@ -36,17 +36,13 @@ import { createRedisInspector } from './inspector.ts';
 import { partitionOf, rootOf } from './keys.ts';
 import { createRedisNodes } from './nodes.ts';
 import { loadPrograms } from './program/program.ts';
-import {
-  legacyFault,
-  missingOfFirstNode,
-  missingRights,
-  readLegacyDepths,
-  watchRights,
-  type LegacyKeys,
-  type RightsOptions,
-} from './rights.ts';
+import { legacyFault, readLegacyDepths, type LegacyKeys } from './legacy.ts';
+import { missingOfFirstNode, missingRights } from './rights.ts';
+import { watchRights } from './rights-watch.ts';
+import type { RightsOptions } from './rights-commands.ts';
 import { sharesInUse } from './shares.ts';
-import { createRedisSessions, createRedisSites } from './sites.ts';
+import { createRedisSessions } from './sites-sessions.ts';
+import { createRedisSites } from './sites.ts';
 import { createRedisSpill } from './spill.ts';
 import { createStore, type Store } from './store.ts';
 import { surveyRedis, watchSurvey, type Durability } from './survey.ts';

@@ -11,7 +11,7 @@ import { utf8Length, type JsonText } from '../../../core/json.ts';
 import { DEDUP_TTL_MS } from '../../../core/limits.ts';
 import { lagOf, rowText } from '../history-rows.ts';
 import type { boundsOfPartition } from '../shares.ts';
-import { listOf, type ReadCommand, type Reply } from '../client.ts';
+import { listOf, type ReadCommand, type Reply } from '../replies.ts';
 import type { Store } from '../store.ts';
 import type { Entry, Held } from './record.ts';
 import type { ReadHash, StreamOf, Tick } from './tick.ts';

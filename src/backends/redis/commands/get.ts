@@ -6,8 +6,9 @@ import type { PageRequest, Position } from '../../../core/page.ts';
 import { liveIds, liveRead } from './link-words.ts';
 import { nameArgs, type RedisParts } from '../parts.ts';
 import { decodeCommand, decodeCommandOr, retained } from './record.ts';
-import { listOf, type ReadCommand, type Reply } from '../client.ts';
-import { inByteOrder, partitionsOf, scattered, type Store } from '../store.ts';
+import { listOf, type ReadCommand, type Reply } from '../replies.ts';
+import { inByteOrder, partitionsOf, scattered } from '../store-partitions.ts';
+import type { Store } from '../store.ts';
 
 /** The most records that one act reads as they are stored. Such a call takes 2 to 5 ms (see `read` in commands.lua). */
 export const READ_BATCH = 256;

@@ -6,7 +6,7 @@ import { wasDispatched } from '../../../core/commands/command.ts';
 import type { Binding } from '../../../core/commands/stores.ts';
 import type { Move, MovingQueue } from '../../../core/commands/transaction.ts';
 import type { ClientKey } from '../../../core/ids.ts';
-import { listOf, textOr, type ReadCommand, type Reply } from '../client.ts';
+import { listOf, textOr, type ReadCommand, type Reply } from '../replies.ts';
 import { ActWords, type QueuePart, type SeenQueue } from './act-words.ts';
 import { Entry, heldCommand, type Held } from './record.ts';
 

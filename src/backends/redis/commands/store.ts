@@ -27,7 +27,7 @@ import { clientStream } from '../../../core/history/message.ts';
 import { clientKeyText, type ClientKey, type CommandKey } from '../../../core/ids.ts';
 import type { JsonText } from '../../../core/json.ts';
 import type { RefusedShare } from '../../../core/shares/share-bounds.ts';
-import { revisionOf } from '../connections-rows.ts';
+import { revisionOf } from '../connections-actions.ts';
 import { commandParts, nameArgs, type CommandParts, type RedisParts } from '../parts.ts';
 import type { Store } from '../store.ts';
 import { getCommands, getLive, getLoads } from './get.ts';

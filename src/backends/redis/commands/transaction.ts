@@ -16,7 +16,7 @@ import { waitOfBucket, type CallerRate } from '../../../core/rates.ts';
 import { paramsAreSmall } from '../../../core/shares/queued-bytes.ts';
 import { shareRefusal, type ShareRefusal } from '../../../core/shares/share-bounds.ts';
 import { REPORTER_FIELDS, reporterOf } from '../connections-rows.ts';
-import { listOf, textOr, type ReadCommand } from '../client.ts';
+import { listOf, textOr, type ReadCommand } from '../replies.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
 import { GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
 import { Entry, decodeMark, type StoredMark } from './record.ts';
