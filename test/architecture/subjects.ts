@@ -6,25 +6,6 @@ import { listSource, readSource, type SourceFile } from './imports.ts';
 /** The most sections of a file: comments that stand alone above the declarations of a subject. */
 const SECTIONS_MAX = 2;
 
-/** The files of more than one subject that are still to be divided. A file leaves this list when it is. */
-export const SUITCASES: readonly string[] = [
-  'backends/redis/open.ts',
-  'core/calls/calls.ts',
-  'core/commands/command.ts',
-  'core/commands/links.ts',
-  'core/commands/stores.ts',
-  'graphql/schema/delivery.ts',
-  'graphql/schema/schema.ts',
-];
-
-/** The helper files beside src of more than one subject that are still to be divided. */
-export const HELPER_SUITCASES: readonly string[] = [];
-
-/** Whether a fault that `suitcases` found is about a listed file. */
-export function isListed(fault: string, paths: readonly string[]): boolean {
-  return paths.some((path) => fault.startsWith(`${path}: `));
-}
-
 /** The names that two files of one ring have, as `<ring> <name>`, each with its reason. */
 export const NAMES_TWICE: Readonly<Record<string, string>> = {
   'backends/redis store': 'One of the parts of a room that Redis still has in several files.',

@@ -1,6 +1,6 @@
 /** Tests how much one call of a scan over Redis reads, and that scans end, stop and continue where they should. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/delivery-inspector.ts';
 import type { Message, MessagePage } from '../../src/core/history/message.ts';
 import { DocumentReading } from '../../src/core/document-reading.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../src/core/page.ts';

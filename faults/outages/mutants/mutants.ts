@@ -46,7 +46,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'wide-window',
     says: 'the number of commands in flight on a link has no bound',
-    file: 'core/commands/links.ts',
+    file: 'core/commands/link-queue.ts',
     find: 'inFlight >= IN_FLIGHT ||',
     replace: '',
     plan: 'window',
@@ -194,7 +194,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'wide-window',
     says: 'the number of commands in flight on a link has no bound',
-    file: 'core/commands/links.ts',
+    file: 'core/commands/link-queue.ts',
     find: 'inFlight >= IN_FLIGHT ||',
     replace: '',
     plan: 'window',

@@ -1,6 +1,6 @@
 /** Chooses the channel for the events of a topic, and encodes and decodes messages. Sends nothing. */
 import type { ConnectionEvent } from '../../core/backend.ts';
-import type { CommandEvent } from '../../core/commands/command.ts';
+import type { CommandEvent } from '../../core/commands/command-event.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { partitionOfId } from './sites-ids.ts';
 import type { Store } from './store.ts';

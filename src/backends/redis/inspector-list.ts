@@ -1,7 +1,7 @@
 /** Lists commands that match a filter, in the order of names or of admission. */
 import type { Command } from '../../core/commands/command.ts';
 import { matchesRecord } from '../../core/commands/lookup.ts';
-import type { CommandPage, DeliveryFilter, DeliveryInspector } from '../../core/commands/stores.ts';
+import type { CommandPage, DeliveryFilter, DeliveryInspector } from '../../core/commands/delivery-inspector.ts';
 import type { ObservedSource } from '../../core/completeness.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import { hasLabels } from '../../core/connections/labels.ts';

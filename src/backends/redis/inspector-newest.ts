@@ -1,6 +1,6 @@
 /** Lists commands in the order of admission, latest first. */
 import type { Command } from '../../core/commands/command.ts';
-import type { DeliveryFilter } from '../../core/commands/stores.ts';
+import type { DeliveryFilter } from '../../core/commands/delivery-inspector.ts';
 import { CONNECT_WITHIN_MS, OWN_COMMANDS, RESPOND_WITHIN_MS, TERMINAL_MS } from '../../core/limits.ts';
 import type { PageRequest, Scan } from '../../core/page.ts';
 import { namesAfter, readMatching, readNamed, type CommandName, type RecordTest } from './commands/get.ts';

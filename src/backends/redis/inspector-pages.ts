@@ -1,6 +1,6 @@
 /** Fills pages of commands: reads their names in parts, and then the records of each part. */
 import type { Command } from '../../core/commands/command.ts';
-import type { DeliveryFilter } from '../../core/commands/stores.ts';
+import type { DeliveryFilter } from '../../core/commands/delivery-inspector.ts';
 import { SCANNED_AT_LEAST } from '../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { READ_BATCH, type RecordTest } from './commands/get.ts';

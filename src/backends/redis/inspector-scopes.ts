@@ -1,5 +1,5 @@
 /** Reads capacity scopes with their reservations, and which clients have the most of them. */
-import type { CapacityScope, DeliveryInspector, ReservedScope } from '../../core/commands/stores.ts';
+import type { CapacityScope, DeliveryInspector, ReservedScope } from '../../core/commands/delivery-inspector.ts';
 import { busiestOf } from '../../core/connections/reconnects.ts';
 import { SCOPE_HOLDERS } from '../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Scan } from '../../core/page.ts';

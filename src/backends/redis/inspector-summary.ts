@@ -2,7 +2,7 @@
  * Counts commands for the summary. Most counts are sums over the reservations of each scope, because no index has the
  * totals.
  */
-import type { DeliverySummary } from '../../core/commands/stores.ts';
+import type { DeliverySummary } from '../../core/commands/delivery-inspector.ts';
 import { DELIVERY_SAMPLE } from '../../core/limits.ts';
 import { decodeLive, readOfLive } from './commands/get.ts';
 import { keyOfName } from './inspector-pages.ts';

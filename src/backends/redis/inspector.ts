@@ -1,5 +1,5 @@
 /** Core's DeliveryInspector over Redis. Changes no command. */
-import type { DeliveryInspector } from '../../core/commands/stores.ts';
+import type { DeliveryInspector } from '../../core/commands/delivery-inspector.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import { createInspectorList, type InspectorListParts } from './inspector-list.ts';
 import { busiest, getScopes, reservedScopes, scopes } from './inspector-scopes.ts';

@@ -2,7 +2,7 @@
  * Reads how many commands are left in the Redis keys of the system that ran before callboard, and says whether they
  * prevent a strict start. Changes nothing.
  */
-import type { DeliverySummary } from '../../core/commands/stores.ts';
+import type { DeliverySummary } from '../../core/commands/delivery-inspector.ts';
 import type { ReadCommand, Reply } from './replies.ts';
 
 type LegacyDepths = Pick<DeliverySummary, 'legacyCommandStreamDepth' | 'pendingCommandDepth'>;

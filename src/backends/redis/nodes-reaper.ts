@@ -1,5 +1,5 @@
 /** Runs the cleanup after nodes that are gone, part by part. The rules are in the act `reap` of nodes.lua. */
-import type { Binding } from '../../core/commands/stores.ts';
+import type { Binding } from '../../core/commands/command-store.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { requestField, textsOf } from './commands/record.ts';

@@ -1,5 +1,5 @@
 /** Encodes and decodes mailbox rows and the reports of nodes. */
-import type { DispatcherNode, MailboxRow, NodeReport, NodeRow } from '../../core/commands/stores.ts';
+import type { DispatcherNode, MailboxRow, NodeReport, NodeRow } from '../../core/commands/node-store.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { heldCommand, decodeCommand, decodeEnded, type Held } from './commands/record.ts';

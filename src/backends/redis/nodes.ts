@@ -7,7 +7,7 @@ import type {
   NodeReport,
   NodeRow,
   NodeStore,
-} from '../../core/commands/stores.ts';
+} from '../../core/commands/node-store.ts';
 import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';

@@ -3,7 +3,7 @@
  * rows.
  */
 import type { Command } from '../../../core/commands/command.ts';
-import type { AdmitRequest, Binding } from '../../../core/commands/stores.ts';
+import type { AdmitRequest, Binding } from '../../../core/commands/command-store.ts';
 import type { CommandMessage, MemberLimits } from '../../../core/commands/transaction.ts';
 import { clientStream, LINK_STREAM, type NewMessage } from '../../../core/history/message.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';

@@ -1,6 +1,7 @@
 /** Reads the names of commands, their records by key or by name, and counts them. Changes nothing. */
 import type { Command } from '../../../core/commands/command.ts';
-import type { CommandLoad, DeliveryFilter } from '../../../core/commands/stores.ts';
+import type { CommandLoad } from '../../../core/commands/command-store.ts';
+import type { DeliveryFilter } from '../../../core/commands/delivery-inspector.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { PageRequest, Position } from '../../../core/page.ts';
 import { liveIds, liveRead } from './link-words.ts';

@@ -1,6 +1,7 @@
 /** The transaction of one act over Redis: what a rule reads and changes becomes words of its tick. */
-import { satisfied, type Command, type CommandMark, type NewWaiter } from '../../../core/commands/command.ts';
-import type { AdmitQuestion, AdmitRequest, Binding } from '../../../core/commands/stores.ts';
+import { satisfied, type NewWaiter } from '../../../core/commands/waiter.ts';
+import type { Command, CommandMark } from '../../../core/commands/command.ts';
+import type { AdmitQuestion, AdmitRequest, Binding } from '../../../core/commands/command-store.ts';
 import type {
   ClientView,
   CommandRow,
