@@ -334,44 +334,6 @@ export const ENUM_WORDS = {
     "NOT_SUPPORTED": "not_supported",
     "AWAITING_REPORTS": "awaiting_reports"
   },
-  "ConnectionStatus": {
-    "CONNECTED": "connected",
-    "DISCONNECTED": "disconnected",
-    "STALE": "stale"
-  },
-  "ClientType": {
-    "BROWSER": "browser",
-    "CONSOLE": "console",
-    "MOBILE": "mobile",
-    "WEB": "web"
-  },
-  "HeartbeatIndicator": {
-    "OK": "ok",
-    "LATE": "late",
-    "MISSED": "missed"
-  },
-  "DisconnectCause": {
-    "CLIENT_CLOSED": "client_closed",
-    "LOST": "lost",
-    "RESET": "reset",
-    "ERROR": "error",
-    "REPLACED": "replaced",
-    "HEARTBEAT_LOST": "heartbeat_lost",
-    "TOKEN_EXPIRED": "token_expired",
-    "PROTOCOL_ERROR": "protocol_error",
-    "BACK_PRESSURE": "back_pressure",
-    "NODE_DRAINED": "node_drained",
-    "NODE_LOST": "node_lost",
-    "OPERATOR": "operator"
-  },
-  "ConnectionChange": {
-    "CONNECTED": "connected",
-    "RESUMED": "resumed",
-    "REPLACED": "replaced",
-    "STALE": "stale",
-    "DISCONNECTED": "disconnected",
-    "ACTIONS_CHANGED": "actions_changed"
-  },
   "RefusalCode": {
     "invalid_argument": "invalid_argument",
     "invalid_cursor": "invalid_cursor",
@@ -444,6 +406,56 @@ export const ENUM_WORDS = {
     "SITE": "site",
     "RELAY": "relay"
   },
+  "OperatorAction": {
+    "DISCONNECT": "disconnect",
+    "DRAIN": "drain",
+    "CANCEL": "cancel",
+    "PAYLOAD": "payload",
+    "REVEAL": "reveal"
+  },
+  "RevealSubject": {
+    "COMMAND_PARAMS": "command_params",
+    "COMMAND_RESULT": "command_result",
+    "MESSAGE": "message"
+  },
+  "ConnectionStatus": {
+    "CONNECTED": "connected",
+    "DISCONNECTED": "disconnected",
+    "STALE": "stale"
+  },
+  "ClientType": {
+    "BROWSER": "browser",
+    "CONSOLE": "console",
+    "MOBILE": "mobile",
+    "WEB": "web"
+  },
+  "HeartbeatIndicator": {
+    "OK": "ok",
+    "LATE": "late",
+    "MISSED": "missed"
+  },
+  "DisconnectCause": {
+    "CLIENT_CLOSED": "client_closed",
+    "LOST": "lost",
+    "RESET": "reset",
+    "ERROR": "error",
+    "REPLACED": "replaced",
+    "HEARTBEAT_LOST": "heartbeat_lost",
+    "TOKEN_EXPIRED": "token_expired",
+    "PROTOCOL_ERROR": "protocol_error",
+    "BACK_PRESSURE": "back_pressure",
+    "NODE_DRAINED": "node_drained",
+    "NODE_LOST": "node_lost",
+    "OPERATOR": "operator"
+  },
+  "ConnectionChange": {
+    "CONNECTED": "connected",
+    "RESUMED": "resumed",
+    "REPLACED": "replaced",
+    "STALE": "stale",
+    "DISCONNECTED": "disconnected",
+    "ACTIONS_CHANGED": "actions_changed"
+  },
   "ViewerKind": {
     "ADMIN": "admin",
     "USER": "user"
@@ -488,10 +500,6 @@ export const ENUM_WORDS = {
     "KEY": "key",
     "NEWEST": "newest"
   },
-  "DisconnectState": {
-    "CLOSED": "closed",
-    "REQUESTED": "requested"
-  },
   "MessageKind": {
     "COMMAND": "command",
     "PROGRESS": "progress",
@@ -522,6 +530,19 @@ export const ENUM_WORDS = {
     "ACKNOWLEDGED": "acknowledged",
     "COMPLETED": "completed"
   },
+  "CommandEventStage": {
+    "ADMITTED": "admitted",
+    "DISPATCHED": "dispatched",
+    "ACKNOWLEDGED": "acknowledged",
+    "ENDED": "ended",
+    "LATE": "late"
+  },
+  "FailureKey": {
+    "ACTION": "action",
+    "CODE": "code",
+    "CLIENT": "client",
+    "NODE": "node"
+  },
   "ContextStatus": {
     "ACTIVE": "active",
     "IDLE": "idle",
@@ -541,29 +562,8 @@ export const ENUM_WORDS = {
     "CONTEXTS": "contexts",
     "SNAPSHOT": "snapshot"
   },
-  "OperatorAction": {
-    "DISCONNECT": "disconnect",
-    "DRAIN": "drain",
-    "CANCEL": "cancel",
-    "PAYLOAD": "payload",
-    "REVEAL": "reveal"
-  },
-  "RevealSubject": {
-    "COMMAND_PARAMS": "command_params",
-    "COMMAND_RESULT": "command_result",
-    "MESSAGE": "message"
-  },
-  "CommandEventStage": {
-    "ADMITTED": "admitted",
-    "DISPATCHED": "dispatched",
-    "ACKNOWLEDGED": "acknowledged",
-    "ENDED": "ended",
-    "LATE": "late"
-  },
-  "FailureKey": {
-    "ACTION": "action",
-    "CODE": "code",
-    "CLIENT": "client",
-    "NODE": "node"
+  "DisconnectState": {
+    "CLOSED": "closed",
+    "REQUESTED": "requested"
   }
 } as const;

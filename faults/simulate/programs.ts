@@ -7,7 +7,7 @@ import type { WireStage } from '../../src/protocol/codes.ts';
 import { CallerError, createLinkCaller, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
 import type { LinkStatus } from '../../src/clients/link/link-status.ts';
 import type { Clock } from '../../src/clients/link/platform.ts';
-import { ActionCancelled, ActionError } from '../../src/clients/runtime/ends.ts';
+import { ActionCancelled, ActionError } from '../../src/clients/runtime/action-errors.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import type { Call as HandlerCall } from '../../src/clients/runtime/types.ts';
 import { between } from '../lib/random.ts';

@@ -1,8 +1,11 @@
 /** What a backend consists of: one port for each kind of state, and the bus, whose port is here. Types only. */
 import type { AuditStore } from './audit/audit-store.ts';
 import type { TicketStore } from './auth/ticket-store.ts';
-import type { CommandEvent, Listening } from './commands/command.ts';
-import type { CommandStore, DeliveryInspector, NodeStore, WaiterStore } from './commands/stores.ts';
+import type { CommandEvent, Listening } from './commands/command-event.ts';
+import type { CommandStore } from './commands/command-store.ts';
+import type { DeliveryInspector } from './commands/delivery-inspector.ts';
+import type { NodeStore } from './commands/node-store.ts';
+import type { WaiterStore } from './commands/waiter-store.ts';
 import type { ConnectionStore } from './connections/connection-store.ts';
 import type { ReconnectStore } from './connections/reconnects.ts';
 import type { Connection, DisconnectCause } from './connections/connection.ts';

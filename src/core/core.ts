@@ -53,7 +53,7 @@ export type { Summary } from './page.ts';
 export type * from './connections/action-sample.ts';
 export type * from './connections/connections.ts';
 export type * from './calls/call.ts';
-export type * from './commands/links.ts';
+export type * from './commands/client-link.ts';
 export type * from './commands/link-session.ts';
 export type * from './commands/lookup.ts';
 export type * from './commands/command-updates.ts';

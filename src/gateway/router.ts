@@ -8,7 +8,7 @@ import {
   type Principal,
 } from '../core/auth/principal.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
-import type { FinishResult } from '../core/commands/stores.ts';
+import type { FinishResult } from '../core/commands/command-store.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../core/errors.ts';

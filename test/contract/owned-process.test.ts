@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
 import type { CommandKey } from '../../src/core/ids.ts';
-import type { ReservedScope } from '../../src/core/commands/stores.ts';
+import type { ReservedScope } from '../../src/core/commands/delivery-inspector.ts';
 import { decode } from '../../src/backends/owned/encoding.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { storeContracts } from './all-stores.ts';

@@ -46,7 +46,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'wide-window',
     says: 'the number of commands in flight on a link has no bound',
-    file: 'core/commands/links.ts',
+    file: 'core/commands/link-queue.ts',
     find: 'inFlight >= IN_FLIGHT ||',
     replace: '',
     plan: 'window',
@@ -117,7 +117,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'cursor-from-now',
     says: 'a mailbox is read from new entries on, not from the entries that are left',
-    file: 'backends/redis/nodes-rows.ts',
+    file: 'backends/redis/nodes-mailbox.ts',
     find: "'STREAMS', key, cursor)",
     replace: "'STREAMS', key, '$')",
     plan: 'F0',
@@ -194,7 +194,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'wide-window',
     says: 'the number of commands in flight on a link has no bound',
-    file: 'core/commands/links.ts',
+    file: 'core/commands/link-queue.ts',
     find: 'inFlight >= IN_FLIGHT ||',
     replace: '',
     plan: 'window',

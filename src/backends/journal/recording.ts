@@ -5,7 +5,7 @@
 import type { Backend, PortMethod, PortName } from '../../core/backend.ts';
 import type { Command } from '../../core/commands/command.ts';
 import type { CommandRules } from '../../core/commands/rules.ts';
-import type { AdmitRequest, Binding } from '../../core/commands/stores.ts';
+import type { AdmitRequest, Binding } from '../../core/commands/command-store.ts';
 import type { CommandMessage, Progress, Transaction } from '../../core/commands/transaction.ts';
 import { advertisedBytes, type Connection } from '../../core/connections/connection.ts';
 import { NO_PAYLOAD, type NewMessage } from '../../core/history/message.ts';

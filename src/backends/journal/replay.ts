@@ -3,7 +3,7 @@
  * is asked, and nothing is dropped for lack of room unless a fact says so.
  */
 import type { Command } from '../../core/commands/command.ts';
-import type { Binding } from '../../core/commands/stores.ts';
+import type { Binding } from '../../core/commands/command-store.ts';
 import type { Connection, DisconnectCause } from '../../core/connections/connection.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
 import {

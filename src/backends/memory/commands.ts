@@ -2,17 +2,12 @@
  * Core's store of commands in memory: a transaction that applies each change of core's rules at once, and the mailboxes
  * that it posts to.
  */
-import type { Command, CommandMark, NewWaiter } from '../../core/commands/command.ts';
+import type { Command, CommandMark } from '../../core/commands/command.ts';
+import type { NewWaiter } from '../../core/commands/waiter.ts';
 import { CommandRules } from '../../core/commands/rules.ts';
-import type {
-  AdmitQuestion,
-  AdmitRequest,
-  Binding,
-  CommandStore,
-  MailboxRow,
-  NodeListener,
-  WaiterStore,
-} from '../../core/commands/stores.ts';
+import type { AdmitQuestion, AdmitRequest, Binding, CommandStore } from '../../core/commands/command-store.ts';
+import type { MailboxRow, NodeListener } from '../../core/commands/node-store.ts';
+import type { WaiterStore } from '../../core/commands/waiter-store.ts';
 import type {
   ClientView,
   CommandMessage,

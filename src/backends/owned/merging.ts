@@ -1,5 +1,6 @@
 /** Merges the answers of several partitions into one: pages, samples, counts and sums. */
-import type { CapacityScope, DeliverySummary, WaitCounts } from '../../core/commands/stores.ts';
+import type { CapacityScope, DeliverySummary } from '../../core/commands/delivery-inspector.ts';
+import type { WaitCounts } from '../../core/commands/waiter-store.ts';
 import type { Leading } from '../../core/connections/connection-store.ts';
 import type { RowCount } from '../../core/contexts/context.ts';
 import type { DedupStats } from '../../core/dedup/dedup.ts';

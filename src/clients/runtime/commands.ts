@@ -15,7 +15,8 @@ import { upFrame } from '../link/session.ts';
 import { RawJson } from '../link/raw-json.ts';
 import { elapsed, systemClock, unlessAborted, type Clock } from '../link/platform.ts';
 import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/spans.ts';
-import { ActionError, boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
+import { ActionError, boundedMessage } from './action-errors.ts';
+import { failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
 import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';
 import type { ActionRequest, Call, Judge, RuntimeOptions, SiteCall } from './types.ts';
 

@@ -31,7 +31,9 @@ import { deferred, sleep, systemClock, type Clock } from '../link/platform.ts';
 import { LINK_MEMBERS, RelayLink } from '../link/link.ts';
 import { upFrame, type LinkFrame } from '../link/session.ts';
 import { Commands, type CommandFrame } from './commands.ts';
-import { Deliverer, SiteRefusedError, refusalError, retryMs, type EndReport, type Refused } from './ends.ts';
+import { Deliverer, refusalError, retryMs, type Refused } from './deliverer.ts';
+import { SiteRefusedError } from './action-errors.ts';
+import type { EndReport } from './ends.ts';
 import { ActionRegistry } from './registry.ts';
 import {
   Reporter,

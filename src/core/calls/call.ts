@@ -10,10 +10,10 @@ import {
   type Command,
   type CommandMark,
   type Outcome,
-  type WaitFor,
   NO_DIGEST,
 } from '../commands/command.ts';
-import type { PendingWait, WaiterFilter } from '../commands/stores.ts';
+import type { WaitFor } from '../commands/waiter.ts';
+import type { PendingWait, WaiterFilter } from '../commands/waiter-store.ts';
 import type { Connection } from '../connections/connection.ts';
 import { type Code, collectInputErrors, fail, invalid, optional } from '../errors.ts';
 import { type ClientKey, type CommandKey, id, isId, isName, isTrace, isWithin, name, trace, within } from '../ids.ts';

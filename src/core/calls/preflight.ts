@@ -7,7 +7,7 @@ import { seenActions } from '../auth/sight.ts';
 import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import type { Command } from '../commands/command.ts';
 import type { Dispatcher } from '../commands/dispatcher.ts';
-import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/stores.ts';
+import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/command-store.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import { seenConnection } from '../connections/seen-clients.ts';
 import { CallboardError, notFound, type Code } from '../errors.ts';

@@ -19,10 +19,10 @@ import {
   waitFor,
   wakeWaits,
   type Claim,
-  type ClientLink,
   type Held,
-} from './links.ts';
-import type { Binding, DispatchResult } from './stores.ts';
+} from './link-queue.ts';
+import type { ClientLink } from './client-link.ts';
+import type { Binding, DispatchResult } from './command-store.ts';
 
 /**
  * Writes queued commands to the links of this node, in the order of admission: at most IN_FLIGHT unended commands per

@@ -8,33 +8,28 @@ import type { JsonText } from '../json.ts';
 import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../limits.ts';
 import { BORROWED_PART, SCOPE_SHARE } from '../shares/share-bounds.ts';
 import { isOfAnswer, settleAnswer } from './answers.ts';
+import { END_MESSAGES } from './end-messages.ts';
 import {
-  END_MESSAGES,
   changed,
   dispatched,
   endMessageId,
   isTerminal,
   newCommand,
   nextTime,
-  satisfied,
   see,
   seeAgain,
-  waiterOf,
   wasDispatched,
   type Command,
   type ContextRefusal,
-  type NewWaiter,
-  type OfAnswer,
   type Outcome,
-  type Settlement,
-  type SettleResult,
 } from './command.ts';
+import { satisfied, waiterOf, type NewWaiter } from './waiter.ts';
+import type { OfAnswer, Settlement, SettleResult } from './settlement.ts';
 import type {
   AdmitPreview,
   AdmitQuestion,
   AdmitRequest,
   AdmitResult,
-  AttachResult,
   Binding,
   DispatchClaim,
   DispatchResult,
@@ -44,7 +39,8 @@ import type {
   RebindResult,
   Report,
   ReportResult,
-} from './stores.ts';
+} from './command-store.ts';
+import type { AttachResult } from './waiter-store.ts';
 import type { ClientView, CommandMessage, HeldCommand, Move, RefusedAdmission, Transaction } from './transaction.ts';
 
 const SCOPE_FULL: RefusedAdmission = { kind: 'refused', code: 'capacity_exceeded' };

@@ -4,8 +4,10 @@ import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { CallerRate } from '../rates.ts';
 import type { ShareRefusal } from '../shares/share-bounds.ts';
-import type { Command, CommandMark, NewWaiter } from './command.ts';
-import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow, Received } from './stores.ts';
+import type { Command, CommandMark } from './command.ts';
+import type { NewWaiter } from './waiter.ts';
+import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, Received } from './command-store.ts';
+import type { MailboxRow } from './node-store.ts';
 
 /** A row about a command, which an act on the command posts. */
 export type CommandRow = Extract<MailboxRow, { readonly key: CommandKey }>;

@@ -3,7 +3,7 @@
  * another with all that it holds.
  */
 import type { Backend } from '../../../src/core/backend.ts';
-import type { MailboxRow } from '../../../src/core/commands/stores.ts';
+import type { MailboxRow } from '../../../src/core/commands/node-store.ts';
 import { RETENTION_MS, TERMINAL_MS } from '../../../src/core/limits.ts';
 import { silentLog, type Cancel, type Clock } from '../../../src/core/ports.ts';
 import { createShares } from '../../../src/core/shares/shares.ts';
