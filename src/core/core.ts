@@ -13,6 +13,7 @@ import { Dispatcher } from './commands/dispatcher.ts';
 import { CommandEvents } from './commands/events.ts';
 import { createLinks } from './commands/link-session.ts';
 import { drainLinks, endWaits, handleNodeLoss, startLoops, NodeQuestions } from './commands/loops.ts';
+import { createPermits } from './commands/permits.ts';
 import { createLookup } from './commands/lookup.ts';
 import { createDeliveries } from './commands/operator.ts';
 import { createActions, createConnections } from './connections/connections.ts';
@@ -26,6 +27,7 @@ import { AUDIT_KEEP_MS, AUDIT_ROWS, READ_TURNS } from './limits.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import { createSeries, type Series } from './metrics/series.ts';
 import type { Cancel, EventLoop } from './ports.ts';
+import { createPauses } from './pauses/pauses.ts';
 import { createReveals } from './reveal/reveal.ts';
 import { fullShares, sharesInUse, type ShareName, type SharesInUse } from './shares/shares.ts';
 import { ReadTurns, createDocumentTurns, createMessageTurns } from './shares/turns.ts';
@@ -89,6 +91,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
+  const renewPermits = createPermits({ deps, dispatcher, questions });
   const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
   return {
     nodeId,
@@ -108,6 +111,8 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     idempotencyWindowMs: backend.commands.windowMs,
     /** Reads the audit of administrators' acts. */
     audit: createAudits({ ...deps, store: backend.audit, keys: kept.keys ?? [kept.sign] }),
+    /** Stops calls, and lets them go on. */
+    pauses: createPauses({ deps, settle: acts.settle, renewPermits }),
     /** Lets administrators read payloads, as far as the deployment allows it. */
     reveals: createReveals(deps),
     users: createUsers(deps),

@@ -11,6 +11,7 @@ import type { NewMessage } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { RECONNECT_CLIENTS, RECONNECT_SLOTS, RECONNECT_SLOT_MS, RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
+import { PauseSet } from '../../core/pauses/pause.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
 import { MemoryAudit } from './audit.ts';
@@ -32,6 +33,7 @@ import { createMemoryHistory, type MemoryHistory, type TableLimits } from './his
 import type { Row } from './history-row.ts';
 import type { RowDrops } from './history-rows.ts';
 import { createMemoryInspector } from './inspector.ts';
+import { createMemoryPauses } from './pauses.ts';
 import { Ledger } from './ledger.ts';
 import type { RecordDrops } from './ledger-ended.ts';
 import { createListeners } from '../../core/live.ts';
@@ -141,9 +143,11 @@ export function createMemoryState({
   const contexts = createMemoryContexts({ clock, instances: reports, peek: connections.peek });
   const { state: contextState, ...contextPort } = contexts;
   const { keep } = history;
+  const pauses = new PauseSet();
   const acts: Acts = {
     ...{ clock, ledger, waiters, mailboxes, keep, dedup, sha256, holdingsOf, contextState, keepsAttempts },
     connectionOf: connections.peek,
+    pauses,
   };
   const tx = makeTransaction(acts);
   const { tables: siteTables, ...siteStores } = createMemorySites(clock);
@@ -161,6 +165,7 @@ export function createMemoryState({
     dedup,
     ...siteStores,
     audit,
+    pauses: createMemoryPauses({ clock, ledger, mailboxes, pauses }),
     bus: createMemoryBus(log),
     ready() {},
     close: () => audit.close?.(),

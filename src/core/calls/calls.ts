@@ -3,16 +3,7 @@
  * records the spans of these requests.
  */
 import type { RecordedAct } from '../audit/audit.ts';
-import {
-  callerLabel,
-  requireScope,
-  subjectOf,
-  type CallerLabel,
-  type CallingPrincipal,
-  type Principal,
-  type Requester,
-} from '../auth/principal.ts';
-import { BoundedMap } from '../collections.ts';
+import { requireScope, subjectOf, type CallingPrincipal, type Principal, type Requester } from '../auth/principal.ts';
 import { isCallOf, isTerminal, satisfied, type CommandCaller } from '../commands/command.ts';
 import type { NodeQuestions } from '../commands/loops.ts';
 import { seenKey } from '../commands/lookup.ts';
@@ -58,6 +49,7 @@ import { createPending } from './pending.ts';
 import { permissions, type ActionPermissions } from './permissions.ts';
 import {
   CALL_LAYERS,
+  callerOf,
   knowsPlaces,
   liveConnection,
   ownUser,
@@ -203,7 +195,6 @@ function refuse({ deps }: InvokeParts, { checked }: Admission, refusal: InvokeRe
 }
 
 type Admission = PreparedCall & {
-  readonly recordedAs: CommandCaller;
   readonly wait: CallerSide;
   /** The target's connection, if it was not read from the store and may be out of date; null otherwise. */
   readonly seen: Connection | null;
@@ -337,33 +328,6 @@ function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): Maybe
       return refusal;
     },
   );
-}
-
-const CALLERS = new WeakMap<CallingPrincipal, CommandCaller>();
-
-/** The callers with labels that were made last. */
-const LABELLED = new BoundedMap<string, CommandCaller>({ most: 1_000 });
-
-/**
- * Returns the caller for the records of a command and of its waits. It is always the same object for one principal and
- * label, because ended commands keep it in memory.
- */
-function callerOf(caller: CallingPrincipal, given?: CallerLabel): CommandCaller {
-  if (given) return labelled(callerOf(caller), callerLabel(given));
-  const known = CALLERS.get(caller);
-  if (known) return known;
-  const made: CommandCaller = { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
-  CALLERS.set(caller, made);
-  return made;
-}
-
-function labelled(caller: CommandCaller, label: CallerLabel): CommandCaller {
-  const made = { ...caller, label };
-  const key = JSON.stringify(made);
-  const known = LABELLED.get(key);
-  if (known) return known;
-  LABELLED.set(key, made);
-  return made;
 }
 
 /** Returns the target's live connection as this process last saw it; null if it knows none. */

@@ -78,6 +78,7 @@ export class Relays {
       connections: {},
       dedup: { backend: bare.dedup.backend },
       audit: {},
+      pauses: { deciderOf: () => null },
       bus: createMemoryBus(silentLog),
     };
     // One more partition has the audit.
@@ -138,6 +139,8 @@ export class Relays {
       },
       windowMs: memory?.idempotencyWindowMs ?? TERMINAL_MS,
       retentionMs: memory?.history?.retentionMs ?? RETENTION_MS,
+      permitMs: Infinity,
+      quietMs: 0,
     });
   }
 

@@ -190,6 +190,8 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     return Number(this.read(['ZCARD', this.tick.key('reserved', this.parts.hash(scopeId))]));
   }
 
+  readonly pauseOf = (): null => null;
+
   // Guards.
 
   scopeFull(scopeId: string, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
