@@ -353,7 +353,7 @@ export type Mode =
   /** Several processes share one store. */
   | 'SHARED';
 
-/** What an administrator did. */
+/** What an administrator did, or a user who paused or resumed. */
 export type OperatorAction =
   /** Cancelled a command that another caller had invoked. */
   | 'CANCEL'
@@ -361,8 +361,12 @@ export type OperatorAction =
   | 'DISCONNECT'
   /** Drained a node. */
   | 'DRAIN'
+  /** Paused calls. */
+  | 'PAUSE'
   /** Read payloads by an argument of a listing. */
   | 'PAYLOAD'
+  /** Ended a pause. */
+  | 'RESUME'
   /** Revealed one payload and gave the reason. */
   | 'REVEAL';
 
@@ -452,6 +456,8 @@ export type PreflightLayerName =
   | 'IDENTITY'
   /** The relay checks the input. */
   | 'INPUT'
+  /** No pause may cover the call. */
+  | 'PAUSE'
   /** A named context must be one that the client reports. */
   | 'PLACE'
   /** The central policy decides. */
@@ -544,6 +550,10 @@ export type RefusalCode =
   | 'not_found'
   /** `not_received`, HTTP status 200. `failed`: the command was written, and its client says that it never arrived. Nothing ran. */
   | 'not_received'
+  /** `not_supported`, HTTP status 501. The store of this deployment cannot do it. */
+  | 'not_supported'
+  /** `paused`, HTTP status 409. A pause covers the call: `pausedBy` names who set it, why and until when. Nothing ran. */
+  | 'paused'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
@@ -609,6 +619,8 @@ export type RefusedBy =
   | 'CAPACITY'
   /** The command id was used for a different request. */
   | 'CONFLICT'
+  /** A pause covers the call. */
+  | 'PAUSE'
   /** The client does not report the named context, or knows no places. */
   | 'PLACE'
   /** The central policy denies the invocation. */

@@ -21,7 +21,7 @@ import { OperatorFailure, exitOfCode, exitOfProblem, homeOf, usageFailure, EXIT,
 export type RelayQuery = Readonly<Record<string, string | undefined>>;
 
 type RelayCall = {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | 'DELETE';
   readonly body?: object;
   readonly query?: RelayQuery;
   /** How long the relay may take to answer, in milliseconds. */

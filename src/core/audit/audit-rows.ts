@@ -16,7 +16,10 @@ export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 're
 /** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
 export type AuditSubject = Readonly<
   Partial<
-    Record<'userId' | 'clientId' | 'instanceId' | 'commandId' | 'messageId' | 'stream' | 'view' | 'nodeId' | 'pauseId', string>
+    Record<
+      'userId' | 'clientId' | 'instanceId' | 'commandId' | 'messageId' | 'stream' | 'view' | 'nodeId' | 'pauseId',
+      string
+    >
   >
 >;
 

@@ -577,10 +577,7 @@ export type CommandOrder = (typeof COMMAND_ORDERS)[number];
 /** A page of commands. The default order is `key`. A position is valid only for the order in which it was returned. */
 export type CommandPage = PageRequest & { readonly order?: CommandOrder | undefined };
 
-/**
- * Observation of delivery: records and counts, never a payload. Observing creates, acquires, renews and releases
- * nothing.
- */
+/** Observation of delivery: records and counts, never a payload. It creates, renews and releases nothing. */
 export interface DeliveryInspector {
   summary(): MaybePromise<DeliverySummary>;
   /** Lists the scopes that have reservations, ordered by scope. */

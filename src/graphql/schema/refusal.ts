@@ -42,7 +42,7 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
     'The client does not report the context that the call names, or reports it again after it had left. Nothing ran.',
   context_unsupported: 'The call names a context, and the client does not know places. Nothing ran.',
   session_inactive: 'The site session is over, or suspended while its host is away.',
-  paused: 'A pause covers the call: `pause` names who set it, why and until when. Nothing ran.',
+  paused: 'A pause covers the call: `pausedBy` names who set it, why and until when. Nothing ran.',
   payload_too_large: 'The body or the payload is too large.',
   unsupported_media_type: 'The body is not JSON by its `content-type`.',
   capacity_exceeded: 'A limit is reached: live commands of the scope, waits on the command, rows of a listing.',
@@ -207,7 +207,12 @@ export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
     share: nullable.text(
       'Which share is used up, such as `links` or `queued_bytes`; null unless the code is `share_exceeded` or `store_full`.',
     ),
-    pause: nullable.typed(RefusingPauseType, 'The pause that covers the call; null unless the code is `paused`.'),
+    pausedBy: t.field({
+      type: RefusingPauseType,
+      nullable: true,
+      description: 'The pause that covers the call; null unless the code is `paused`.',
+      resolve: ({ pause }) => pause ?? null,
+    }),
     errors: t.field({
       type: [FaultType],
       complexity: { field: 1, multiplier: 10 },

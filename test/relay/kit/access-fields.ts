@@ -382,6 +382,25 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       alikeAtHome: true,
     },
   ],
+  'Query.pauses': [
+    { rule: 'mine', call: 'pauses', found: 'shows', other: 'empty' },
+    { rule: 'owned', call: 'pauses(userId: $user)', found: 'shows', other: 'not_found', absent: 'empty' },
+  ],
+  'Query.pauseReach': [
+    { rule: 'owned', call: 'pauseReach(cover: { userId: $user })', found: 'empty', other: 'not_found' },
+  ],
+  'Mutation.pauseCalls': [
+    {
+      rule: 'owned',
+      call: 'pauseCalls(input: { cover: { userId: $user, clientId: "none" }, reason: "none" })',
+      found: 'shows',
+      other: 'not_found',
+      harmful: true,
+    },
+  ],
+  'Mutation.resumeCalls': [
+    { rule: 'owned', call: 'resumeCalls(pauseId: $pause)', found: 'shows', other: 'not_found', harmful: true },
+  ],
   'Mutation.cancelCommand': [
     {
       rule: 'owned',

@@ -27,6 +27,8 @@ export type Ids = {
    */
   readonly session: string;
   readonly grant: string;
+  /** The id of a pause, which the relay generates, too. */
+  readonly pause: string;
 };
 
 export function idsOf(user: string, word: string): Ids {
@@ -44,6 +46,7 @@ export function idsOf(user: string, word: string): Ids {
     site: `${word}-site`,
     session: `${word}-session`,
     grant: `${word}-grant`,
+    pause: `${word}-pause`,
   };
 }
 
@@ -93,10 +96,13 @@ export async function world(options: Partial<CallboardOptions> & { readonly cloc
   // The audit log gets a row about each of the two users.
   for (const { stream } of [PLANTED, ofOther])
     await relay.rest(`/history/messages?stream=${stream}&include_payload=true`);
-  const sessions = new Map<string, Pick<Ids, 'session' | 'grant'>>();
+  const sessions = new Map<string, Pick<Ids, 'session' | 'grant' | 'pause'>>();
   for (const ids of [PLANTED, ofOther]) {
     const { session_id, grant_id, token } = await openSession(relay, ids);
-    sessions.set(ids.user, { session: session_id, grant: grant_id });
+    // It covers no client that other rows are about.
+    const paused = { user_id: ids.user, client_id: `${ids.client}-paused`, reason: `${ids.client}-reason` };
+    const { pause_id } = JSON.parse((await relay.post('/pauses', paused, ids.user)).text);
+    sessions.set(ids.user, { session: session_id, grant: grant_id, pause: pause_id });
     if (ids === PLANTED) relay.know(VIEWER, token);
   }
   return { ...relay, tab, otherTab, named: (ids) => withNodes({ ...ids, ...sessions.get(ids.user) }) };
