@@ -25,7 +25,8 @@ export function storeContracts(name: string, open: Open, runs: number): void {
   sessionContract(name, () => open());
   reconnectContract(name, () => open());
   ticketContract(name, () => open());
-  pauseContract(name, () => open());
+  // These benches are of a process beside the owners.
+  pauseContract(name, () => open(), false);
   auditContract(name, async () => {
     const { backend, ...bench } = await open();
     return { ...bench, stores: [backend.audit, backend.audit] };

@@ -145,7 +145,8 @@ describe.runIf(HAS_PAUSES)('who may pause', () => {
     expect(await faults({})).toBe('all');
     expect(await faults({ all: true, user_id: 'alice' })).toBe('all');
     expect(await faults({ client_id: 'tab' })).toBe('client_id');
-    expect(await faults({ action: '', reason: ' ', until: '2000-01-01T00:00:00Z' })).toBe('action,reason,until');
+    const long = 'x'.repeat(257);
+    expect(await faults({ label: long, reason: ' ', until: '2000-01-01T00:00:00Z' })).toBe('label,reason,until');
     expect(await faults({ action: 'x'.repeat(257) })).toBe('action');
   });
 
