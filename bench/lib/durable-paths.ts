@@ -5,7 +5,7 @@ import { startChild, type Child, type Measured } from './processes.ts';
 import { EVERYSEC, openRedis, type BenchRedis, type RedisUsage } from './redis.ts';
 import { userOwnedBy } from './owners.ts';
 import { PAYLOAD, USER, type End } from './rpc.ts';
-import { httpCalls, linkCalls, overHttp, type RpcContender, type RpcPath } from './rpc-paths.ts';
+import { dataSettings, httpCalls, linkCalls, overHttp, type RpcContender, type RpcPath } from './rpc-paths.ts';
 
 export const DURABLE = {
   direct: 'callboard, direct mode',
@@ -95,6 +95,7 @@ export const LINKS = {
   manyFar: 'callboard over Redis links: 64 clients far',
   ownIds: "callboard over Redis links: 2 clients near with callers' ids",
   direct: 'callboard, direct mode links: 2 clients',
+  directory: 'callboard, direct mode with a data directory links: 2 clients',
   owner: 'callboard with owners links: all at the owner',
   callerForeign: 'callboard with owners links: the caller at another relay',
   clientForeign: 'callboard with owners links: the clients at another relay',
@@ -108,7 +109,8 @@ export const LINK_CONTENDERS: readonly RpcContender[] = [
   linked(LINKS.manyNear, { clients: 64, way: 'near' }),
   linked(LINKS.manyFar, { clients: 64, way: 'far' }),
   linked(LINKS.ownIds, { clients: 2, way: 'near', ownIds: true }),
-  { name: LINKS.direct, kind: 'own', prepare: directLinks },
+  { name: LINKS.direct, kind: 'own', prepare: (stack) => directLinks(stack, {}) },
+  { name: LINKS.directory, kind: 'own', prepare: (stack) => directLinks(stack, dataSettings(stack, '1000')) },
   owned(LINKS.owner, { relays: 1, caller: 0, clients: 0 }),
   owned(LINKS.callerForeign, { relays: 2, caller: 1, clients: 0 }),
   owned(LINKS.clientForeign, { relays: 2, caller: 0, clients: 1 }),
@@ -142,8 +144,8 @@ function linked(name: string, { clients, way, ownIds = false }: Place): RpcConte
   };
 }
 
-async function directLinks(stack: AsyncDisposableStack): Promise<RpcPath> {
-  const relay = stack.use(await startRelay());
+async function directLinks(stack: AsyncDisposableStack, settings: Readonly<Record<string, string>>): Promise<RpcPath> {
+  const relay = stack.use(await startRelay(settings));
   const end: Omit<End, 'port'> = { kind: 'bare', token: await userToken(USER, 'connect', 'invoke') };
   stack.use(await startChild('loads/rpc-client.ts', { options: { ...end, port: relay.port } }));
   return linkCalls(

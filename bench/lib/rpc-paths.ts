@@ -87,7 +87,8 @@ function own(name: string, kind: Kind, sync?: string): RpcContender {
   };
 }
 
-function dataSettings(stack: AsyncDisposableStack, sync: string): Readonly<Record<string, string>> {
+/** Returns the settings of a relay with a data directory of its own, which is removed with the stack. */
+export function dataSettings(stack: AsyncDisposableStack, sync: string): Readonly<Record<string, string>> {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-bench-'));
   stack.defer(() => rmSync(folder, { recursive: true, force: true }));
   return { CALLBOARD_DATA_DIR: join(folder, 'data'), CALLBOARD_DATA_SYNC: sync };

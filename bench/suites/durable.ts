@@ -29,7 +29,7 @@ export async function durable(run: Run): Promise<Report> {
   });
   const notes = [
     'BullMQ has no relay: its caller adds a job and waits until a worker finished it; the worker runs as many jobs at once as calls are in flight. Each row has a Redis of its own, whose CPU, commands and log are what Redis itself counts. Commands include those of scripts; the calls of scripts are left out. The relays written by hand record history, state and mailbox of each call and check nothing.',
-    'Near: caller and clients have links to one relay. Far: to two relays, whose CPU is added. All ends speak the protocol by hand ("bare ends"). With owners: relays that own partitions of users (`STORE=owned`); the CPU of all relays of a row is added.',
+    'Near: caller and clients have links to one relay. Far: to two relays, whose CPU is added. All ends speak the protocol by hand ("bare ends"). With owners: relays that own partitions of users (`STORE=owned`); the CPU of all relays of a row is added. Direct mode with a data directory records the same facts in files, synced every second.',
   ];
   return {
     suite: 'durable',

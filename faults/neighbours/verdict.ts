@@ -1,5 +1,5 @@
 /** Judges one attack: whether the honest user was harmed, and whether the relay's memory kept its limit. */
-import { SHARE_BOUNDS } from '../../src/core/shares/shares.ts';
+import { SHARE_BOUNDS } from '../../src/core/shares/share-bounds.ts';
 import type { Held, OperationCounts, Phase, Wholeness } from './figures.ts';
 
 /** `directory`: one relay with a data directory. */
@@ -7,7 +7,7 @@ export const MODES = ['direct', 'directory', 'shared', 'owned'] as const;
 export type Mode = (typeof MODES)[number];
 /** The modes with a store that can be full: the disk of the directory, or the memory of Redis. */
 export const FILLED_MODES = MODES.filter((mode) => mode !== 'direct');
-/** Whether a mode runs without being named. Relays that own partitions are being built. */
+/** Whether a mode runs without being named: those of the default store. */
 export const isUsual = (mode: Mode): boolean => mode !== 'owned';
 
 /** The most bytes of a data directory, without large payloads and the audit, and of its largest snapshot. */

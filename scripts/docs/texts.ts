@@ -1,5 +1,6 @@
 /** Holds the sentence about each setting in docs/settings.md. */
-import { type SettingName, SETTINGS_OF_SHARE } from '../../src/settings.ts';
+import { SETTINGS_OF_SHARE } from '../../src/settings/share-settings.ts';
+import type { SettingName } from '../../src/settings.ts';
 
 /**
  * The text of each limit of core/limits.ts in docs/limits.md, in the order of that page. Limits that only tune the
@@ -277,8 +278,7 @@ export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnS
     REDIS_TLS_CERT: 'a file with the certificate by which Redis knows the relay (PEM)',
     REDIS_TLS_KEY: 'the file with its key (PEM)',
     NAMESPACE: 'separates deployments in one Redis',
-    STORE:
-      'who decides over Redis: Redis itself, or relays that each own a part of the users (being built: not for use yet)',
+    STORE: 'who decides over Redis: Redis itself, or relays that each own a part of the users',
     ADVERTISE_URL:
       'the address at which clients reach this relay and no other, such as `wss://relay-1.example/connect`: [clients go to the relay that owns their user](shared-mode.md#homes)',
     PARTITIONS: 'fixed for a namespace; spreads it over the masters of a cluster by admission scope',

@@ -178,6 +178,10 @@ export const PAUSES_OF_ADMINS = 100;
 export const PAUSES_PER_USER = 20;
 /** How often a user may pause and resume within an hour. */
 export const PAUSES_PER_HOUR = 240;
+/** How many rows of the audit an hour the clients of a user may add by pausing themselves. Further ones are not audited. */
+export const CLIENT_PAUSES_PER_HOUR = 120;
+/** How many pauses that have ended a store remembers. */
+export const ENDED_PAUSES = 1000;
 /** The most milliseconds that a pause with an end may last. */
 export const PAUSE_MS = 400 * 24 * 3600_000;
 /** The most characters of a pattern of a pause. */

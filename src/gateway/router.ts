@@ -26,14 +26,16 @@ import {
 } from '../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Log } from '../core/ports.ts';
-import { holderOf, type Holdings } from '../core/shares/shares.ts';
+import { holderOf } from '../core/shares/holder.ts';
+import type { Holdings } from '../core/shares/shares.ts';
 import type { ByteRates } from '../core/shares/turns.ts';
 import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
-import { FRAMES_PER_MESSAGE, type DownHeader, type Recorded, type UpFrame } from '../protocol/frames.ts';
+import { FRAMES_PER_MESSAGE } from '../protocol/frame-text.ts';
+import type { DownHeader, Recorded, UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
 import { aboutFrame, clip, refusalOf, type OffendingFrame } from './refusals.ts';
-import type { FrameWriter, WriterParts } from './socket.ts';
+import type { FrameWriter, WriterOptions } from './socket.ts';
 import {
   BadPayload,
   payloadOf,
@@ -49,6 +51,7 @@ import {
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
 type SiteFrame = Extract<UpFrame, { type: 'site' }>;
+type PauseFrame = Extract<UpFrame, { type: 'pause' }>;
 /** The frames of a welcomed link other than clients' reports and callers' requests. */
 type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
 
@@ -56,7 +59,7 @@ type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { 
 export type LinkPeer = ClientType | 'caller';
 
 /** What the routers of all links share. */
-export type RouterParts = WriterParts & {
+export type RouterServices = WriterOptions & {
   readonly core: Core;
   readonly authenticator: Authenticator;
   readonly log: Log;
@@ -69,7 +72,7 @@ export type RouterParts = WriterParts & {
 };
 
 /** One link. `address`: the peer's address. */
-type LinkParts = { readonly parts: RouterParts; readonly writer: FrameWriter; readonly address: string };
+type RoutedLink = { readonly parts: RouterServices; readonly writer: FrameWriter; readonly address: string };
 
 /** The error codes with which a client refuses a command. */
 const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
@@ -94,7 +97,7 @@ type ReportedEnd = Parameters<LinkSession['end']>[1];
 
 /** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class FrameRouter {
-  readonly #parts: RouterParts;
+  readonly #parts: RouterServices;
   readonly #writer: FrameWriter;
   readonly #address: string;
   /** The handler of callers' requests. Created with the first request, because most client links never send one. */
@@ -107,7 +110,7 @@ export class FrameRouter {
   /** The address of the user's home that the peer was told; undefined: none. */
   #home: string | undefined;
 
-  constructor({ parts, writer, address }: LinkParts, { principal, session, holdings, welcome }: Handshake) {
+  constructor({ parts, writer, address }: RoutedLink, { principal, session, holdings, welcome }: Handshake) {
     this.#parts = parts;
     this.#writer = writer;
     this.#address = address;
@@ -149,7 +152,13 @@ export class FrameRouter {
         return this.#request(frame);
       case 'leave':
         return this.#ensureCallers().leave(frame.ref);
-      default:
+      case 'pong':
+      case 'closing':
+      case 'auth':
+      case 'actions':
+      case 'report':
+      case 'site':
+      case 'pause':
         this.#takeControl(frame);
     }
   }
@@ -173,6 +182,8 @@ export class FrameRouter {
         return this.#reportRows(frame.payload);
       case 'site':
         return this.#host(frame);
+      case 'pause':
+        return this.#pause(frame);
     }
   }
 
@@ -371,6 +382,18 @@ export class FrameRouter {
     this.#writer.send({ type: 'site_ack', ref: frame.ref });
   }
 
+  async #pause({ ref, op, reason = '', queued, running }: PauseFrame): Promise<void> {
+    const { pauses } = this.#parts.core;
+    const session = this.#activeSession('pauses nothing');
+    // What an earlier link of the client says late must not undo what a later one has said.
+    if (!(await session.alive())) return this.#writer.end('node_lost');
+    const { clientId } = session;
+    const user = requireUser(this.#principal, 'connect');
+    if (op === 'pause') await pauses.pauseClient(user, clientId, { reason, queued, running });
+    else await pauses.resumeClient(user, clientId);
+    this.#writer.send({ type: 'pause_ack', ref });
+  }
+
   #clientSession(otherwise: string): LinkSession {
     return this.#session ?? fail('forbidden', `This link has no client id: it ${otherwise}.`);
   }
@@ -447,7 +470,7 @@ type Hello = {
  * ended. The share stays claimed only if the link opens.
  */
 export async function openLink(
-  parts: RouterParts,
+  parts: RouterServices,
   { hello, address, helloBytes }: Hello,
   link: FrameWriter,
 ): Promise<Handshake> {
@@ -485,7 +508,11 @@ export async function openLink(
 }
 
 /** Reads what a hello advertises, when it is its user's turn. */
-function advertisedIn(parts: RouterParts, payload: string | null, principal: Principal): MaybePromise<Advertisement> {
+function advertisedIn(
+  parts: RouterServices,
+  payload: string | null,
+  principal: Principal,
+): MaybePromise<Advertisement> {
   const read = (): Advertisement => readAdvertised(parts, payload, principal);
   if (payload === null || payload.length < LARGE_MESSAGE_BYTES) return read();
   return parts.core.messages.run(holderOf(principal), read, payload.length);
@@ -493,7 +520,7 @@ function advertisedIn(parts: RouterParts, payload: string | null, principal: Pri
 
 /** Reads an advertisement. The bytes of a list that is not known are charged to the user by what they cost. */
 function readAdvertised(
-  { actionLists, inbound }: RouterParts,
+  { actionLists, inbound }: RouterServices,
   payload: string | null,
   principal: Principal,
 ): Advertisement {
@@ -532,7 +559,7 @@ function admit(principal: Principal | null, kind: LinkRole): Principal {
 }
 
 function welcomeOf(
-  { core, pingMs }: RouterParts,
+  { core, pingMs }: RouterServices,
   principal: Principal,
   session: LinkSession | null,
 ): Handshake['welcome'] {

@@ -106,6 +106,7 @@ export const CLIENT_REFUSALS = [
   'lease_busy',
   'unknown_action',
   'context_gone',
+  'paused',
   'too_late',
 ] as const satisfies readonly Code[];
 

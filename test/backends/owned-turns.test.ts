@@ -9,7 +9,7 @@ import { Keys } from '../../src/backends/owned/keys.ts';
 import type { PartitionLog } from '../../src/backends/owned/partition-log.ts';
 import { setFence } from '../../src/backends/owned/scripts.ts';
 import { StreamReader } from '../../src/backends/owned/stream.ts';
-import { KEPT_MS } from '../../src/backends/owned/tail.ts';
+import { FORGET_EVERY_MS, KEPT_MS } from '../../src/backends/owned/tail.ts';
 import { Turns, type OutgoingMail } from '../../src/backends/owned/turns.ts';
 import type { Client } from '../../src/backends/redis/client.ts';
 import { silentLog, type Clock } from '../../src/core/ports.ts';
@@ -263,7 +263,7 @@ describe('the turns of a process', () => {
     const owned = await own(turns);
     await owned.admit('c1', 'c2');
     await turns.recorded();
-    late += KEPT_MS + 1;
+    late += KEPT_MS + FORGET_EVERY_MS + 1;
     await owned.admit('c3');
     await turns.recorded();
     expect(owned.log.tail.after(0)).toBeNull();

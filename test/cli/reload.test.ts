@@ -3,7 +3,7 @@ import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { reloadOnChange } from '../../src/cli/serve.ts';
+import { reloadOnChange } from '../../src/cli/reload.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../kit/certificates.ts';

@@ -69,8 +69,9 @@ export function pauseContract(name: string, make: MakeBench, decidesAll = true):
         other: { action: 'notes.add', clientId: 'phone' },
         bob: { action: 'open', userId: 'bob', scopeId: 'bob', caller: { kind: 'user', name: 'bob' } },
       };
+      let made = 0;
       const covered = async (cover: Partial<PauseCover>): Promise<readonly string[]> => {
-        const pause = pauseOf('p', cover);
+        const pause = pauseOf(`p${++made}`, cover);
         await keep(pause);
         const found: string[] = [];
         for (const [call, over] of Object.entries(calls)) {
@@ -187,6 +188,18 @@ export function pauseContract(name: string, make: MakeBench, decidesAll = true):
       expect(await node.take()).toEqual([{ kind: 'command', key: keyFor('c1') }]);
       expect(await bench.backend.pauses.lapse()).toEqual([]);
       node.detach();
+    });
+
+    it('keeps no pause that was lifted before, although another relay still tries to', async () => {
+      const pause = pauseOf('p1', { userId: 'alice' });
+      expect(await lift(pause)).toEqual([null]);
+      expect(await keep(pause)).toEqual(['over']);
+      expect((await bench.backend.pauses.list(null)).rows).toEqual([]);
+      expect(await admit('c1')).toMatchObject({ kind: 'admitted' });
+      const other = pauseOf('p2', { userId: 'alice' });
+      await keep(other);
+      await lift(other);
+      expect(await keep(other)).toEqual(['over']);
     });
 
     it('keeps a pause once, and shows it once, to all and to its user', async () => {

@@ -165,3 +165,76 @@ describe.runIf(HAS_PAUSES)('who may pause', () => {
     ]);
   });
 });
+
+describe.runIf(HAS_PAUSES)('a client that pauses itself', () => {
+  it('is shown as such, refuses no other client, and resumes', async () => {
+    const { relay, tab } = await started();
+    await using at = relay;
+    await at.client({ ...TAB, client_id: 'other' });
+    tab.send({ type: 'pause', ref: 'p1', op: 'pause', reason: 'I type myself', running: 'cancel' });
+    expect(await tab.next('pause_ack')).toMatchObject({ ref: 'p1' });
+    const by = { kind: 'client', name: 'tab' };
+    expect((await at.rest('/pauses')).json?.['items']).toMatchObject([
+      { user_id: 'alice', client_id: 'tab', by, reason: 'I type myself', until: null },
+    ]);
+    const refused = await at.post(OPEN, {});
+    expect(refused.json).toMatchObject({ code: 'paused', pause: { by } });
+    expect(refused.json?.['detail']).toBe('Paused by client "tab" until somebody resumes: I type myself. Nothing ran.');
+    const other = await at.post('/connections/alice/other/actions/open', { wait_for: 'admitted' });
+    expect(other.status).toBe(202);
+    // The same client replaces its own pause.
+    tab.send({ type: 'pause', ref: 'p2', op: 'pause', reason: 'later' });
+    await tab.next('pause_ack');
+    expect((await at.rest('/pauses')).json?.['items']).toMatchObject([{ reason: 'later' }]);
+    tab.send({ type: 'pause', ref: 'p3', op: 'resume' });
+    await tab.next('pause_ack');
+    expect((await at.rest('/pauses')).json?.['items']).toEqual([]);
+    const { auditEvents } = await at.data('{ auditEvents { nodes { who action reason subject { clientId } } } }');
+    expect(auditEvents.nodes).toMatchObject([
+      { who: 'user:alice', action: 'RESUME', subject: { clientId: 'tab' } },
+      { action: 'PAUSE', reason: 'later' },
+      { action: 'PAUSE', reason: 'I type myself' },
+    ]);
+  });
+
+  it('may be resumed by its user; a wrong request is refused with its ref', async () => {
+    const { relay, tab } = await started();
+    await using at = relay;
+    tab.send({ type: 'pause', ref: 'p0', op: 'pause' });
+    expect(await tab.next('refused')).toMatchObject({ frame: 'pause', ref: 'p0', code: 'invalid_argument' });
+    tab.send({ type: 'pause', ref: 'p1', op: 'pause', reason: 'stop' });
+    await tab.next('pause_ack');
+    const [item] = (await at.rest('/pauses')).json?.['items'] as readonly { readonly pause_id: string }[];
+    expect((await resume(at, item?.pause_id ?? '')).status).toBe(200);
+    expect((await at.post(OPEN, { wait_for: 'admitted' })).status).toBe(202);
+  });
+});
+
+describe.runIf(HAS_PAUSES)('the events of pauses', () => {
+  it('say what began and ended: all to an administrator, its own to a user', async () => {
+    const { relay } = await started();
+    await using at = relay;
+    const fields = '{ change pause { pauseId userId by { kind } } missed }';
+    const all = await at.subscribe(`subscription { pauseEvents ${fields} }`);
+    const own = await at.subscribe(`subscription { pauseEvents ${fields} }`, { requester: 'bob' });
+    const { id } = await pause(at, { all: true });
+    const wide = await pause(at, { all: true, until: new Date(at.clock.now() + 5_000).toISOString() }, 'admin');
+    const bobs = await pause(at, { all: true }, 'bob');
+    await resume(at, id);
+    await at.clock.advance(6_000);
+    const seen = async (stream: typeof all, count: number) => {
+      await stream.until('event: next', count);
+      const found = [...stream.text().matchAll(/"change":"(\w+)","pause":{"pauseId":"([^"]+)"/g)];
+      stream.abort();
+      return found.map(([, change, pauseId]) => [change, pauseId]);
+    };
+    expect(await seen(all, 5)).toEqual([
+      ['PAUSED', id],
+      ['PAUSED', wide.id],
+      ['PAUSED', bobs.id],
+      ['RESUMED', id],
+      ['LAPSED', wide.id],
+    ]);
+    expect(await seen(own, 1)).toEqual([['PAUSED', bobs.id]]);
+  });
+});

@@ -20,7 +20,8 @@ import type { JsonText } from '../../core/json.ts';
 import { ByClient } from '../../core/collections.ts';
 import { FORGET_MS } from '../../core/limits.ts';
 import type { Pause } from '../../core/pauses/pause.ts';
-import type { Site, SiteKey, SiteSession } from '../../core/sites/site.ts';
+import type { SiteSession } from '../../core/sites/site-session.ts';
+import type { Site, SiteKey } from '../../core/sites/site.ts';
 import type { MemoryTables } from '../memory/backend.ts';
 import { MemoryTransaction, traceOf, type AddedRequest } from '../memory/commands.ts';
 import type { MarkShard } from '../memory/commands-marks.ts';
@@ -180,7 +181,9 @@ export class Replay {
   finish(now: number): readonly Connection[] {
     const { connections } = this.#tables;
     const up: Connection[] = [];
-    for (const { connection, lostAt } of this.#seen.values()) {
+    // The ones that were lost first are forgotten first.
+    const inOrder = [...this.#seen.values()].sort((a, b) => (a.lostAt ?? now) - (b.lostAt ?? now));
+    for (const { connection, lostAt } of inOrder) {
       connections.skipEpochs(connection.epoch);
       if (lostAt === null) {
         // Seen now: while the relay was away, no client could show a sign of life.
@@ -306,7 +309,7 @@ export class Replay {
       this.#tables.sites.restoreSession({ session, hashes: new Map(given.next<[string, string][]>()) });
     },
     pause: (given) => this.#tables.acts.pauses.put(given.next<Pause>()),
-    pause_gone: (given) => void this.#tables.acts.pauses.remove(given.next<string>()),
+    pause_gone: (given) => void this.#tables.acts.pauses.end(given.next<string>()),
     ticket: (given) => void this.#tickets.set(given.next(), given.next()),
     node: (given) => void this.#nodes.set(given.next(), given.next()),
     begin: (given) => {

@@ -50,20 +50,21 @@ export function createMemoryPauses({ clock, ledger, mailboxes, pauses }: PausesP
     quietMs: 0,
     parts: () => WHOLE,
     deciderOf: () => null,
-    keep(_part: number, pause: Pause): 'kept' | 'full' {
+    keep(_part: number, pause: Pause): 'kept' | 'full' | 'over' {
+      if (pauses.hasEnded(pause.pauseId)) return 'over';
       if (!pauses.get(pause.pauseId) && isFull(pauses, pause)) return 'full';
       pauses.put(pause);
       return 'kept';
     },
     lift(_part: number, pauseId: string): Pause | null {
-      const pause = pauses.remove(pauseId);
+      const pause = pauses.end(pauseId);
       if (pause) offer([pause]);
       return pause;
     },
     lapse(): readonly Pause[] {
       if (pauses.size === 0) return [];
       const over = pauses.values().filter((pause) => !holds(pause, clock.now()));
-      for (const { pauseId } of over) pauses.remove(pauseId);
+      for (const { pauseId } of over) pauses.end(pauseId);
       offer(over);
       return over;
     },

@@ -42,6 +42,8 @@ export type TurnsOfLog = {
   flush(): void;
   /** Resolves once everything that was decided so far in this process is recorded. */
   recorded(): Promise<void>;
+  /** A log has batches that Redis has not confirmed. */
+  noteUnconfirmed(log: PartitionLog): void;
   /** Whether the Redis of a log has no memory for more. */
   isFull(log: PartitionLog): boolean;
   /** Whether a snapshot of a log must wait for another one, because both together may be too much for Redis. */
@@ -133,6 +135,7 @@ export class PartitionLog implements FactLog {
     this.#head = '';
     this.#fence = { ...this.#fence, number };
     this.tail.add(batch);
+    this.#turns.noteUnconfirmed(this);
     room.written(batch.text.length);
     this.judgeRoom();
     return batch;
@@ -158,6 +161,7 @@ export class PartitionLog implements FactLog {
   resume(epoch: number, number: number): void {
     this.#fence = { ...this.#fence, epoch };
     this.tail.lose(number);
+    this.#turns.noteUnconfirmed(this);
   }
 
   /** Another process owns the partition: nothing is appended any more. */

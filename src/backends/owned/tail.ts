@@ -8,6 +8,8 @@ export type Batch = { readonly number: number; readonly text: string; readonly t
 
 /** How long a confirmed batch is kept, in milliseconds. A replica that is further behind should not become the primary. */
 export const KEPT_MS = 10_000;
+/** How long forgetting waits, in milliseconds: to remove a batch moves all that follow, so many are removed at once. */
+export const FORGET_EVERY_MS = 1_000;
 /** The most characters of confirmed batches that are kept. */
 export const KEPT_CHARS = 16 * 1024 * 1024;
 
@@ -53,7 +55,9 @@ export class Tail {
     this.#unconfirmedChars -= chars;
     this.#confirmedChars += chars;
     this.#confirmed = number;
-    this.#forget(({ at }) => now - at > KEPT_MS || this.#confirmedChars > KEPT_CHARS);
+    const oldest = this.#batches[0]?.at ?? now;
+    if (now - oldest > KEPT_MS + FORGET_EVERY_MS || this.#confirmedChars > KEPT_CHARS)
+      this.#forget(({ at }) => now - at > KEPT_MS || this.#confirmedChars > KEPT_CHARS);
   }
 
   /** Notes that Redis has lost the batches after this number. */

@@ -35,9 +35,11 @@ export type TurnsOptions = {
 
 /**
  * A survivor reads no more than this of a process that is gone, besides snapshots, and Redis holds about half as many
- * bytes: the cost of some 120,000 calls.
+ * bytes: the cost of some 240,000 calls, which a takeover puts back in about five seconds.
  */
-const LOGS_COST = 256 * 1024 * 1024;
+const LOGS_COST = 512 * 1024 * 1024;
+/** The part of that cost after which the logs are measured again, in appended characters. */
+const MEASURED_PART = 1 / 1024;
 
 /** What a turn sends to one group, while it is collected. */
 type Collected = { [M in keyof Omit<GroupTurn, 'turn'>]: GroupTurn[M][number][] };
@@ -47,6 +49,8 @@ export class Turns {
   readonly #gate = new Gate();
   readonly #groups: readonly SlotGroup[];
   readonly #logs = new Map<number, PartitionLog>();
+  /** The logs with batches that Redis has not confirmed. */
+  readonly #unconfirmed = new Set<PartitionLog>();
   /** The logs with facts that are not sent. */
   readonly #woken = new Set<PartitionLog>();
   readonly #ofLog: TurnsOfLog;
@@ -55,6 +59,8 @@ export class Turns {
   #isPlanned = false;
   /** The logs whose snapshots are being written. */
   readonly #snapshots = new Set<PartitionLog>();
+  /** The characters that were appended since the logs were measured. */
+  #addedChars = 0;
   #wasFull = false;
   #isClosed = false;
   /** Called when a log may have all that was decided. */
@@ -74,6 +80,7 @@ export class Turns {
     this.#ofLog = {
       ...{ client, clock },
       flush: () => this.flush(),
+      noteUnconfirmed: (of) => void this.#unconfirmed.add(of),
       recorded: () => this.recorded(),
       isFull: (of) => this.#groupOf(of.partition).isFull,
       isCrowded: (of) => this.#isCrowded(of),
@@ -143,9 +150,12 @@ export class Turns {
     const collected = new Map<SlotGroup, Collected>();
     for (const log of this.#woken) {
       const batch = log.take(turn);
-      if (batch) this.#collect(collected, log).batches.push([log, batch]);
+      if (!batch) continue;
+      this.#addedChars += batch.text.length;
+      this.#collect(collected, log).batches.push([log, batch]);
     }
-    if (this.#woken.size > 0) this.#keepLogsShort();
+    const { logsCost = LOGS_COST } = this.#options;
+    if (this.#addedChars > logsCost * MEASURED_PART) this.#keepLogsShort(logsCost);
     this.#woken.clear();
     for (const one of mail) this.#address(collected, one, turn);
     for (const [group, found] of collected) group.send({ turn, ...found });
@@ -181,8 +191,8 @@ export class Turns {
     for (const look of this.#confirming.splice(0)) look();
   }
 
-  #keepLogsShort(): void {
-    const { logsCost = LOGS_COST } = this.#options;
+  #keepLogsShort(logsCost: number): void {
+    this.#addedChars = 0;
     let [cost, longest]: [number, PartitionLog | null] = [0, null];
     for (const log of this.#logs.values()) {
       cost += log.uncovered;
@@ -241,7 +251,7 @@ export class Turns {
 
   #dependencies(after: OutgoingMail['after']): readonly PartitionLog[] | null {
     // What is recorded already cannot be lost without the process being told.
-    if (after === 'all') return [...this.#logs.values()].filter(({ tail }) => tail.unconfirmedChars > 0);
+    if (after === 'all') return [...this.#unconfirmed].filter(({ tail }) => tail.unconfirmedChars > 0);
     const logs = [...after].map((partition) => this.#logs.get(partition));
     return logs.every((log) => log !== undefined) ? logs : null;
   }
@@ -263,11 +273,16 @@ export class Turns {
     if (this.#logs.get(log.partition) === log) this.#logs.delete(log.partition);
     this.#groupOf(log.partition).remove(log);
     this.#woken.delete(log);
+    this.#unconfirmed.delete(log);
   }
 
   #release(): void {
     let first = this.#last + 1;
-    for (const { tail } of this.#logs.values()) first = Math.min(first, tail.unconfirmedTurn);
+    for (const log of this.#unconfirmed) {
+      const turn = log.tail.unconfirmedTurn;
+      if (turn === Infinity) this.#unconfirmed.delete(log);
+      first = Math.min(first, turn);
+    }
     this.#gate.open(first - 1);
     if (this.#confirming.length > 0) for (const look of this.#confirming.splice(0)) look();
   }

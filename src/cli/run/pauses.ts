@@ -1,7 +1,11 @@
 /** Runs the verbs about pauses: pause, resume, and the list. */
-import { usageFailure } from '../io.ts';
-import { listing, objectText, readMs, readTime, type OperatorRun, type RunVerb } from '../output.ts';
-import { bodyOf, pathOf, readWord } from '../relay.ts';
+import { readMs, readTime } from '../amounts.ts';
+import { usageFailure } from '../exit-codes.ts';
+import { listing } from '../listing.ts';
+import { objectText } from '../output.ts';
+import { bodyOf, pathOf } from '../relay.ts';
+import { readWord } from '../rest-words.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
 
 const PAUSE_ID = ['pause_id'];
 

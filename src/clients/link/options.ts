@@ -2,7 +2,8 @@
 import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS, isIn, type Range } from '../../protocol/bounds.ts';
 import { DOWN_CHECKS, ID_FORM, NAME_FORM, TRACE, TRACE_FORM, WAIT_STAGES } from '../../protocol/fields.ts';
 import { isRecord } from '../../protocol/json.ts';
-import { isToken, see } from './platform.ts';
+import { see } from './advice.ts';
+import { isToken } from './reconnect.ts';
 
 /** Returns what is expected in place of a wrong value; null for a right one. */
 type Check = (value: unknown) => string | null;
@@ -81,6 +82,8 @@ export const WAIT_STAGE = /* @__PURE__ */ check(`one of ${WAIT_STAGES.join(', ')
 export const TRACE_ID = /* @__PURE__ */ check(TRACE_FORM, (value) => typeof value === 'string' && TRACE.test(value));
 export const REASON = /* @__PURE__ */ check('at most 1024 characters', DOWN_CHECKS.text.test);
 /** Milliseconds. Infinity too: timers are set to the longest time that they can hold. */
+export const QUEUED = /* @__PURE__ */ check('keep or cancel', (value) => value === 'keep' || value === 'cancel');
+export const RUNNING = /* @__PURE__ */ check('leave or cancel', (value) => value === 'leave' || value === 'cancel');
 export const MS = /* @__PURE__ */ check('milliseconds from 0', (value) => typeof value === 'number' && value >= 0);
 export const CONNECT_MS = /* @__PURE__ */ integer(CONNECT_WITHIN_MS);
 export const RESPOND_MS = /* @__PURE__ */ integer(RESPOND_WITHIN_MS);

@@ -1,11 +1,15 @@
 /** Exports `callboard/runtime`, a client that advertises actions and runs commands, in Node and browsers. */
 export { createRuntime, newContextId } from './runtime.ts';
-export { ActionCancelled, ActionError, SiteRefusedError, type ActionErrorCode } from './ends.ts';
+export { ActionCancelled, ActionError, PauseRefusedError, SiteRefusedError, type ActionErrorCode } from './ends.ts';
 export { newClientId } from '../link/page.ts';
 export { defineActions } from '../link/actions.ts';
 export type * from '../link/actions.ts';
 export type * from './types.ts';
 export type { ReportChanges, ReportedContext, ReportedWindow } from './reports.ts';
-export { LinkClosedError, rawJson, type Clock, type LinkStatus, type RawJson, type Welcome } from '../link/platform.ts';
-export type { SocketConstructor, SocketLike, TokenSource } from '../link/platform.ts';
-export type { ErrorCode, TraceApi } from '../link/relay-request.ts';
+export { LinkClosedError, type LinkStatus, type Welcome } from '../link/link-status.ts';
+export { rawJson, type RawJson } from '../link/raw-json.ts';
+export { type Clock } from '../link/platform.ts';
+export type { SocketConstructor, SocketLike } from '../link/platform.ts';
+export type { TokenSource } from '../link/reconnect.ts';
+export type { ErrorCode } from '../link/library-error.ts';
+export type { TraceApi } from '../link/spans.ts';

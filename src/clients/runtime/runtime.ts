@@ -4,7 +4,8 @@
  */
 import { HEADER_CHARS, longerThan, utf8Length } from '../../protocol/bounds.ts';
 import { CLIENT_TYPES } from '../../protocol/fields.ts';
-import { parseForClient, type UpHeader } from '../../protocol/frames.ts';
+import { parseForClient } from '../../protocol/frame-text.ts';
+import type { UpHeader } from '../../protocol/frames.ts';
 import type { ActionSpec } from '../link/actions.ts';
 import {
   ANY,
@@ -15,31 +16,26 @@ import {
   MS,
   NAME,
   OBJECT,
+  QUEUED,
+  REASON,
+  RUNNING,
   STRING,
   checkMembers,
   checkValue,
   wrong,
   type MembersOf,
 } from '../link/options.ts';
-import {
-  deferred,
-  guarded,
-  warn,
-  LinkClosedError,
-  randomId,
-  see,
-  sleep,
-  systemClock,
-  takeToken,
-  type Clock,
-  type LinkHelp,
-  type LinkStatus,
-  type Welcome,
-} from '../link/platform.ts';
+import { warn, see, type LinkHelp } from '../link/advice.ts';
+import { guarded } from '../link/callbacks.ts';
+import { randomId } from '../link/ids.ts';
+import { LinkClosedError, type LinkStatus, type Welcome } from '../link/link-status.ts';
+import { takeToken } from '../link/reconnect.ts';
+import { deferred, sleep, systemClock, type Clock } from '../link/platform.ts';
 import { LINK_MEMBERS, RelayLink } from '../link/link.ts';
 import { upFrame, type LinkFrame } from '../link/session.ts';
 import { Commands, type CommandFrame } from './commands.ts';
 import { Deliverer, SiteRefusedError, refusalError, retryMs, type EndReport, type Refused } from './ends.ts';
+import { ClientPause } from './pause.ts';
 import { ActionRegistry } from './registry.ts';
 import {
   Reporter,
@@ -49,7 +45,7 @@ import {
   type ReportedWindow,
   type RowsUpdate,
 } from './reports.ts';
-import type { Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
+import type { Handler, PauseOptions, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 
 // Sizes are bytes of UTF-8, times are milliseconds. The limit of metadata is the relay's (PROTOCOL.md, section 10).
 
@@ -93,6 +89,7 @@ class LinkRuntime implements Runtime {
   readonly #ends: Deliverer;
   readonly #sites: HostedSites;
   readonly #reporter: Reporter;
+  readonly #pause: ClientPause;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   readonly #unready = new Set<Waiting<Welcome>>();
   readonly #mayProgress: () => boolean;
@@ -128,11 +125,16 @@ class LinkRuntime implements Runtime {
       send: ({ ref, siteId, payload }) =>
         this.#send({ type: 'site', ref, op: payload === null ? 'remove' : 'register', site_id: siteId }, payload),
     });
+    this.#pause = new ClientPause({
+      clock: this.#clock,
+      send: ({ ref, wish }) => this.#send({ type: 'pause', ref, op: wish ? 'pause' : 'resume', ...wish }, null),
+    });
     this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#send({ type: 'report' }, json) });
     this.#registry = new ActionRegistry({ changed: () => this.#advertise(), maxBytes: () => this.#actionBytes() });
     this.#commands = new Commands({
       ...options,
       registry: this.#registry,
+      isPaused: () => this.#pause.holds,
       hasContext: (contextId) => this.#reporter.hasContext(contextId),
       maxDepth: () => this.#link.bounds.maxDepth,
       ack: (commandId) => void this.#link.send({ type: 'ack', command_id: commandId }),
@@ -222,6 +224,16 @@ class LinkRuntime implements Runtime {
 
   reportWindows(windows: RowsUpdate<ReportedWindow>): void {
     this.#reporter.windows(windows);
+  }
+
+  pause(reason: string, options: PauseOptions = {}): Promise<void> {
+    checkMembers('options.', options, [{}, { queued: QUEUED, running: RUNNING }]);
+    checkValue('reason', reason, REASON);
+    return this.#pause.want({ ...options, reason });
+  }
+
+  resume(): Promise<void> {
+    return this.#pause.want(null);
   }
 
   token(): Promise<string> {
@@ -320,6 +332,7 @@ class LinkRuntime implements Runtime {
       if (this.#leaving === 'asking') this.#link.send({ type: 'closing' });
       this.#ends.resend();
       this.#sites.welcomed();
+      this.#pause.welcomed();
       this.#reporter.welcomed(this.#link.bounds.maxFrameBytes);
     }
     // If the relay has answered, this client does not reconnect: it could replace a successor that is connected by now.
@@ -329,6 +342,7 @@ class LinkRuntime implements Runtime {
       this.#commands.abort();
       this.#ends.close();
       this.#sites.close(new LinkClosedError(status));
+      this.#pause.close(new LinkClosedError(status));
       this.#left.resolve();
     }
     const { onStatus = () => {}, onError } = this.#options;
@@ -352,6 +366,7 @@ class LinkRuntime implements Runtime {
     else if (frame.type === 'cancel') this.#commands.cancel(frame.command_id, frame.reason);
     else if (frame.type === 'result_ack') this.#ends.taken(frame.command_id);
     else if (frame.type === 'site_ack') this.#sites.taken(frame.ref);
+    else if (frame.type === 'pause_ack') this.#pause.taken(frame.ref);
     else if (frame.type === 'closed') this.#closingAnswered();
     else if (frame.type === 'refused') this.#refused(frame);
   }
@@ -384,6 +399,7 @@ class LinkRuntime implements Runtime {
     this.#report(refusalError(frame));
     this.#ends.refused(frame);
     this.#sites.refused(frame);
+    this.#pause.refused(frame);
     this.#reporter.refused(frame);
   }
 

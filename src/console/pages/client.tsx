@@ -3,32 +3,26 @@ import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { useLive, useQuery, type Query } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery, type Query } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
 import { pagePath, placeHref, queryPath, streamHref, userHref } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
-import { LiveNotice, NodeLink, isAdmin, isSilent, lastHourText, viewer } from '../shell/facts.tsx';
+import { LiveNotice, NodeLink } from '../shell/relay-notices.tsx';
+import { isAdmin, isSilent, lastHourText, viewer } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
-import {
-  ActButton,
-  AsOf,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Loading,
-  Metadata,
-  Nil,
-  PageHead,
-  Section,
-  type Crumbs,
-} from '../ui/page.tsx';
-import { Table, useLatest, nameColumn, column, quietColumn, labelled, type Column } from '../ui/table.tsx';
-import { LinkButton, Ago, ConnectionMark, FullId, ShortId, Since, StateMark, Time, When } from '../ui/values.tsx';
-import { CAUSE, HEARTBEAT, capitalWord, duration, sentenceCase, whole } from '../ui/words.ts';
+import { CutNotice, Empty, ErrorNotice, Loading } from '../ui/notices.tsx';
+import { ActButton, AsOf, Facts, Metadata, Nil, PageHead, Section, type Crumbs } from '../ui/page.tsx';
+import { useLatest } from '../ui/live-rows.tsx';
+import { Table, nameColumn, column, quietColumn, labelled, type Column } from '../ui/table.tsx';
+import { Ago, Since, Time, When } from '../ui/times.tsx';
+import { LinkButton, ConnectionMark, FullId, ShortId, StateMark } from '../ui/values.tsx';
+import { duration, whole } from '../ui/amounts.ts';
+import { CAUSE, HEARTBEAT, capitalWord, sentenceCase } from '../ui/words.ts';
 import { CancelWaiting, isWaiting } from './bulk.tsx';
 import { ActionName, CallsTable, WAIT_COLUMNS, linkStream } from './columns.tsx';
 import { CONTEXT_COLUMNS } from './places.tsx';
+import { Pauses, StopButton, stopsOfClient, usePauses } from './pauses.tsx';
 import { awaySentence, isUnstable, unstableText } from './states.ts';
 
 type ClientDetails = NonNullable<gql.ClientPageQuery['connection']>;
@@ -53,6 +47,7 @@ function OneClient({ userId, clientId }: ClientIds) {
     order: 'NEWEST_FIRST',
     first: LINKS_READ,
   });
+  const pauses = usePauses();
   const queries = [query, calls, links];
   useLive(gql.ClientChangesDocument, {
     variables: { userId },
@@ -65,7 +60,7 @@ function OneClient({ userId, clientId }: ClientIds) {
   return (
     <>
       {client ? (
-        <Details {...{ client, query, calls, links }} isGone={query.data !== null && !found} />
+        <Details {...{ client, query, calls, links, pauses }} isGone={query.data !== null && !found} />
       ) : (
         <PageHead
           title={clientId}
@@ -74,9 +69,11 @@ function OneClient({ userId, clientId }: ClientIds) {
             <CancelCalls {...{ userId, clientId, calls }} />,
             <LinkButton text={`Clients of ${userId}`} href={queryPath('clients', { user: userId })} />,
             <LinkButton text={`History of ${userId}`} href={queryPath('history', { user: userId })} />,
+            <StopButton stops={stopsOfClient(userId, clientId)} onDone={pauses.again} />,
           ]}
         />
       )}
+      {!client && <ClientPauses {...{ userId, clientId, pauses }} />}
       {!client && <ErrorNotice query={query} what="this client" />}
       {query.data === null && query.loading && <Loading what="this client" />}
       {query.data && !client && <NotConnected {...{ userId, clientId, calls, links }} />}
@@ -94,9 +91,10 @@ type DetailsProps = {
   readonly query: Query<gql.ClientPageQuery>;
   readonly calls: Query<gql.CallsQuery>;
   readonly links: Query<gql.MessagesQuery>;
+  readonly pauses: Query<gql.PausesQuery>;
 };
 
-function Details({ client, isGone, query, calls, links }: DetailsProps) {
+function Details({ client, isGone, query, calls, links, pauses }: DetailsProps) {
   const [closing, setClosing] = useState(false);
   const { userId, clientId } = client;
   return (
@@ -109,8 +107,10 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
           <CancelCalls {...{ userId, clientId, calls }} queued={client.queued} />,
           isAdmin.value && <ActButton onClick={() => setClosing(true)}>Disconnect…</ActButton>,
           <InvokeButton start={{ userId, clientId }} />,
+          <StopButton stops={stopsOfClient(userId, clientId)} onDone={pauses.again} />,
         ]}
       />
+      <ClientPauses {...{ userId, clientId, pauses }} />
       <ErrorNotice query={query} what="this client" />
       <LiveNotice />
       <ClientHead
@@ -135,6 +135,12 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
       {closing && <DisconnectDialog client={client} onClose={() => setClosing(false)} onDone={query.again} />}
     </>
   );
+}
+
+function ClientPauses({ userId, clientId, pauses }: ClientIds & Pick<DetailsProps, 'pauses'>) {
+  const concerns = (pause: gql.PauseRowFragment): boolean =>
+    (pause.userId ?? userId) === userId && (pause.clientId ?? clientId) === clientId;
+  return <Pauses query={pauses} concerns={concerns} />;
 }
 
 type CancelProps = ClientIds & Pick<DetailsProps, 'calls'> & { readonly queued?: number };

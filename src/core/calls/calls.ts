@@ -28,7 +28,8 @@ import { within, type CommandKey } from '../ids.ts';
 import { AWAIT_WITHIN_MS } from '../limits.ts';
 import { orElse, promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Span, SpanAttributes, SpanEnd, Tracing } from '../ports.ts';
-import { SHARE_MESSAGE, holderOf } from '../shares/shares.ts';
+import { holderOf } from '../shares/holder.ts';
+import { SHARE_MESSAGE } from '../shares/share-bounds.ts';
 import { DECLINED, traceContextIn, traceparentOf, type TraceContext, type TraceFields } from '../trace-context.ts';
 import {
   endOf,

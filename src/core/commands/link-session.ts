@@ -4,14 +4,13 @@
  */
 import { requireUser, type UserPrincipal } from '../auth/principal.ts';
 import type { ConnectionChange } from '../backend.ts';
+import type { ConnectResult } from '../connections/connection-store.ts';
+import { linkRowId, type LinkDetails } from '../connections/link-row.ts';
 import {
   endCauseAt,
-  linkRowId,
   type ClientType,
-  type ConnectResult,
   type Connection,
   type DisconnectCause,
-  type LinkDetails,
   type LinkEnd,
 } from '../connections/connection.ts';
 import { refuseOlderHello } from '../connections/hello-order.ts';

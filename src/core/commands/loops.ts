@@ -3,8 +3,10 @@
  * recovered lease, the drain, and the log of outages of the store. Also lets a node ask other nodes questions through
  * their mailboxes, lists the nodes to ask, and asks which commands still run on leaving links.
  */
+import type { Backend } from '../backend.ts';
 import type { Connection } from '../connections/connection.ts';
-import type { Deps, ServerInfo } from '../deps.ts';
+import type { ServerInfo } from '../server-info.ts';
+import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import type { CommandKey } from '../ids.ts';
 import {
@@ -14,6 +16,7 @@ import {
   DRAIN_SPREAD_MS,
   LOOP_ALIVE_MS,
   NODE_BEAT_MS,
+  NODE_LEASE_MS,
   RECONCILE_BATCH,
   RECONCILE_MS,
 } from '../limits.ts';
@@ -25,7 +28,14 @@ import type { DeliveryActs } from './acts.ts';
 import type { Command, Outcome, Reply } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { closeReplaced, isBusy, type LinkQueue } from './links.ts';
-import { ANY_WAIT, type MailboxRow, type NodeListener, type NodeReport, type PendingWait } from './stores.ts';
+import {
+  ANY_WAIT,
+  type DispatcherNode,
+  type MailboxRow,
+  type NodeListener,
+  type NodeReport,
+  type PendingWait,
+} from './stores.ts';
 
 // Lets a node ask other nodes questions through their mailboxes.
 
@@ -113,14 +123,29 @@ export class NodeQuestions {
 type OtherNodes = { readonly others: readonly string[]; readonly silent: ReadonlySet<string> };
 
 export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'nodeId'>): Promise<OtherNodes> {
-  const [silent, { rows }] = await Promise.all([
-    backend.nodes.silent(),
-    backend.nodes.list({ first: PAGE_MAX, after: null }),
-  ]);
-  const others = new Set([...rows.map(({ row }) => row.nodeId), ...silent]);
+  const [silent, reported] = await Promise.all([backend.nodes.silent(), reportTimes(backend)]);
+  const others = new Set([...reported.map((node) => node.nodeId), ...silent]);
   others.delete(nodeId);
   return { others: [...others].sort(), silent: new Set(silent) };
 }
+
+/** Returns when each node has reported last. Of a store that lists nodes by their reports: at most PAGE_MAX nodes. */
+async function reportTimes({ nodes }: Pick<Backend, 'nodes'>): Promise<readonly ReportTime[]> {
+  if (nodes.reportTimes) return nodes.reportTimes();
+  const { rows } = await nodes.list({ first: PAGE_MAX, after: null });
+  return rows.map(({ row }) => row);
+}
+
+/** Counts the nodes that have reported. `stale`: those whose lease is over. */
+export async function countNodes({ backend, clock }: Pick<Deps, 'backend' | 'clock'>): Promise<NodeCounts> {
+  const times = await reportTimes(backend);
+  const now = clock.now();
+  const stale = times.filter(({ updatedAt }) => now - updatedAt >= NODE_LEASE_MS).length;
+  return { live: times.length - stale, stale };
+}
+
+type NodeCounts = { readonly live: number; readonly stale: number };
+type ReportTime = Pick<DispatcherNode, 'nodeId' | 'updatedAt'>;
 
 // Finds out which commands still run on a link whose client is leaving, on this node or on another one.
 
@@ -224,11 +249,11 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
     lost: parts.onLost,
     linksLost: (connections) => publishDisconnects(deps, connections),
     revived() {
-      requeue.add();
+      requeue.add({ mayBeLost: true });
       requeueNow();
     },
     moved(concerns) {
-      requeue.add(concerns);
+      requeue.add({ mayBeLost: false, concerns });
       requeueNow();
       parts.onMoved(concerns);
     },
@@ -419,7 +444,7 @@ interface Requeue {
   /** Whether commands of links are still to be queued again. */
   readonly isBehind: boolean;
   /** Notes the open links of these users, or all: the commands that wait for their clients are to be queued again. */
-  add(concerns?: (userId: string) => boolean): void;
+  add(links: RequeuedLinks): void;
   /**
    * Queues these commands again. Commands that are already queued stay so: repeating the act changes nothing. Rejects if
    * the store refused it for a link; the next call tries that link again. Until then nothing is posted to this node for
@@ -428,18 +453,30 @@ interface Requeue {
   run(): Promise<void>;
 }
 
+type RequeuedLinks = {
+  /** Whether others may have marked the links as lost meanwhile. Those that they have are closed. */
+  readonly mayBeLost: boolean;
+  readonly concerns?: (userId: string) => boolean;
+};
+
 function createRequeue({ deps, dispatcher }: Pick<LoopParts, 'deps' | 'dispatcher'>): Requeue {
-  const behind = new Set<LinkQueue>();
+  /** The links, and whether each may have been marked as lost. */
+  const behind = new Map<LinkQueue, boolean>();
   let running = false;
   const isUp = (linkQueue: LinkQueue): boolean => dispatcher.has(linkQueue) && linkQueue.open && !linkQueue.quiet;
-  const requeue = async (linkQueue: LinkQueue): Promise<void> => {
-    const { client, binding } = linkQueue;
+  const note = (linkQueue: LinkQueue, mayBeLost: boolean): void =>
+    void behind.set(linkQueue, mayBeLost || behind.get(linkQueue) === true);
+  const requeue = async ([linkQueue, mayBeLost]: [LinkQueue, boolean]): Promise<void> => {
+    const { client, binding, link } = linkQueue;
     behind.delete(linkQueue);
     if (!isUp(linkQueue)) return;
     try {
       await deps.backend.commands.rebind(client, binding, 'again');
+      // A link that was lost meanwhile closes now, and not at its next sign of life: so its client comes back at once.
+      if (mayBeLost && (await deps.backend.connections.touch(client, binding.epoch)) === null)
+        link.close('node_lost', null);
     } catch (error) {
-      behind.add(linkQueue);
+      note(linkQueue, mayBeLost);
       throw error;
     }
   };
@@ -447,9 +484,9 @@ function createRequeue({ deps, dispatcher }: Pick<LoopParts, 'deps' | 'dispatche
     get isBehind() {
       return behind.size > 0;
     },
-    add(concerns = () => true) {
+    add({ mayBeLost, concerns = () => true }) {
       for (const linkQueue of dispatcher.linkQueues())
-        if (isUp(linkQueue) && concerns(linkQueue.client.userId)) behind.add(linkQueue);
+        if (isUp(linkQueue) && concerns(linkQueue.client.userId)) note(linkQueue, mayBeLost);
     },
     async run() {
       if (running) return;

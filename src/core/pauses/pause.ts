@@ -1,9 +1,12 @@
 /** A pause: which calls it stops, who set it and until when; the set that finds the pause of a call; and its port. */
-import { compileGlob, type CallerLabel } from '../auth/principal.ts';
+import type { CallerLabel } from '../auth/caller-label.ts';
+import { compileGlob } from '../auth/patterns.ts';
+import type { WithGaps } from '../completeness.ts';
+import { BoundedMap } from '../collections.ts';
 import { fail } from '../errors.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
+import { ENDED_PAUSES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { WithGaps } from '../page.ts';
 
 /** The kinds of callers that a pause may name: those of commands, and those of their programs. */
 export const PAUSED_KINDS = ['admin', 'user', 'grant', 'mcp'] as const;
@@ -87,6 +90,8 @@ type Compiled = { readonly pause: Pause; readonly covers: Matches };
  * those of its own user and of all users.
  */
 export class PauseSet {
+  /** The ids of pauses that have ended: a relay may go on to keep one that another relay has ended. */
+  readonly #ended = new BoundedMap<string, true>({ most: ENDED_PAUSES });
   readonly #all = new Map<string, Compiled>();
   readonly #byUser = new Map<string | null, Compiled[]>();
 
@@ -100,7 +105,7 @@ export class PauseSet {
 
   /** Adds a pause; one with the same id is replaced. */
   put(pause: Pause): void {
-    this.remove(pause.pauseId);
+    this.#remove(pause.pauseId);
     const compiled = { pause, covers: coverOf(pause) };
     this.#all.set(pause.pauseId, compiled);
     const same = this.#byUser.get(pause.userId);
@@ -108,7 +113,23 @@ export class PauseSet {
     else this.#byUser.set(pause.userId, [compiled]);
   }
 
-  remove(pauseId: string): Pause | null {
+  /** Whether the pause has ended, as far as this is remembered. */
+  hasEnded(pauseId: string): boolean {
+    return this.#ended.get(pauseId) !== undefined;
+  }
+
+  /** The ids of the pauses that ended last, the oldest first. */
+  ended(): Iterable<string> {
+    return this.#ended.keys();
+  }
+
+  /** Ends a pause, and remembers that it has ended, even if it was never added. */
+  end(pauseId: string): Pause | null {
+    this.#ended.set(pauseId, true);
+    return this.#remove(pauseId);
+  }
+
+  #remove(pauseId: string): Pause | null {
     const compiled = this.#all.get(pauseId);
     if (!compiled) return null;
     this.#all.delete(pauseId);
@@ -175,13 +196,14 @@ export interface PauseStore {
   /** Names the process that decides in a part; null if it is this one, or if none does now. */
   deciderOf(part: number): string | null;
   /**
-   * Keeps a pause in one part, until its end or `lift`. `full`: there is no room for it; nothing was kept. It is durable
-   * when this answers, as far as the store is. Needs no room of the disk.
+   * Keeps a pause in one part, until its end or `lift`. `full`: there is no room for it; nothing was kept. `over`: it has
+   * been lifted before; nothing was kept. It is durable when this answers, as far as the store is. Needs no room of the
+   * disk.
    */
-  keep(part: number, pause: Pause): MaybePromise<'kept' | 'full'>;
+  keep(part: number, pause: Pause): MaybePromise<'kept' | 'full' | 'over'>;
   /**
    * Ends a pause in one part, and offers the commands that waited for its end to their links. Null: the part has no such
-   * pause.
+   * pause. The part remembers the last ENDED_PAUSES ids, so that a relay which still tries to keep one cannot.
    */
   lift(part: number, pauseId: string): MaybePromise<Pause | null>;
   /**

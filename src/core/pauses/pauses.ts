@@ -1,21 +1,17 @@
 /** The API of pauses: who may set, see and end which, and how a pause reaches each part of the store and each node. */
 import type { RecordedAct } from '../audit/audit.ts';
-import {
-  knownUser,
-  readScope,
-  requireScope,
-  seenActions,
-  withoutLimit,
-  type CallingPrincipal,
-  type Requester,
-} from '../auth/principal.ts';
+import { requireScope, type CallingPrincipal, type Requester, type UserPrincipal } from '../auth/principal.ts';
+import { knownUser, readScope, seenActions, withoutLimit } from '../auth/sight.ts';
 import { BoundedMap } from '../collections.ts';
+import { listingOf, type PageArgs } from '../cursors.ts';
+import type { PauseEvent } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, collectInputErrors, fail, invalid, notFound } from '../errors.ts';
 import { canonicalUser, hasAtMost, id, type ClientKey, type CommandKey } from '../ids.ts';
-import { MAX_REASON, PAUSES_PER_HOUR, PAUSE_MS, PAUSE_PATTERN_CHARS } from '../limits.ts';
+import { CLIENT_PAUSES_PER_HOUR, MAX_REASON, PAUSES_PER_HOUR, PAUSE_MS, PAUSE_PATTERN_CHARS } from '../limits.ts';
+import { createFeed, type Subscription } from '../live.ts';
 import { type MaybePromise } from '../maybe-promise.ts';
-import { comparePositions, listingOf, sortable, type Page, type PageArgs, type Position, type Scan } from '../page.ts';
+import { comparePositions, sortable, type Page, type Position, type Scan } from '../page.ts';
 import { holds, type Pause, type PauseAuthor, type PauseCover, type PauseReach } from './pause.ts';
 
 export type Pauses = ReturnType<typeof createPauses>;
@@ -32,6 +28,9 @@ export type PauseRequest = CoverRequest & {
   readonly queued?: Pause['queued'] | null | undefined;
   readonly running?: Pause['running'] | null | undefined;
 };
+
+/** What a client says when it pauses itself. */
+export type ClientPauseRequest = Pick<PauseRequest, 'reason' | 'queued' | 'running'>;
 
 /**
  * Whether an act reached all parts of the store. `partial`: some parts have not answered; the relay goes on trying.
@@ -95,20 +94,39 @@ export function createPauses(given: PausesParts) {
       await recorded?.end(receipt.partial ? 'partial' : 'paused');
       return receipt;
     },
-    /** Pauses a client, in its own name. A second pause of the client replaces the first one. */
-    async pauseClient(client: ClientKey, reason: string): Promise<PauseReceipt> {
-      checkReason(reason);
+    /**
+     * Pauses a client, in its own name: the person at it says stop. A second pause of the client replaces the first one.
+     * It takes effect although the audit cannot be written.
+     */
+    async pauseClient(requester: UserPrincipal, clientId: string, request: ClientPauseRequest): Promise<PauseReceipt> {
+      const reason = checkReason(request.reason);
+      const client: ClientKey = { userId: requester.userId, clientId };
       const known = await ofClient(parts, client);
-      const by: PauseAuthor = { kind: 'client', name: client.clientId };
-      const at = { since: deps.clock.now(), until: null };
-      const pauseId = known[0]?.pauseId ?? deps.crypto.randomId();
-      deps.log.info({ user: client.userId, client: client.clientId, reason }, 'a client pauses its calls');
-      return begin(parts, { ...EVERYTHING, ...client, pauseId, reason, by, ...at, queued: 'keep', running: 'leave' });
+      const by: PauseAuthor = { kind: 'client', name: clientId };
+      const pause: Pause = {
+        ...EVERYTHING,
+        ...client,
+        pauseId: known[0]?.pauseId ?? deps.crypto.randomId(),
+        reason,
+        by,
+        since: deps.clock.now(),
+        until: null,
+        queued: request.queued ?? 'keep',
+        running: request.running ?? 'leave',
+      };
+      const audited = recordClientAct(deps, requester, 'pause', pause);
+      const receipt = await begin(parts, pause);
+      await (await audited)?.end(receipt.partial ? 'partial' : 'paused');
+      return receipt;
     },
     /** Ends what `pauseClient` began. Returns how many pauses ended: none if there was none. */
-    async resumeClient(client: ClientKey): Promise<number> {
-      const known = await ofClient(parts, client);
-      for (const pause of known) await end(parts, pause);
+    async resumeClient(requester: UserPrincipal, clientId: string): Promise<number> {
+      const known = await ofClient(parts, { userId: requester.userId, clientId });
+      for (const pause of known) {
+        const audited = recordClientAct(deps, requester, 'resume', pause);
+        const spread = await end(parts, pause);
+        await (await audited)?.end(spread.partial ? 'partial' : 'resumed');
+      }
       return known.length;
     },
     /**
@@ -143,6 +161,29 @@ export function createPauses(given: PausesParts) {
     /** Returns one pause. Null: there is none, or the requester does not see it. */
     async get(requester: Requester, pauseId: string): Promise<Pause | null> {
       return find(parts, requirePauser(requester), id('pause_id', pauseId));
+    },
+    /**
+     * Subscribes to pauses that begin and end from now on: an administrator to all, or those of one user; a user to those
+     * that cover its own clients alone.
+     */
+    events(requester: Requester, userId: string | null): Subscription<PauseEvent> {
+      const of = readScope(requester, userId);
+      const feed = createFeed<PauseEvent>(() => cancel());
+      // Each owner says that a pause of all users has ended.
+      const over = new BoundedMap<string, true>({ most: 100 });
+      let lost = 0;
+      const cancel = deps.backend.bus.subscribe(
+        'pauses',
+        (event) => {
+          const { pauseId, userId: paused } = event.pause;
+          if ((of !== null && paused !== of) || (event.change === 'lapsed' && over.get(pauseId))) return;
+          if (event.change === 'lapsed') over.set(pauseId, true);
+          feed.push(event, lost);
+          lost = 0;
+        },
+        () => (lost = 1),
+      );
+      return feed.subscription;
     },
     /** Counts what a pause would touch now. Changes nothing. */
     async reach(requester: Requester, request: CoverRequest): Promise<PauseReach> {
@@ -217,8 +258,6 @@ function pattern(name: string, text: string | null | undefined): string | null {
   return isPattern ? text : invalid(name, `expected 1 to ${PAUSE_PATTERN_CHARS} characters without control characters`);
 }
 
-// Reads pauses.
-
 async function find({ deps }: PausesParts, caller: CallingPrincipal, pauseId: string): Promise<Pause | null> {
   const userId = caller.kind === 'admin' ? null : knownUser(caller, caller.userId);
   const { rows } = await deps.backend.pauses.list(userId);
@@ -249,13 +288,34 @@ function pageOf(
 
 // Carries out what was requested.
 
-type Act = { readonly action: 'pause' | 'resume'; readonly pause: Pause; readonly requestId: string | null };
+type Act = {
+  readonly action: 'pause' | 'resume';
+  readonly pause: Pause;
+  readonly requestId: string | null;
+  /** How many rows of a user an hour may have. */
+  readonly perHour?: number;
+};
 
-function recordAct({ audit }: Deps, caller: CallingPrincipal, { action, pause, requestId }: Act): Promise<RecordedAct> {
+function recordAct(
+  { audit }: Deps,
+  caller: CallingPrincipal,
+  { action, pause, requestId, perHour = PAUSES_PER_HOUR }: Act,
+): Promise<RecordedAct> {
   const { pauseId, userId, clientId, reason } = pause;
   const subject = { pauseId, ...(userId !== null && { userId }), ...(clientId !== null && { clientId }) };
-  const rate = caller.kind === 'user' ? { rate: { limit: PAUSES_PER_HOUR, windowMs: HOUR_MS } } : {};
+  const rate = caller.kind === 'user' ? { rate: { limit: perHour, windowMs: HOUR_MS } } : {};
   return audit.record(caller, { action, subject, reason: action === 'pause' ? reason : null, requestId, ...rate });
+}
+
+/** Does the same for a client. Null: there is no row, because the client paused very often, or the audit has no room. */
+function recordClientAct(
+  deps: Deps,
+  requester: UserPrincipal,
+  action: Act['action'],
+  pause: Pause,
+): Promise<RecordedAct | null> {
+  const act = { action, pause, requestId: null, perHour: CLIENT_PAUSES_PER_HOUR };
+  return recordAct(deps, requester, act).catch(() => null);
 }
 
 async function begin(parts: Parts, pause: Pause): Promise<PauseReceipt> {

@@ -2,7 +2,23 @@
 import { MAX_REASON, PAUSES, PAUSE_PATTERN_CHARS } from '../../core/limits.ts';
 import type { Pause, PauseReach } from '../../core/pauses/pause.ts';
 import type { CoverRequest, PauseReceipt, ResumeReceipt } from '../../core/pauses/pauses.ts';
-import { builder, fieldsOf, flag, id, int, nullable, text, texts, time, typed, wireEnum } from './builder.ts';
+import type { PauseEvent } from '../../core/backend.ts';
+import type { LiveEvent } from '../../core/live.ts';
+import {
+  builder,
+  fieldsOf,
+  fieldsOfPart,
+  flag,
+  fresh,
+  id,
+  int,
+  nullable,
+  text,
+  texts,
+  time,
+  typed,
+  wireEnum,
+} from './builder.ts';
 import { CommandCallerKind } from './delivery.ts';
 import { connectionOf, pageArguments, pageOf, scanCost, scannedPageCost } from './page.ts';
 import { PauseAuthorType, answered, orRefusal } from './refusal.ts';
@@ -155,3 +171,34 @@ builder.queryFields((t) => ({
     resolve: (_, { cover }, { core, requester }) => core.pauses.reach(requester, coverOfInput(cover)),
   }),
 }));
+
+const PauseChangeEnum = wireEnum<PauseEvent['change']>('PauseChange', 'What happened to a pause.', {
+  paused: 'It began, or a client replaced its own.',
+  resumed: 'Somebody ended it.',
+  lapsed: 'Its time is over.',
+});
+
+const PauseEventType = builder.objectRef<LiveEvent<PauseEvent>>('PauseEvent').implement({
+  description: 'A pause that began or ended.',
+  fields: fieldsOf((t) => ({
+    ...fieldsOfPart(t, 'event', {
+      change: typed(PauseChangeEnum, 'What happened.'),
+      pause: typed(PauseType, 'The pause.'),
+      at: time('When it happened.'),
+    }),
+    missed: int(
+      'At least how many events were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
+    ),
+  })),
+});
+
+builder.subscriptionField('pauseEvents', (t) =>
+  t.field({
+    type: PauseEventType,
+    description:
+      'Pauses that begin and end from now on. Administrators see all; users see those that cover their own clients alone.',
+    args: { userId: t.arg.id({ description: 'Only pauses of the clients of this user.' }) },
+    subscribe: (_, { userId }, { core, requester }) => core.pauses.events(requester, userId ?? null),
+    resolve: fresh,
+  }),
+);

@@ -1,5 +1,6 @@
 /** Makes a core with fixed rows, for tests of GraphQL alone. */
-import { knownUser, readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
+import { knownUser, readScope } from '../../../src/core/auth/sight.ts';
+import { requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { CancelReceipt, Core, Invocation, PendingRpc, Requester, CommandUpdate } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/commands/command.ts';
@@ -60,6 +61,8 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
   const core: Core = {
     idempotencyWindowMs: 3_600_000,
     homeOf: () => null,
+    nodeWaits: () => ({ count: 0, oldestMs: 0 }),
+    nodeCounts: async () => ({ live: 1, stale: 0 }),
     onHome: () => () => {},
     nodeId: 'n1',
     server: { version: '1.2.3', label: null, traceUrl: null, maxBodyBytes: 1_000_000, startedAt: 0, features: [] },
@@ -98,7 +101,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     delivery: delivery(data, calls, updates),
     pauses: {
       ...{ pause: unprepared, pauseClient: unprepared, resumeClient: unprepared, resume: unprepared },
-      ...{ list: unprepared, get: unprepared, reach: unprepared },
+      ...{ list: unprepared, get: unprepared, reach: unprepared, events: () => fail('internal', 'no events here') },
     },
     lookup: { find: unprepared, failures: unprepared },
     series: { read: unprepared },
