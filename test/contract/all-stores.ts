@@ -26,7 +26,7 @@ export function storeContracts(name: string, open: Open, runs: number): void {
   reconnectContract(name, () => open());
   ticketContract(name, () => open());
   // These benches are of a process beside the owners.
-  pauseContract(name, () => open(), false);
+  pauseContract(name, () => open(), { decidesAll: false, hasMail: false });
   auditContract(name, async () => {
     const { backend, ...bench } = await open();
     return { ...bench, stores: [backend.audit, backend.audit] };

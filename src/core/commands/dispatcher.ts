@@ -208,21 +208,40 @@ export class Dispatcher {
     return { attempt, permits: this.#permits, at: this.#deps.clock.monotonic() };
   }
 
-  /** Whether what an attempt allowed may be written still: no pause has begun since, and it was not long ago. */
+  /**
+   * Whether what an attempt allowed may be written still: no pause has begun since, and it was not long ago. A store in
+   * this process answers in the same turn of the event loop, which is before the answer of any later pause.
+   */
   #mayWrite({ permits, at }: Asked): boolean {
-    return permits === this.#permits && this.#deps.clock.monotonic() - at <= this.#deps.backend.pauses.permitMs;
+    const { permitMs } = this.#deps.backend.pauses;
+    return permitMs === Infinity || (permits === this.#permits && this.#deps.clock.monotonic() - at <= permitMs);
   }
 
   /**
    * Called when a pause begins that the store asks already: what was dispatched before and is not written yet is asked
-   * for again. A link that has to write again what had never arrived is closed if the pause covers that: its client comes
-   * back, and the store decides.
+   * for again. If the store is in this process, the held commands that the pause covers end instead. A link that has to
+   * write again what had never arrived is closed if the pause covers that: its client comes back, and the store decides.
    */
   renewPermits(covers: (call: PausedCall) => boolean): void {
     this.#permits++;
-    for (const { held, link } of this.#linkQueues.values()) {
-      if (held?.values().some(({ again, result }) => again && covers(result.command))) link.close('operator', null);
+    const isLocal = this.#deps.backend.pauses.permitMs === Infinity;
+    for (const linkQueue of this.#linkQueues.values()) {
+      const { held, link } = linkQueue;
+      const covered = held?.values().filter(({ result }) => covers(result.command)).toArray() ?? [];
+      if (covered.some(({ again }) => again)) link.close('operator', null);
+      if (!isLocal) continue;
+      for (const { again, result } of covered) if (!again) this.#endHeld(linkQueue, keyOf(result.command));
     }
+  }
+
+  /** Ends a command that was dispatched before a pause and is not written yet. */
+  #endHeld({ held }: LinkQueue, key: CommandKey): void {
+    held?.delete(key.commandId);
+    this.#acts
+      .settle(key, { kind: 'give_up', code: 'paused', instanceId: null })
+      .catch((error: unknown) =>
+        this.#deps.log.warn({ err: error, command: commandKeyText(key) }, 'could not end a paused command'),
+      );
   }
 
   #dispatch(linkQueue: LinkQueue, key: CommandKey): void {

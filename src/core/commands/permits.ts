@@ -19,15 +19,21 @@ type PermitsParts = {
  * did not answer, after they can write nothing more that was dispatched before the call.
  */
 export function createPermits({ deps, dispatcher, questions }: PermitsParts) {
-  questions.answerWith('pause', (text) => {
+  /** Sockets write the frames of a turn of the event loop at its end. */
+  const renewHere = async (cover: PauseCover): Promise<void> => {
+    dispatcher.renewPermits(coverOf(cover));
+    await new Promise<void>((written) => deps.loop.atTurnEnd(written));
+  };
+  questions.answerWith('pause', async (text) => {
     const cover = parsedJson(text);
     // Only `renewPermits` of another node writes the question.
-    if (isRecord(cover)) dispatcher.renewPermits(coverOf(cover as PauseCover));
+    if (isRecord(cover)) await renewHere(cover as PauseCover);
     return 'renewed';
   });
-  return (cover: PauseCover): readonly string[] | Promise<readonly string[]> => {
-    dispatcher.renewPermits(coverOf(cover));
-    return deps.backend.pauses.quietMs === 0 ? [] : askOthers(deps, questions, cover);
+  return async (cover: PauseCover): Promise<readonly string[]> => {
+    const isAlone = deps.backend.pauses.quietMs === 0;
+    const [silent] = await Promise.all([isAlone ? [] : askOthers(deps, questions, cover), renewHere(cover)]);
+    return silent;
   };
 }
 

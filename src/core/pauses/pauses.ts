@@ -86,12 +86,11 @@ export function createPauses(given: PausesParts) {
     async pause(requester: Requester, request: PauseRequest, requestId: string | null = null): Promise<PauseReceipt> {
       const caller = requirePauser(requester);
       const pause = checked(deps, caller, request);
-      const audited = recordAct(deps, caller, { action: 'pause', pause, requestId });
+      const recording = recordAct(deps, caller, { action: 'pause', pause, requestId });
       // A user waits for the row, which bounds how often it may do so; nobody waits for it to stop something.
-      const act = caller.kind === 'user' ? await audited : null;
+      const recorded = caller.kind === 'user' ? await recording : recording.catch(() => null);
       const receipt = await begin(parts, pause);
-      const recorded = act ?? (await audited.catch(() => null));
-      await recorded?.end(receipt.partial ? 'partial' : 'paused');
+      await (await recorded)?.end(receipt.partial ? 'partial' : 'paused');
       return receipt;
     },
     /**

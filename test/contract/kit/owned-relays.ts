@@ -176,7 +176,7 @@ export class Relays {
     const { clock, memory } = this.#options;
     const { sha256 } = createCrypto('test');
     return createMemoryState({
-      ...{ clock, log: silentLog, sha256, markSecret: 'x', shares: this.#shares },
+      ...{ clock, log: silentLog, sha256, markSecret: 'x', shares: this.#shares, keepsAttempts: true },
       ...memory,
       mailboxes,
     }).backend;
