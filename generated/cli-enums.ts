@@ -104,7 +104,8 @@ export const ENUM_PLACES: Readonly<
     },
     "data": {
       "revealPayload.code": "RefusalCode",
-      "revealPayload.by": "RefusedBy"
+      "revealPayload.by": "RefusedBy",
+      "revealPayload.pause.by.kind": "PauseAuthorKind"
     }
   },
   "WatchWaits": {
@@ -248,7 +249,8 @@ export const ENUM_PLACES: Readonly<
       "disconnectClient.connection.heartbeat": "HeartbeatIndicator",
       "disconnectClient.connection.predecessors.cause": "DisconnectCause",
       "disconnectClient.code": "RefusalCode",
-      "disconnectClient.by": "RefusedBy"
+      "disconnectClient.by": "RefusedBy",
+      "disconnectClient.pause.by.kind": "PauseAuthorKind"
     }
   },
   "ListStreams": {
@@ -362,6 +364,7 @@ export const ENUM_WORDS = {
     "not_connected": "not_connected",
     "context_gone": "context_gone",
     "context_unsupported": "context_unsupported",
+    "paused": "paused",
     "session_inactive": "session_inactive",
     "payload_too_large": "payload_too_large",
     "unsupported_media_type": "unsupported_media_type",
@@ -370,6 +373,7 @@ export const ENUM_WORDS = {
     "rate_limited": "rate_limited",
     "share_exceeded": "share_exceeded",
     "internal": "internal",
+    "not_supported": "not_supported",
     "store_unavailable": "store_unavailable",
     "draining": "draining",
     "audit_unavailable": "audit_unavailable",
@@ -398,6 +402,7 @@ export const ENUM_WORDS = {
     "TOKEN": "token",
     "ADDRESS": "address",
     "POLICY": "policy",
+    "PAUSE": "pause",
     "ARGUMENTS": "arguments",
     "CAPACITY": "capacity",
     "TARGET": "target",
@@ -406,12 +411,19 @@ export const ENUM_WORDS = {
     "SITE": "site",
     "RELAY": "relay"
   },
+  "PauseAuthorKind": {
+    "ADMIN": "admin",
+    "USER": "user",
+    "CLIENT": "client"
+  },
   "OperatorAction": {
     "DISCONNECT": "disconnect",
     "DRAIN": "drain",
     "CANCEL": "cancel",
     "PAYLOAD": "payload",
-    "REVEAL": "reveal"
+    "REVEAL": "reveal",
+    "PAUSE": "pause",
+    "RESUME": "resume"
   },
   "RevealSubject": {
     "COMMAND_PARAMS": "command_params",

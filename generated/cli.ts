@@ -231,7 +231,7 @@ export type Mode =
   /** Several processes share one store. */
   | 'shared';
 
-/** What an administrator did. */
+/** What an administrator did, or a user who paused or resumed. */
 export type OperatorAction =
   /** Cancelled a command that another caller had invoked. */
   | 'cancel'
@@ -239,8 +239,12 @@ export type OperatorAction =
   | 'disconnect'
   /** Drained a node. */
   | 'drain'
+  /** Paused calls. */
+  | 'pause'
   /** Read payloads by an argument of a listing. */
   | 'payload'
+  /** Ended a pause. */
+  | 'resume'
   /** Revealed one payload and gave the reason. */
   | 'reveal';
 
@@ -263,6 +267,29 @@ export type Ownership =
   | 'user-owned'
   /** Work: it was set up to run tasks. */
   | 'worker';
+
+/** Who set a pause. */
+export type PauseAuthorKind =
+  /** An administrator. */
+  | 'admin'
+  /** The client itself: the person at it said stop. */
+  | 'client'
+  /** The user whose clients it covers. */
+  | 'user';
+
+/** What a pause does with commands that were not dispatched. */
+export type PauseQueued =
+  /** They are cancelled: nothing ran. */
+  | 'cancel'
+  /** They wait until the pause ends, and may expire: nothing ran. */
+  | 'keep';
+
+/** What a pause does with commands that run. */
+export type PauseRunning =
+  /** Their clients are asked to cancel them. */
+  | 'cancel'
+  /** They run on. */
+  | 'leave';
 
 /** What `payload` shows, or why it shows nothing. */
 export type PayloadState =
@@ -343,6 +370,10 @@ export type RefusalCode =
   | 'not_found'
   /** `not_received`, HTTP status 200. `failed`: the command was written, and its client says that it never arrived. Nothing ran. */
   | 'not_received'
+  /** `not_supported`, HTTP status 501. The store of this deployment cannot do it. */
+  | 'not_supported'
+  /** `paused`, HTTP status 409. A pause covers the call: `pausedBy` names who set it, why and until when. Nothing ran. */
+  | 'paused'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
@@ -408,6 +439,8 @@ export type RefusedBy =
   | 'capacity'
   /** The command id was used for a different request. */
   | 'conflict'
+  /** A pause covers the call. */
+  | 'pause'
   /** The client does not report the named context, or knows no places. */
   | 'place'
   /** The central policy denies the invocation. */
@@ -569,7 +602,7 @@ export type RevealPayloadMutationVariables = Exact<{
 
 
 export type RevealPayloadMutation = { revealPayload:
-    | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> }
+    | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, pause: { reason: string, since: string, until: string | null, pause_id: string, by: { kind: PauseAuthorKind, name: string } } | null, errors: Array<{ parameter: string, detail: string }> }
     | { value: unknown, digest: string, expires_at: string }
    };
 
@@ -729,7 +762,7 @@ export type DisconnectClientMutationVariables = Exact<{
 
 export type DisconnectClientMutation = { disconnectClient:
     | { state: DisconnectState, connection: { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, knows_places: boolean, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } }
-    | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> }
+    | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, pause: { reason: string, since: string, until: string | null, pause_id: string, by: { kind: PauseAuthorKind, name: string } } | null, errors: Array<{ parameter: string, detail: string }> }
    };
 
 export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, counters: Array<{ name: string, value: number }> };
@@ -804,9 +837,11 @@ export type InvokedFragment =
   | Invoked_InvokeActionPending_Fragment
 ;
 
-export type RefusedFragment = { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> };
+export type RefusedFragment = { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, pause: { reason: string, since: string, until: string | null, pause_id: string, by: { kind: PauseAuthorKind, name: string } } | null, errors: Array<{ parameter: string, detail: string }> };
 
 export type DeniedFragment = { code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> };
+
+export type PauseShownFragment = { caller: string | null, action: string | null, label: string | null, reason: string, since: string, until: string | null, queued: PauseQueued, running: PauseRunning, pause_id: string, user_id: string | null, client_id: string | null, caller_kind: CommandCallerKind | null, by: { kind: PauseAuthorKind, name: string } };
 
 export type SiteDefinitionFragment = { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } };
 
@@ -1074,6 +1109,16 @@ export const RefusedFragmentDoc = new TypedDocumentString(`
     fragment Refused on Refusal {
   ...Denied
   by
+  pause: pausedBy {
+    pause_id: pauseId
+    reason
+    by {
+      kind
+      name
+    }
+    since
+    until
+  }
 }
     fragment Denied on Refusal {
   code
@@ -1085,6 +1130,26 @@ export const RefusedFragmentDoc = new TypedDocumentString(`
     detail
   }
 }`, {"fragmentName":"Refused"}) as unknown as TypedDocumentString<RefusedFragment, unknown>;
+export const PauseShownFragmentDoc = new TypedDocumentString(`
+    fragment PauseShown on Pause {
+  pause_id: pauseId
+  user_id: userId
+  client_id: clientId
+  caller_kind: callerKind
+  caller
+  action
+  label
+  reason
+  by {
+    kind
+    name
+  }
+  since
+  until
+  queued
+  running
+}
+    `, {"fragmentName":"PauseShown"}) as unknown as TypedDocumentString<PauseShownFragment, unknown>;
 export const SiteDefinitionFragmentDoc = new TypedDocumentString(`
     fragment SiteDefinition on Site {
   site_id: siteId
@@ -1587,6 +1652,16 @@ export const RevealPayloadDocument = new TypedDocumentString(`
     fragment Refused on Refusal {
   ...Denied
   by
+  pause: pausedBy {
+    pause_id: pauseId
+    reason
+    by {
+      kind
+      name
+    }
+    since
+    until
+  }
 }
 fragment Denied on Refusal {
   code
@@ -2204,6 +2279,16 @@ export const DisconnectClientDocument = new TypedDocumentString(`
 fragment Refused on Refusal {
   ...Denied
   by
+  pause: pausedBy {
+    pause_id: pauseId
+    reason
+    by {
+      kind
+      name
+    }
+    since
+    until
+  }
 }
 fragment Denied on Refusal {
   code

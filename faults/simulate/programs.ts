@@ -182,6 +182,16 @@ export class ClientProgram extends Program {
     );
   }
 
+  /** The person at the client stops its calls, or lets them go on. */
+  async pauseCalls(reason: string): Promise<void> {
+    if (!this.#runtime) throw new Error('the client has never started');
+    await this.#runtime.pause(reason);
+  }
+
+  async resumeCalls(): Promise<void> {
+    await this.#runtime?.resume();
+  }
+
   /** Ends the program in order, and starts it again. */
   leave(): void {
     const runtime = this.#runtime;

@@ -15,6 +15,7 @@ import type { HistoryStore } from './history/message.ts';
 import type { CommandKey } from './ids.ts';
 import type { JsonText } from './json.ts';
 import type { MaybePromise } from './maybe-promise.ts';
+import type { Pause, PauseStore } from './pauses/pause.ts';
 import type { Cancel } from './ports.ts';
 import type { ShareName } from './shares/share-bounds.ts';
 import type { SessionStore, SiteStore } from './sites/site-stores.ts';
@@ -73,6 +74,7 @@ export interface Backend {
   readonly sites: SiteStore;
   readonly sessions: SessionStore;
   readonly audit: AuditStore;
+  readonly pauses: PauseStore;
   readonly tickets: TicketStore;
   readonly bus: Bus;
   /**
@@ -135,9 +137,17 @@ export type CommandHint = {
   readonly number?: number | undefined;
 };
 
+/** A pause began, was ended by somebody, or ended by itself. */
+export type PauseEvent = {
+  readonly change: 'paused' | 'resumed' | 'lapsed';
+  readonly pause: Pause;
+  readonly at: number;
+};
+
 /** The event type of each topic. */
 export type Topics = {
   connections: ConnectionEvent;
+  pauses: PauseEvent;
   [command: `command:${string}`]: CommandHint;
   /** The events of commands that match one filter; the topic ends with the key of the filter. */
   [feed: `events:${string}`]: CommandEvent;

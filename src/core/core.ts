@@ -22,6 +22,7 @@ import { startLoops } from './commands/loops.ts';
 import { NodeQuestions } from './commands/node-questions.ts';
 import { createLookup } from './commands/lookup.ts';
 import { createDeliveries } from './commands/delivery.ts';
+import { createPermits } from './commands/permits.ts';
 import { createActions } from './connections/action-sample.ts';
 import { createConnections } from './connections/connections.ts';
 import { createContexts } from './contexts/contexts.ts';
@@ -35,6 +36,7 @@ import { createIngest } from './ingest/ingest.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, READ_TURNS } from './limits.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import { createSeries, type Series } from './metrics/series.ts';
+import { createPauses } from './pauses/pauses.ts';
 import type { Cancel, Clock, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
 import { fullShares } from './shares/full-shares.ts';
@@ -106,6 +108,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
+  const renewPermits = createPermits({ deps, dispatcher, questions });
   const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
   const nodeWaits = (): NodeWaits => waitsOf(correlator, clock);
   sampleNode(deps, dispatcher, nodeWaits);
@@ -127,6 +130,8 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     idempotencyWindowMs: backend.commands.windowMs,
     /** Reads the audit of administrators' acts. */
     audit: createAudits({ ...deps, store: backend.audit, keys: kept.keys ?? [kept.sign] }),
+    /** Stops calls, and lets them go on. */
+    pauses: createPauses({ deps, settle: acts.settle, renewPermits }),
     /** Lets administrators read payloads, as far as the deployment allows it. */
     reveals: createReveals(deps),
     users: createUsers(deps),

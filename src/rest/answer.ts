@@ -49,7 +49,8 @@ function variantAnswer({ body, inputs, reads }: Answering, value: Readonly<Recor
   const { __typename, ...members } = value;
   const kind = body.variants.find(({ name }) => name === __typename)?.kind ?? 'plain';
   if (kind === 'refusal') return problem(inWireNames(inputs, explainRefusal(members)));
-  return kind === 'invocation' ? invocationAnswer(members, reads) : { status: 200, body: members };
+  if (kind === 'invocation') return invocationAnswer(members, reads);
+  return { status: kind === 'created' ? 201 : 200, body: members };
 }
 
 /** The layers that every kind of request passes. A problem does not name them, because its code says as much. */
@@ -57,14 +58,18 @@ const LAYERS_OF_REQUESTS: ReadonlySet<unknown> = new Set(['token', 'address', 'a
 
 /** Explains a refusal. The problem keeps the members that say more about the refused command, such as `by`. */
 function explainRefusal(members: Readonly<Record<string, unknown>>): Explained {
-  const { code, message, retry_after_ms, share, errors, by, ...command } = members;
+  const { code, message, retry_after_ms, share, errors, by, pause, ...command } = members;
   return {
     code: isCode(code) ? code : 'internal',
     detail: String(message),
     ...(Array.isArray(errors) && { errors }),
     ...(typeof retry_after_ms === 'number' && { retryAfterMs: retry_after_ms }),
     ...(typeof share === 'string' && { share }),
-    command: { ...command, ...(by !== undefined && !LAYERS_OF_REQUESTS.has(by) && { by }) },
+    command: {
+      ...command,
+      ...(isRecord(pause) && { pause }),
+      ...(by !== undefined && !LAYERS_OF_REQUESTS.has(by) && { by }),
+    },
   };
 }
 

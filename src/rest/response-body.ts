@@ -41,17 +41,18 @@ export type Body = {
 
 /**
  * An object type that the body may have. `kind` decides the answer. `refusal`: a problem, by its code. `invocation`: a
- * status by its outcome. `plain`: 200.
+ * status by its outcome. `plain`: 200. `created`: 201.
  */
 export type Variant = {
   readonly name: string;
-  readonly kind: 'plain' | 'invocation' | 'refusal';
+  readonly kind: 'plain' | 'created' | 'invocation' | 'refusal';
   readonly schema: JsonSchema;
 };
 
 /** The members that a document must select, because the status of the answer depends on them. */
 export const VARIANT_MEMBERS: Readonly<Record<Variant['kind'], readonly string[]>> = {
   plain: [],
+  created: [],
   invocation: ['outcome', 'error'],
   refusal: ['code', 'message'],
 };
@@ -65,7 +66,7 @@ export function findBody(source: OperationSource, report: ReportFault): Body | n
     if (path.length > 0) report(`body: "${path.join('.')}" names nothing that is selected`);
     return null;
   }
-  const variants = variantsOf(scope, place);
+  const variants = variantsOf(scope, place, source.directive.creates);
   return { path, ...place, variants, schema: variants.length > 0 ? {} : shapeOf(scope, place) };
 }
 
@@ -115,12 +116,12 @@ function rootField({ operation }: OperationSource, report: ReportFault): readonl
   return [];
 }
 
-function variantsOf(scope: SelectionScope, { type, nodes }: Place): readonly Variant[] {
+function variantsOf(scope: SelectionScope, { type, nodes }: Place, creates: boolean): readonly Variant[] {
   const named = getNullableType(type);
   if (!isAbstractType(named)) return [];
   const sets = nodes.map(({ selectionSet }) => selectionSet);
   return possibleTypes(scope.schema, named).map((one) => {
-    const kind = kindOf(one);
+    const kind = creates && kindOf(one) === 'plain' ? 'created' : kindOf(one);
     const selected = fieldsOf(scope, one, sets);
     const missing = VARIANT_MEMBERS[kind].filter((name) => !selected.has(name));
     if (selected.size === 0) scope.report(`nothing is selected of ${one.name}`);

@@ -42,8 +42,9 @@ export function writtenAnswer(
 }
 
 /** Returns the status of an answer. Null for every variant that may be a problem. */
-function statusOfVariant({ kind }: Variant, chosen: Chosen, reads: boolean): 200 | 202 | null {
+function statusOfVariant({ kind }: Variant, chosen: Chosen, reads: boolean): 200 | 201 | 202 | null {
   if (kind === 'refusal') return null;
+  if (kind === 'created') return 201;
   return kind === 'plain' ? 200 : statusOfOutcome(chosen.member('outcome') ?? null, reads);
 }
 

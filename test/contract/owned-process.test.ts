@@ -12,6 +12,7 @@ import { decode } from '../../src/backends/owned/encoding.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { storeContracts } from './all-stores.ts';
 import { commandContract } from './commands.ts';
+import { awayPauseContract } from './pauses.ts';
 import { commandModel } from './commands-model.ts';
 import { inspectorContract } from './inspector.ts';
 import { newestContract } from './inspector-newest.ts';
@@ -117,6 +118,7 @@ const name = 'partitions of another process';
 // There are fewer random runs than in memory alone, which decides the same.
 const RUNS = 10;
 storeContracts(name, open, RUNS);
+awayPauseContract(name, () => open());
 commandContract(name, () => open());
 commandModel(name, () => open(), 20);
 waiterContract(name, () => open());

@@ -55,7 +55,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'false-proof',
     says: 'a command that was written is reported as expired',
-    file: 'core/commands/rules.ts',
+    file: 'core/commands/command.ts',
     find: "{ outcome: 'outcome_unknown', execution: 'may_have_run' }",
     replace: "{ outcome: 'outcome_unknown', execution: 'not_written' }",
     plan: 'F13',
@@ -148,7 +148,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'false-proof',
     says: 'a command that was written is reported as not written',
-    file: 'core/commands/rules.ts',
+    file: 'core/commands/command.ts',
     find: "{ outcome: 'outcome_unknown', execution: 'may_have_run' }",
     replace: "{ outcome: 'outcome_unknown', execution: 'not_written' }",
     plan: 'F13',

@@ -70,6 +70,11 @@ export const KEPT = {
   },
   // The audit has a file of its own.
   audit: { append: 'process', close: 'process', head: 'read', list: 'read', lines: 'read' },
+  pauses: {
+    // A person who stops something needs no room of the disk: there are few pauses, and their texts are short.
+    ...{ keep: 'ends', lift: 'ends', lapse: 'ends' },
+    ...{ parts: 'read', deciderOf: 'read', list: 'read', reach: 'read', covered: 'read' },
+  },
   tickets: { take: 'grows' },
   bus: { publish: 'process', subscribe: 'process', confirmed: 'process', hasSubscribers: 'read' },
 } as const satisfies KeptPorts;
@@ -93,6 +98,7 @@ type Verb = keyof Transaction<Entry, Client>;
 /** Says of each method of a transaction whether RecordingTransaction records it. */
 export const VERBS = {
   ...{ now: 'read', find: 'read', markOf: 'read', client: 'read', isOutdated: 'read', isOver: 'read', params: 'read' },
+  pauseOf: 'read',
   ...{ keptParams: 'read' },
   ...{ result: 'read', reserved: 'read', scopeFull: 'read', memberFull: 'read', queueFull: 'read', noMark: 'read' },
   ...{ noRoom: 'read', waitForToken: 'read', canWait: 'read', sha256: 'read', moving: 'read', context: 'read' },
@@ -260,6 +266,7 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
     connections: recordedConnections(recording),
     history: recordedHistory(memory, recording),
     ...recordedSites(memory, recording),
+    pauses: recordedPauses(memory, recording),
     tickets: { take: recordedTickets(memory, recording) },
   };
   const observed = { report: reportIn(memory, recording), preview: previewIn(memory, recording) };
@@ -270,6 +277,7 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
     history: { ...history, ...recorded.history },
     sites: { ...sites, ...recorded.sites },
     sessions: { ...sessions, ...recorded.sessions },
+    pauses: { ...memory.pauses, ...recorded.pauses },
     tickets: recorded.tickets,
   };
 }
@@ -414,6 +422,31 @@ function recordedSites(
       ),
       revokeGrant: (sessionId, grantId) =>
         recording(sessionId, ownerOf(sessionId), () => sessions.revokeGrant(sessionId, grantId)),
+    },
+  };
+}
+
+function recordedPauses({ pauses }: MemoryBackend, { records, clock }: Recording): Recorded['pauses'] {
+  const begin = (): void => records.begin(clock.now(), NO_USER);
+  return {
+    keep(part, pause) {
+      begin();
+      const kept = pauses.keep(part, pause);
+      if (kept === 'kept') records.add('pause', pause);
+      return kept;
+    },
+    lift(part, pauseId) {
+      begin();
+      const pause = pauses.lift(part, pauseId);
+      records.add('pause_gone', pauseId);
+      return pause;
+    },
+    lapse() {
+      const over = pauses.lapse();
+      if (!isDone(over) || over.length === 0) return over;
+      begin();
+      for (const { pauseId } of over) records.add('pause_gone', pauseId);
+      return over;
     },
   };
 }

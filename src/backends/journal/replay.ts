@@ -19,6 +19,7 @@ import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { ByClient } from '../../core/collections.ts';
 import { FORGET_MS } from '../../core/limits.ts';
+import type { Pause } from '../../core/pauses/pause.ts';
 import type { SiteSession } from '../../core/sites/site-session.ts';
 import type { Site, SiteKey } from '../../core/sites/site.ts';
 import type { MemoryTables } from '../memory/backend.ts';
@@ -307,6 +308,8 @@ export class Replay {
       const session = given.next<SiteSession>();
       this.#tables.sites.restoreSession({ session, hashes: new Map(given.next<[string, string][]>()) });
     },
+    pause: (given) => this.#tables.acts.pauses.put(given.next<Pause>()),
+    pause_gone: (given) => void this.#tables.acts.pauses.end(given.next<string>()),
     ticket: (given) => void this.#tickets.set(given.next(), given.next()),
     node: (given) => void this.#nodes.set(given.next(), given.next()),
     begin: (given) => {

@@ -10,6 +10,7 @@ import type { RawSample, SampleBounds } from '../../core/history/message.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import type { ObservedSource } from '../../core/completeness.ts';
 import { comparePositions, nearerEnd, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import type { ListedPauses, Pause } from '../../core/pauses/pause.ts';
 
 // Pages.
 
@@ -289,6 +290,15 @@ export function joinSamples(
     cut: cut || found.some((part) => part.cut),
     gaps: joinGaps([...found.flatMap((part) => part.gaps), ...gaps]),
   };
+}
+
+/** Returns each pause once: one of all users is in all partitions. */
+export function oncePaused(rows: readonly Pause[]): readonly Pause[] {
+  return [...new Map(rows.map((pause) => [pause.pauseId, pause])).values()];
+}
+
+export function joinPauses(parts: readonly ListedPauses[], _: unknown, gaps: readonly ObservedSource[]): ListedPauses {
+  return { rows: oncePaused(parts.flatMap(({ rows }) => rows)), ...lacking(gaps) };
 }
 
 /**

@@ -16,6 +16,11 @@ import type { PartitionStores } from './routes.ts';
 
 /** After how many leases without a break a process claims from a dead one; others have lost theirs by then. */
 const CLAIM_LEASES = 1.5;
+/**
+ * After how many leases without a look at Redis nothing that waits to leave may leave any more: others may have decided,
+ * and answered, as if this process were gone.
+ */
+export const SUSPEND_LEASES = 1.5;
 /** How often the lease is renewed in its time. */
 const BEATS = 4;
 /** How soon it is looked again whether this process still owns what it decides in, in milliseconds. */
@@ -369,7 +374,7 @@ export class Owners implements OwnerTable {
     } catch (error) {
       if (!this.#isWarned) log.warn({ err: error }, 'the lease of this relay cannot be renewed');
       this.#isWarned = true;
-      if (clock.monotonic() - this.#lastSeenAt > CLAIM_LEASES * leaseMs) this.#suspend();
+      if (clock.monotonic() - this.#lastSeenAt > SUSPEND_LEASES * leaseMs) this.#suspend();
     }
   }
 
@@ -380,7 +385,7 @@ export class Owners implements OwnerTable {
   }
 
   async #lookOnce(): Promise<void> {
-    const { clock, lease, log } = this.#options;
+    const { clock, lease, leaseMs, log } = this.#options;
     const began = clock.monotonic();
     // Without a lease before the first renewal, nothing has ended.
     if (this.#lastSeenAt !== -Infinity && !lease.isValid)
@@ -388,13 +393,17 @@ export class Owners implements OwnerTable {
     for (const partition of this.#partitions) partition.mark();
     void this.#options.turns.probe();
     const renewal = await lease.renew();
+    // A process that was stopped finds Redis as it left it, and what it holds back is of the past.
+    const hasSeen = this.#lastSeenAt > -Infinity;
+    if (hasSeen && clock.monotonic() - this.#lastSeenAt > SUSPEND_LEASES * leaseMs) this.#suspend();
     this.#see(this.#withSilent(renewal));
     lease.accept(renewal);
     this.#lastSeenAt = began;
     if (renewal.hasLapsed) this.#noteLapse();
     this.#stopDoubt();
     if (this.#isDoubtful) this.#stopDoubt = this.#options.clock.after(DOUBT_MS, () => void this.#beat());
-    else this.#release();
+    // A renewal whose answer came too late is none.
+    else if (this.mayAnswer) this.#release();
     void this.#claimOrphans().then(() => this.#startMove());
   }
 

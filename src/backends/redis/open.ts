@@ -6,6 +6,7 @@ import { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
 import type { Metrics } from '../../core/metrics.ts';
+import { NO_PAUSES } from '../../core/pauses/pause.ts';
 import { silentLog, type Clock, type Log } from '../../core/ports.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { createRedisAudit } from './audit.ts';
@@ -279,6 +280,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     dedup: createRedisDedup(parts),
     sites: createRedisSites(parts),
     audit: createRedisAudit(parts),
+    pauses: NO_PAUSES,
     sessions: createRedisSessions(parts),
     tickets: createRedisTickets(parts),
     bus,

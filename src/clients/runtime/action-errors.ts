@@ -48,6 +48,17 @@ export class SiteRefusedError extends Error {
   }
 }
 
+/** The relay refused to pause the client, or to resume it. Nothing is paused by that. */
+export class PauseRefusedError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.name = 'PauseRefusedError';
+    this.code = code as ErrorCode;
+  }
+}
+
 /** Returns the first line of a message, truncated to 256 characters. So a stack trace in a message is never sent. */
 export function boundedMessage(text: string): string {
   const line = text.split('\n', 1)[0] ?? '';

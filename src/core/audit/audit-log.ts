@@ -10,6 +10,8 @@ const AUDIT_MESSAGES: Readonly<Record<OperatorAction, string>> = {
   disconnect: 'an administrator disconnects a client',
   drain: 'an administrator drains a node',
   cancel: 'an administrator cancels a command',
+  pause: 'calls are paused',
+  resume: 'a pause is ended',
 };
 
 /**

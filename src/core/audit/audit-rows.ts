@@ -2,15 +2,18 @@
 import { isRecord, parsedJson, toJson } from '../json.ts';
 
 /**
- * What an administrator did. `payload`: read payloads by an argument of a listing. `reveal`: read one payload and gave
- * the reason.
+ * What an administrator did, or a user who paused or resumed. `payload`: read payloads by an argument of a listing.
+ * `reveal`: read one payload and gave the reason.
  */
-export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal';
+export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal' | 'pause' | 'resume';
 
 /** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
 export type AuditSubject = Readonly<
   Partial<
-    Record<'userId' | 'clientId' | 'instanceId' | 'commandId' | 'messageId' | 'stream' | 'view' | 'nodeId', string>
+    Record<
+      'userId' | 'clientId' | 'instanceId' | 'commandId' | 'messageId' | 'stream' | 'view' | 'nodeId' | 'pauseId',
+      string
+    >
   >
 >;
 

@@ -179,7 +179,6 @@ function refuse({ deps }: InvokeParts, { checked }: Admission, refusal: InvokeRe
 }
 
 type Admission = PreparedCall & {
-  readonly recordedAs: CommandCaller;
   readonly wait: CallerSide;
   /** The target's connection, if it was not read from the store and may be out of date; null otherwise. */
   readonly seen: Connection | null;

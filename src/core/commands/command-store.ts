@@ -4,6 +4,7 @@ import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { Pause } from '../pauses/pause.ts';
 import type { CallerRate } from '../rates.ts';
 import type { RefusedShare, ShareRefusal } from '../shares/share-bounds.ts';
 import type { Command, CommandCaller, CommandMark, ContextRefusal } from './command.ts';
@@ -12,6 +13,8 @@ import type { NewWaiter } from './waiter.ts';
 
 /** The part of an admission that decides whether it is refused. */
 export type AdmitQuestion = CommandKey & {
+  readonly action: string;
+  readonly caller: CommandCaller;
   /** True if the caller chose the id. Such a command is admitted only if there is room for its mark. */
   readonly chosenId: boolean;
   readonly digest: string;
@@ -37,10 +40,8 @@ export type AdmitQuestion = CommandKey & {
 export type AdmitRequest = AdmitQuestion & {
   /** What kind of program the client is; null if it is not connected. */
   readonly clientType: ClientType | null;
-  readonly action: string;
   /** The params in the form that the history row keeps. */
   readonly kept: StoredPayload;
-  readonly caller: CommandCaller;
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
   readonly traceFlags: string | null;
@@ -75,6 +76,7 @@ export type AdmitRefusal =
   | 'capacity_exceeded'
   | 'queue_full'
   | 'rate_limited'
+  | 'paused'
   /** A share has no room: `queued_bytes`, `marks` (of an id that a caller chose) or `scope` (the part of the user). */
   | ShareRefusal;
 
@@ -95,12 +97,14 @@ export type AdmitResult =
   /**
    * `share`: the resource that has no room; null if the store itself has none. Absent if it is `marks`, or if the code
    * does not concern a share. `retryAfterMs`: when the bucket of a rate rule has a token; absent for other codes.
+   * `pause`: what `paused` refers to.
    */
   | {
       readonly kind: 'refused';
       readonly code: AdmitRefusal;
       readonly share?: RefusedShare | null;
       readonly retryAfterMs?: number;
+      readonly pause?: Pause;
     }
   /** The connection in `seen` is not the one that the client has now. */
   | { readonly kind: 'outdated' };
@@ -148,11 +152,10 @@ export type MarkedDispatch = {
 
 export type DispatchResult =
   | MarkedDispatch
-  /**
-   * The command is unknown, ended, parked, due, was dispatched before, or belongs to another link. It must not be
-   * written.
-   */
+  /** The command is unknown, ended, parked, due, paused, dispatched before, or of another link. It is not written. */
   | { readonly kind: 'skip' }
+  /** This attempt had dispatched the command, and then a pause began: the command has ended as `paused`. */
+  | { readonly kind: 'ended'; readonly command: Command }
   /** Its context forbids writing the command to the link. Nothing changed: settle it as `refuse`. */
   | { readonly kind: 'refuse'; readonly code: ContextRefusal };
 
@@ -234,7 +237,8 @@ export interface CommandStore {
   /**
    * Records the dispatch of a command, at most once per link and before the write to the socket begins. A node that
    * got no answer asks again with the same `attempt`, a text that is unique among the attempts of the binding's link.
-   * It then gets the same answer, as long as the recorded dispatch is that of this attempt.
+   * It then gets the same answer, as long as the recorded dispatch is that of this attempt. A paused command stays
+   * queued until its pause ends; if this attempt had dispatched it before, it ends as `paused`.
    */
   dispatch(key: CommandKey, binding: Binding, attempt?: string): MaybePromise<DispatchResult>;
   /**

@@ -320,6 +320,24 @@ export function changed(before: Command, change: Partial<Command>): Command {
   return { ...before, ...change, version: before.version + 1 };
 }
 
+/** Returns the outcome of a command that ends with this code and without a report, and what is proven of it. */
+export function proofOf(before: Command, code: Code): Pick<Command, 'outcome' | 'execution'> {
+  if (code === 'not_received') return { outcome: 'failed', execution: 'refused_by_client' };
+  // A dispatch that was recorded and not written before its pause.
+  if (code === 'paused') return { outcome: 'expired', execution: 'not_written' };
+  return wasDispatched(before) || code === 'store_lost'
+    ? { outcome: 'outcome_unknown', execution: 'may_have_run' }
+    : { outcome: 'expired', execution: 'not_written' };
+}
+
+/**
+ * Returns the node that held the command before, if that is another node than `nodeId`. Otherwise returns the
+ * `recoveredFromNodeId` of the record, which may be null.
+ */
+export function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
+  return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;
+}
+
 /** Returns the sightings with a new one, if there is room. */
 export function see({ sightings }: Command, messageId: string, now: number): readonly Sighting[] {
   if (sightings.length >= SIGHTINGS_PER_COMMAND) return sightings;

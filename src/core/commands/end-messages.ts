@@ -11,5 +11,6 @@ export const END_MESSAGES: Partial<Record<Code, string>> = {
   context_unsupported: 'The call names a context, which the client does not know; nothing was written to it.',
   node_lost: 'The node that held the link was lost.',
   store_lost: 'The store lost data that it had confirmed.',
+  paused: 'A pause began before the command was written to the client; nothing ran.',
   not_received: 'The command was lost on its way to the client, which says that it never arrived; nothing ran.',
 };

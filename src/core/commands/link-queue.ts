@@ -14,13 +14,25 @@ export type Held = {
   cancel: { readonly reason: string | null } | null;
   /** Whether the command was written to an earlier link, on which it never arrived. */
   readonly again?: true;
+  /** The attempt that dispatched it, and what allows to write it. Absent for `again`. */
+  readonly asked?: Asked;
 };
+
+/**
+ * An attempt to dispatch a command. What it allows is written soon and before the next pause, or asked for again.
+ * `permits`: how many pauses had begun on this node when it was asked for; `at`: when that was, by the monotonic clock.
+ */
+export type Asked = { readonly attempt: string; readonly permits: number; readonly at: number };
 
 /** The span of a command that is written. `progressed`: its first progress was noted. */
 type OpenSpan = { readonly span: Span; progressed: boolean };
 
 /** A reservation of room in a link's window for a command that is not admitted yet. It counts as a pending dispatch. */
-export type Claim = DispatchClaim & { readonly linkQueue: LinkQueue; readonly key: CommandKey };
+export type Claim = DispatchClaim & {
+  readonly linkQueue: LinkQueue;
+  readonly key: CommandKey;
+  readonly asked: Asked;
+};
 
 /** Code that waits for a change of a link's queue. `wake` is called as soon as `over` returns true. */
 type LinkQueueWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };

@@ -42,6 +42,7 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
   const pass = (): Promise<void> =>
     outage.run('reconciliation', async () => {
       await reconcile(parts);
+      await lapsePauses(deps);
       times.reconciledAt = clock.now();
     });
   const detach = await nodes.attach(nodeId, {
@@ -81,6 +82,12 @@ async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>): Prom
     for (const key of due) if ((await acts.settle(key, { kind: 'expire' })).kind === 'settled') settled++;
     if (due.length < RECONCILE_BATCH || settled === 0) return;
   }
+}
+
+/** Ends the pauses whose time is over. Over owners each node does so, and tells of it. */
+async function lapsePauses({ backend, clock }: Deps): Promise<void> {
+  for (const pause of await backend.pauses.lapse())
+    backend.bus.publish('pauses', { change: 'lapsed', pause, at: clock.now() });
 }
 
 /** Publishes the disconnects of links that no node closed. */

@@ -24,12 +24,13 @@ export type Settlement =
   /** Ends the command `expired`, unless it was dispatched. */
   | { readonly kind: 'refuse'; readonly code: ContextRefusal }
   /**
-   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command
-   * ends only if it was dispatched to that instance, or waits for it.
+   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`; `paused`: it was dispatched and not
+   * written, so it is `expired`. If `instanceId` is given, the command ends only if it was dispatched to that instance,
+   * or waits for it.
    */
   | {
       readonly kind: 'give_up';
-      readonly code: 'instance_replaced' | 'node_lost' | 'store_lost';
+      readonly code: 'instance_replaced' | 'node_lost' | 'paused' | 'store_lost';
       readonly instanceId: string | null;
     };
 

@@ -2,6 +2,7 @@
 import type { MessageKind, StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
+import type { Pause, PausedCall } from '../pauses/pause.ts';
 import type { CallerRate } from '../rates.ts';
 import type { ShareRefusal } from '../shares/share-bounds.ts';
 import type { Command, CommandMark } from './command.ts';
@@ -112,6 +113,8 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
   result(entry: E): JsonText | null;
   /** Returns what a client reports of a context. */
   context(key: ClientKey, contextId: string): ContextState;
+  /** Returns a pause that covers the call now; null if none does. */
+  pauseOf(call: PausedCall): Pause | null;
   /** Returns how many reservations a scope holds. For answers only: guards compare the counts themselves. */
   reserved(scopeId: string): number;
 

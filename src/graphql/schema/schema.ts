@@ -28,6 +28,7 @@ import './history.ts';
 import './history-raw.ts';
 import './ingest.ts';
 import './node-lookup.ts';
+import './pauses.ts';
 import './server.ts';
 import './sites.ts';
 import './sites-sessions.ts';

@@ -79,6 +79,7 @@ export class Relays {
       connections: {},
       dedup: { backend: bare.dedup.backend },
       audit: {},
+      pauses: { deciderOf: () => null },
       bus: createMemoryBus(silentLog),
     };
     // One more partition has the audit.
@@ -139,6 +140,8 @@ export class Relays {
       },
       windowMs: memory?.idempotencyWindowMs ?? TERMINAL_MS,
       retentionMs: memory?.history?.retentionMs ?? RETENTION_MS,
+      permitMs: Infinity,
+      quietMs: 0,
     });
   }
 
@@ -173,7 +176,7 @@ export class Relays {
     const { clock, memory } = this.#options;
     const { sha256 } = createCrypto('test');
     return createMemoryState({
-      ...{ clock, log: silentLog, sha256, markSecret: 'x', shares: this.#shares },
+      ...{ clock, log: silentLog, sha256, markSecret: 'x', shares: this.#shares, keepsAttempts: true },
       ...memory,
       mailboxes,
     }).backend;

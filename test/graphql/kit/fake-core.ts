@@ -99,6 +99,10 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     ingest: { ingest: unprepared, ingestCooperativeSiteMessage: unprepared },
     sites: noSites(),
     delivery: delivery(data, calls, updates),
+    pauses: {
+      ...{ pause: unprepared, pauseClient: unprepared, resumeClient: unprepared, resume: unprepared },
+      ...{ list: unprepared, get: unprepared, reach: unprepared, events: () => fail('internal', 'no events here') },
+    },
     lookup: { find: unprepared, failures: unprepared },
     series: { read: unprepared },
     links: { open: () => fail('internal', 'no links here') },

@@ -192,6 +192,8 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     return Number(this.read(['ZCARD', this.tick.key('reserved', this.parts.hash(scopeId))]));
   }
 
+  readonly pauseOf = (): null => null;
+
   // Guards.
 
   scopeFull(scopeId: string, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
@@ -517,10 +519,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     this.postTo(offeredTo, ['kind', 'command', 'state', entry.state(), 'request', entry.request, ...waits]);
   }
 
-  /**
-   * Posts commands of a client to the calling node. That keeps the records, so one row names all of the commands (see
-   * `decodeRows`).
-   */
+  /** Posts commands of a client to the calling node. That keeps the records, so one row names all (see `decodeRows`). */
   #postNames(entries: readonly Entry[]): void {
     const [first] = entries;
     if (!first) return;
