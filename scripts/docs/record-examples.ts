@@ -123,6 +123,17 @@ const shared = await call([
 await call(['InvokeSiteAction', 'POST', `${opened}/actions/notes.add`, { params: { text: 'bread' } }]);
 await call(['CreateSiteTicket', 'POST', `${opened}/ticket`]);
 
+const pause = {
+  user_id: 'alice',
+  action: 'notes.*',
+  reason: 'The display is repaired',
+  queued: 'keep',
+  running: 'leave',
+};
+const paused = await call(['PauseCalls', 'POST', '/pauses', pause]);
+await call(['ListPauses', 'GET', '/pauses']);
+await call(['ResumeCalls', 'DELETE', `/pauses/${paused.pause_id}`]);
+
 const READS: readonly Call[] = [
   ['ListUsers', 'GET', '/users'],
   ['UserSummary', 'GET', '/users/alice'],
@@ -181,7 +192,14 @@ const parameters = {
     node_id: 'relay-1',
   },
   ...{ caller_node_id: 'relay-1', check_instance: 'run-1', window_id: 'w1', task_id: 'task-1', site_id: 'board' },
-  ...{ session_id: session.session_id, grant_id: shared.grant_id, stream: 'alice/app/log', prefix: 'app/', cursor },
+  ...{
+    session_id: session.session_id,
+    grant_id: shared.grant_id,
+    pause_id: paused.pause_id,
+    stream: 'alice/app/log',
+    prefix: 'app/',
+    cursor,
+  },
   ...{ min_age_ms: 5000, limit: 100, admitted_after: '2026-01-31T12:00:00Z', after_time: '2026-01-31T12:00:00Z' },
 };
 const file = { parameters, operations };

@@ -11,6 +11,7 @@ import {
   ID_MAX_CHARS,
   INGEST_BATCH,
   LABELS_PER_FILTER,
+  PAUSE_PATTERN_CHARS,
   LABEL_MAX_CHARS,
   MAX_REASON,
   SITE_NAMES,
@@ -131,11 +132,14 @@ const CODE: Form = { schema: { type: 'string', minLength: 1, maxLength: ERROR_CO
 const FILTER_TEXT: Form = { schema: { type: 'string', minLength: 1, maxLength: FILTER_TEXT_CHARS } };
 const SITE_LIST = { maxItems: SITE_NAMES };
 
-/** The form of each argument and input field by its GraphQL name. Names have one meaning in the whole schema. */
+/**
+ * The form of each argument and input field by its GraphQL name, which has one meaning in the whole schema, or by what its
+ * extension `form` says.
+ */
 const FORMS: Readonly<Record<string, Form>> = {
   ...sameForm(USER, 'userId', 'owner'),
   ...sameForm(ID, 'clientId', 'instanceId', 'commandId', 'nodeId', 'callerNodeId', 'windowId', 'taskId'),
-  ...sameForm(ID, 'contextId', 'checkInstance', 'messageId', 'sessionId', 'grantId'),
+  ...sameForm(ID, 'contextId', 'checkInstance', 'messageId', 'sessionId', 'grantId', 'pauseId'),
   siteId: ID,
   action: ACTION,
   actions: { ...ACTION, list: SITE_LIST },
@@ -145,6 +149,9 @@ const FORMS: Readonly<Record<string, Form>> = {
   traceId: TRACE,
   parentSpanId: TRACE,
   idOrTrace: TRACE,
+  pattern: {
+    schema: { type: 'string', minLength: 1, maxLength: PAUSE_PATTERN_CHARS, pattern: `^[^${CONTROL_CHARS}]*$` },
+  },
   caller: { schema: { type: 'string', minLength: 1, maxLength: USER_GIVEN_CHARS, pattern: '^[^\\u0000]*$' } },
   outcomes: { list: { minItems: 1 } },
   by: { list: { minItems: 1 } },

@@ -182,9 +182,9 @@ const NO_JSON: JsonInput = { schema: {}, shape: 'skipped', read: () => undefined
  */
 function boundsOf(use: Pick<Use, 'name' | 'extensions'> | undefined): Bounds {
   if (use === undefined) return {};
-  const { minimum, maximum } = use.extensions;
+  const { minimum, maximum, form = use.name } = use.extensions;
   return {
-    form: formOf(use.name),
+    form: formOf(String(form)),
     ...(typeof minimum === 'number' && { minimum }),
     ...(typeof maximum === 'number' && { maximum }),
   };

@@ -87,12 +87,14 @@ export function commandShares(name: string, make: MakeSharesBench, { runs }: { r
       expect(await used()).toBe(0);
     });
 
-    it('do not count params whose command is dispatched by the act that admits it', async () => {
+    it('count params whose command is dispatched by the act that admits it at most until it has arrived', async () => {
       const bench = await opened({});
       const { commands } = bench.backend;
       await commands.rebind(ALICE, BOUND, 'up');
       const admitted = await commands.admit(admission('c1', { claim: { binding: BOUND, attempt: '1' } }));
       if (admitted.kind === 'admitted' && !admitted.dispatch) await commands.dispatch(keyFor('c1'), BOUND);
+      // A store that keeps attempts keeps the params, in case the attempt is repeated.
+      await commands.report(keyFor('c1'), { instanceId: 'i1', kind: 'ack', payload: null, kept: null });
       expect(await bench.used('queued_bytes')).toBe(0);
     });
 

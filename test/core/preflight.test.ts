@@ -192,7 +192,7 @@ describe('a preflight', () => {
     const seen = preflight.layers.map(({ layer, verdict, askedOf }) => `${layer} ${verdict} ${askedOf}`);
     expect(seen).toEqual([
       ...['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'].map((l) => `${l} pass relay`),
-      ...['storage pass relay', 'conflict pass relay', 'target pass relay'],
+      ...['storage pass relay', 'conflict pass relay', 'pause pass relay', 'target pass relay'],
       ...['place skipped relay', 'capacity pass relay', 'rate skipped relay'],
       ...['arguments', 'authorizer', 'approval', 'lease'].map((layer) => `client_${layer} unknown client`),
     ]);
@@ -247,6 +247,7 @@ describe('a preflight', () => {
     expect(skippedOf(ended)).toEqual({
       relay: 'Not asked: the command id is known.',
       action: 'Not asked: the client is not connected.',
+      pause: 'Not asked: the command id is known.',
       target: 'Not asked: the command id is known.',
       place: 'Not asked: the command id is known.',
       rate: NO_RATE,

@@ -111,6 +111,10 @@ describe('descriptions', () => {
       expect([path, (await relay.ask(path)).status]).toEqual([path, 200]);
     }
     await relay.ask({ method: 'POST', path: '/connections/alice/tab/actions/open/preflight', body: {} });
+    const pause = { client_id: 'tab', user_id: 'alice', reason: 'wait', queued: 'cancel', running: 'leave' };
+    const paused = await relay.ask({ method: 'POST', path: '/pauses', body: pause });
+    await relay.ask('/pauses');
+    await relay.ask({ method: 'DELETE', path: `/pauses/${paused.body.pause_id}` });
     await askSites(relay, client);
     // These requests come last, because the rows that they remove do not return.
     for (const [path, body] of [
@@ -119,9 +123,10 @@ describe('descriptions', () => {
     ] as const)
       await meanwhile(relay.clock, relay.ask({ method: 'POST', path, body }));
     const missing = relay.handler.operations
-      .flatMap(({ method, path }) => {
+      .flatMap(({ method, path, body }) => {
         const invokes = /\/actions\/\{\w+\}$/.test(path) || path === '/commands/{user_id}/{client_id}/{command_id}';
-        return (invokes ? [200, 202, 504] : [200]).map((status) => `${method} ${path} ${status}`);
+        const done = body.variants.some(({ kind }) => kind === 'created') ? 201 : 200;
+        return (invokes ? [200, 202, 504] : [done]).map((status) => `${method} ${path} ${status}`);
       })
       .filter((answer) => !relay.answered.has(answer));
     expect(missing).toEqual([]);

@@ -58,6 +58,9 @@ const PauseReachType = builder.objectRef<PauseReach>('PauseReach').implement({
 
 const PATTERN = `A pattern with \`*\`, of 1 to ${PAUSE_PATTERN_CHARS} characters.`;
 
+/** The form of their texts over REST, where `action` is otherwise the name of one action. */
+const PATTERN_FORM = { extensions: { form: 'pattern' } } as const;
+
 const PauseCoverInput = builder.inputType('PauseCoverInput', {
   description:
     'Which calls to pause: those that match every member. Give at least one, or `all`. A user covers its own clients alone.',
@@ -68,9 +71,12 @@ const PauseCoverInput = builder.inputType('PauseCoverInput', {
       type: CommandCallerKind,
       description: 'Only calls of this kind of callers: `MCP` are agents.',
     }),
-    caller: t.string({ description: `Only calls of callers with such a name. ${PATTERN}` }),
-    action: t.string({ description: `Only calls of such actions. ${PATTERN}` }),
-    label: t.string({ description: `Only calls of programs with such a name, as agents give it. ${PATTERN}` }),
+    caller: t.string({ description: `Only calls of callers with such a name. ${PATTERN}`, ...PATTERN_FORM }),
+    action: t.string({ description: `Only calls of such actions. ${PATTERN}`, ...PATTERN_FORM }),
+    label: t.string({
+      description: `Only calls of programs with such a name, as agents give it. ${PATTERN}`,
+      ...PATTERN_FORM,
+    }),
     all: t.boolean({ description: 'All calls; of a user: all calls of its clients.' }),
   }),
 });
