@@ -227,7 +227,11 @@ export class Dispatcher {
     const isLocal = this.#deps.backend.pauses.permitMs === Infinity;
     for (const linkQueue of this.#linkQueues.values()) {
       const { held, link } = linkQueue;
-      const covered = held?.values().filter(({ result }) => covers(result.command)).toArray() ?? [];
+      const covered =
+        held
+          ?.values()
+          .filter(({ result }) => covers(result.command))
+          .toArray() ?? [];
       if (covered.some(({ again }) => again)) link.close('operator', null);
       if (!isLocal) continue;
       for (const { again, result } of covered) if (!again) this.#endHeld(linkQueue, keyOf(result.command));
