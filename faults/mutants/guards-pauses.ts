@@ -2,6 +2,7 @@
 import type { GuardMutant } from './mutant.ts';
 
 const CONTRACT = { test: 'test/contract/memory.test.ts' } as const;
+const DISPATCH = { test: 'test/core/dispatch-paused.test.ts' } as const;
 
 /** The guard mutants of pauses. */
 export const PAUSES_GUARDS: readonly GuardMutant[] = [
@@ -27,6 +28,30 @@ export const PAUSES_GUARDS: readonly GuardMutant[] = [
     file: 'core/commands/rules.ts',
     find: 'before.cancelRequestedAt !== null || this.tx.pauseOf(before) !== null;',
     replace: 'before.cancelRequestedAt !== null;',
+    judge: CONTRACT,
+  },
+  {
+    name: 'permit-of-before',
+    says: 'what was dispatched before a pause is written after its answer',
+    file: 'core/commands/dispatcher.ts',
+    find: '(permits === this.#permits && this.#deps.clock.monotonic() - at <= permitMs)',
+    replace: 'true',
+    judge: DISPATCH,
+  },
+  {
+    name: 'held-through-a-pause',
+    says: 'a held command is written after the answer of a pause that covers it',
+    file: 'core/commands/dispatcher.ts',
+    find: 'for (const { again, result } of covered) if (!again) this.#endHeld(linkQueue, keyOf(result.command));',
+    replace: '',
+    judge: DISPATCH,
+  },
+  {
+    name: 'ended-pause-kept',
+    says: 'a relay keeps a pause that another relay has ended',
+    file: 'backends/memory/pauses.ts',
+    find: "if (pauses.hasEnded(pause.pauseId)) return 'over';",
+    replace: '',
     judge: CONTRACT,
   },
   {

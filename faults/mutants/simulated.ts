@@ -24,6 +24,7 @@ const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
   'owned calls': [
     ...['shared no-mark', 'shared false-proof', 'shared run-again', 'shared admit-anew', 'shared no-epoch'],
   ],
+  'owned pauses': ['pause-unasked-at-dispatch'],
   'directory store': [
     ...['record-after-write', 'sync-not-awaited', 'sync-ignored', 'snapshot-before-rotation', 'kill-unsynced'],
     ...['failed-sync-forgotten', 'loss-forgotten', 'loss-told-once', 'numbers-with-gaps'],
@@ -130,8 +131,8 @@ const REASONS: readonly Reason[] = [
     names: ['places-unknown', 'second-life', 'contexts-that-left-forgotten'],
   },
   {
-    why: 'nobody pauses anything in a simulation',
-    names: ['pause-unasked', 'pause-unasked-at-dispatch', 'pause-unasked-again', 'pause-not-offered'],
+    why: 'the dispatch asks again, and what waits is offered when its link comes up again',
+    names: ['pause-unasked', 'pause-not-offered'],
   },
   {
     why: 'a simulated disk changes nothing that was synced',
@@ -140,6 +141,7 @@ const REASONS: readonly Reason[] = [
   {
     why: 'the simulator should notice them, and none of the seeds that were tried has so far: at most 150 for each, and for some none was tried yet',
     names: [
+      ...['permit-of-before', 'pause-unasked-again', 'held-through-a-pause', 'ended-pause-kept'],
       'received-ignored',
       'acknowledged-written-again',
       'age-ignored',

@@ -143,37 +143,35 @@ function StopDialog({ stops, onDone, onClose }: DialogProps) {
       {duration === AT_A_TIME && (
         <TextField label="Until, in UTC" id="stop-time" name="until" hint="Such as 2026-11-21T14:31." />
       )}
-      <div class="pair">
-        <div class="field">
-          <span class="label" aria-hidden="true">
-            Calls that wait
-          </span>
-          <Switch
-            legend="Calls that wait"
-            name="stop-queued"
-            choices={[
-              { value: 'KEEP', text: 'wait on' },
-              { value: 'CANCEL', text: 'are cancelled' },
-            ]}
-            chosen={queued}
-            onChoose={setQueued}
-          />
-        </div>
-        <div class="field">
-          <span class="label" aria-hidden="true">
-            Calls that run
-          </span>
-          <Switch
-            legend="Calls that run"
-            name="stop-running"
-            choices={[
-              { value: 'LEAVE', text: 'run on' },
-              { value: 'CANCEL', text: 'are asked to stop' },
-            ]}
-            chosen={running}
-            onChoose={setRunning}
-          />
-        </div>
+      <div class="field">
+        <span class="label" aria-hidden="true">
+          Calls that wait
+        </span>
+        <Switch
+          legend="Calls that wait"
+          name="stop-queued"
+          choices={[
+            { value: 'KEEP', text: 'wait on' },
+            { value: 'CANCEL', text: 'are cancelled' },
+          ]}
+          chosen={queued}
+          onChoose={setQueued}
+        />
+      </div>
+      <div class="field">
+        <span class="label" aria-hidden="true">
+          Calls that run
+        </span>
+        <Switch
+          legend="Calls that run"
+          name="stop-running"
+          choices={[
+            { value: 'LEAVE', text: 'run on' },
+            { value: 'CANCEL', text: 'are asked to stop' },
+          ]}
+          chosen={running}
+          onChoose={setRunning}
+        />
       </div>
     </FormDialog>
   );

@@ -1,0 +1,76 @@
+/** Tests that what was dispatched before a pause, and is not written yet, is not written after the pause's answer. */
+import { describe, expect, it } from 'vitest';
+import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
+import { BACK_PRESSURE_BYTES } from '../../src/core/limits.ts';
+import { settle } from '../kit/clock.ts';
+import { admin, advertisement, connect, testCore, user, type TestClient } from '../kit/core.ts';
+
+const alice = user('alice');
+const ids = ({ sent }: TestClient): readonly string[] => sent.map(({ command }) => command.commandId);
+const PERMIT_MS = 2_500;
+
+/** Opens a core whose store answers a dispatch only when `answer` is called. `permitMs`: as in PauseStore. */
+async function lateCore(permitMs: number) {
+  const waiting: (() => void)[] = [];
+  const late = ({ commands, pauses, ...backend }: MemoryBackend): MemoryBackend => ({
+    ...backend,
+    pauses: { ...pauses, permitMs },
+    commands: {
+      ...commands,
+      async dispatch(key, binding, attempt) {
+        const answer = commands.dispatch(key, binding, attempt);
+        await new Promise<void>((release) => waiting.push(release));
+        return answer;
+      },
+    },
+  });
+  const test = await testCore({ wrap: late });
+  const answer = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      for (const release of waiting.splice(0)) release();
+      await settle();
+    }
+  };
+  const client = await connect(test.core, alice, { actions: [advertisement('open'), advertisement('other')] });
+  const invoke = (commandId: string, action = 'open') =>
+    test.core.rpc.invoke(alice, { userId: 'alice', clientId: 'tab', params: null, action, commandId });
+  return { ...test, client, answer, invoke };
+}
+
+describe('a dispatch that a store of other processes allowed', () => {
+  it('is asked for again if a pause has begun since, or if it was long ago', async () => {
+    await using test = await lateCore(PERMIT_MS);
+    void test.invoke('c1');
+    await settle();
+    await test.core.pauses.pause(admin, { action: 'open', reason: 'stop' });
+    await test.answer();
+    expect(ids(test.client)).toEqual([]);
+    void test.invoke('c2', 'other');
+    await settle();
+    await test.clock.advance(PERMIT_MS + 1);
+    await test.answer();
+    expect(ids(test.client)).toEqual([]);
+    void test.invoke('c3', 'other');
+    await settle();
+    await test.answer();
+    expect(ids(test.client)).toContain('c3');
+  });
+});
+
+describe('a command that is held because the client reads slowly', () => {
+  it('ends with the pause that covers it, with nothing run; others are written', async () => {
+    await using test = await lateCore(Infinity);
+    const stopped = test.invoke('c1');
+    void test.invoke('c2', 'other');
+    await settle();
+    test.client.backlog = BACK_PRESSURE_BYTES;
+    await test.answer();
+    await test.core.pauses.pause(admin, { action: 'open', reason: 'stop' });
+    const ended = { outcome: 'expired', execution: 'not_written', error: { code: 'paused' } };
+    expect(await stopped).toMatchObject({ kind: 'outcome', command: ended });
+    test.client.backlog = 0;
+    await test.client.session.drained();
+    await test.answer();
+    expect(ids(test.client)).toEqual(['c2']);
+  });
+});
