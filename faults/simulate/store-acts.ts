@@ -14,13 +14,15 @@ import {
   type Effect,
   type Operation,
 } from './linearize.ts';
-import { readRecord } from './readers.ts';
+import { readRecord, viewOf } from './readers.ts';
 import { codeOf, onRecord, type OpenRelay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
 const USERS = Array.from({ length: 8 }, (_, n) => `user-${n}`);
 /** How long a command waits for its client, which never comes: longer than any run. In milliseconds. */
 const CONNECT_MS = 3_000_000;
+/** How many acts repeat an admission of one of the last commands, as a caller does that had no answer. */
+const AGAIN = 0.08;
 /** How many acts also read a record, and among how many of the last commands. */
 const READ = 0.5;
 const READ_AMONG = 20;
@@ -55,6 +57,7 @@ export class StoreActs implements Workload {
   readonly #commands = new Map<string, Known>();
   /** The relays that have not answered an act, once for each. */
   readonly #asked = new Set<{ readonly relay: OpenRelay }>();
+  #admissions = 0;
   readonly broken: string[] = [];
 
   constructor(relays: Relays) {
@@ -100,8 +103,15 @@ export class StoreActs implements Workload {
     const open = [...this.#commands.values()].filter(
       ({ admitted, cancelled }) => admitted === 'acknowledged' && cancelled === 'no',
     );
-    if (open.length > 0 && this.#random() < 0.4) this.#cancel(relay, pick(this.#random, open));
+    const kind = this.#random();
+    if (open.length > 0 && kind < 0.4) this.#cancel(relay, pick(this.#random, open));
+    else if (kind > 1 - AGAIN && this.#commands.size > 0) this.#admitAgain(relay);
     else this.#admit(relay);
+  }
+
+  /** Another caller admits one of the last commands, at any relay: it waits for the same one. */
+  #admitAgain(relay: OpenRelay): void {
+    this.#sendAdmission(relay, pick(this.#random, [...this.#commands.values()].slice(-READ_AMONG)));
   }
 
   #admit(relay: OpenRelay): void {
@@ -109,9 +119,15 @@ export class StoreActs implements Workload {
     const { now: askedAt } = this.#relays.simulation;
     const known: Known = { key, admitted: 'asked', cancelled: 'no', askedAt, times: [], history: [] };
     this.#commands.set(commandKeyText(key), known);
+    this.#sendAdmission(relay, known);
+  }
+
+  #sendAdmission(relay: OpenRelay, known: Known): void {
+    const request = admission(known.key, relay.process.name, `rpc-${this.#admissions++}`);
     this.#send(relay, known, { what: 'admit', may: { kind: 'admit' } }, async ({ commands }) => {
-      const { kind } = await commands.admit(admission(key, relay.process.name));
-      return kind;
+      const result = await commands.admit(request);
+      const claim = result.kind === 'attached' ? ({ kind: 'read', view: viewOf(result.command) } as const) : undefined;
+      return { kind: result.kind, claim };
     }).then(
       (kind) => {
         if (kind === 'admitted' || kind === 'attached') known.admitted = 'acknowledged';
@@ -124,7 +140,7 @@ export class StoreActs implements Workload {
     known.cancelled = 'asked';
     this.#send(relay, known, { what: 'cancel', may: { kind: 'cancel' } }, async ({ commands }) => {
       const { kind } = await commands.settle(known.key, { kind: 'cancel', reason: null, by: 'test' });
-      return kind;
+      return { kind };
     }).then(
       (kind) => {
         if (kind === 'settled' || kind === 'unchanged') known.cancelled = 'acknowledged';
@@ -140,7 +156,7 @@ export class StoreActs implements Workload {
     relay: OpenRelay,
     known: Known,
     { what: act, may }: { readonly what: string; readonly may: Effect },
-    run: (backend: Backend) => Promise<string>,
+    run: (backend: Backend) => Promise<{ readonly kind: string; readonly claim?: Claim | undefined }>,
   ): Promise<string | null> {
     const { process, backend } = relay;
     const { key, history } = known;
@@ -152,7 +168,7 @@ export class StoreActs implements Workload {
     const asked = { relay };
     this.#asked.add(asked);
     try {
-      const kind = await run(backend);
+      const { kind, claim = CLAIMS[kind] } = await run(backend);
       this.#relays.count(`${act}: ${kind}`);
       this.#relays.trace(`${process.name} ${what}: ${kind}`);
       await new Promise<void>((leave) => onRecord(relay, leave));
@@ -160,7 +176,6 @@ export class StoreActs implements Workload {
       this.#noteTime(began);
       known.times.push([began, this.#relays.simulation.now]);
       if (process.isDead) return null;
-      const { [kind]: claim } = CLAIMS;
       if (claim) noteAnswer(request, this.#relays.simulation.now, claim);
       return kind;
     } catch (error) {
@@ -255,7 +270,7 @@ export class StoreActs implements Workload {
   }
 }
 
-function admission(key: CommandKey, callerNodeId: string): AdmitRequest {
+function admission(key: CommandKey, callerNodeId: string, rpcId: string): AdmitRequest {
   const caller = { kind: 'user', name: key.userId } as const;
   return {
     ...key,
@@ -263,6 +278,6 @@ function admission(key: CommandKey, callerNodeId: string): AdmitRequest {
     ...{ namedInstanceId: null, clientType: null, params: toJson({ n: 1 }), kept: { payload: null, spill: null } },
     ...{ caller, traceId: 't1', parentSpanId: 's1', traceFlags: '01', traceState: null, callSpan: null },
     ...{ connectWithinMs: CONNECT_MS, respondWithinMs: 30_000 },
-    waiter: { rpcId: `rpc-${key.commandId}`, caller, callerNodeId, waitFor: 'admitted', withinMs: null },
+    waiter: { rpcId, caller, callerNodeId, waitFor: 'admitted', withinMs: null },
   };
 }
