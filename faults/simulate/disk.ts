@@ -12,6 +12,8 @@ import type { Simulation } from './virtual.ts';
 const SYNC_MS = 4;
 /** How much of a file of zeros is written before other work goes on, in bytes. */
 const PIECE_BYTES = 2 * 1024 * 1024;
+/** How long a piece takes, in milliseconds. */
+const PIECE_MS = 40;
 /** The part of the writes that write less than they were given, as the system may. */
 const SHORT_WRITES = 0.01;
 
@@ -352,7 +354,7 @@ export class SimulatedDisk {
     });
     const inode = this.#find(path);
     while (inode.size < bytes) {
-      await this.#later(process, 1, () => {
+      await this.#later(process, PIECE_MS, () => {
         if (this.free === 0) throw full();
         inode.extend(Math.min(PIECE_BYTES, bytes - inode.size, this.free), this.#simulation.now);
       });

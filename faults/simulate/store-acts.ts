@@ -23,6 +23,14 @@ const USERS = Array.from({ length: 8 }, (_, n) => `user-${n}`);
 const CONNECT_MS = 3_000_000;
 /** How many acts repeat an admission of one of the last commands, as a caller does that had no answer. */
 const AGAIN = 0.08;
+/** How many acts admit many large commands in one turn, how many, and how long their params are. */
+const MANY = 0.004;
+const COMMANDS = 26;
+const PARAMS_CHARS = 15_000;
+/** One command in so many has an id that the relay has made. */
+const UNCHOSEN = 5;
+/** The codes of refusals that changed nothing. */
+const REFUSALS: ReadonlySet<string> = new Set(['store_full', 'share_exceeded']);
 /** How many acts also read a record, and among how many of the last commands. */
 const READ = 0.5;
 const READ_AMONG = 20;
@@ -34,6 +42,9 @@ const CALM_MS = 1_500;
 /** What the workload knows of a command. `asked`: an act was sent. `acknowledged`: its answer has left the process. */
 type Known = {
   readonly key: CommandKey;
+  /** Whether a caller chose its id, so that it can be admitted again. */
+  readonly chosenId: boolean;
+  readonly params: AdmitRequest['params'];
   admitted: 'asked' | 'acknowledged';
   cancelled: 'no' | 'asked' | 'acknowledged';
   /** When its admission was asked for, in milliseconds of the simulation. */
@@ -103,27 +114,34 @@ export class StoreActs implements Workload {
     const open = [...this.#commands.values()].filter(
       ({ admitted, cancelled }) => admitted === 'acknowledged' && cancelled === 'no',
     );
+    if (this.#random() < MANY) for (let n = 0; n < COMMANDS; n++) this.#admit(relay, PARAMS_CHARS);
     const kind = this.#random();
     if (open.length > 0 && kind < 0.4) this.#cancel(relay, pick(this.#random, open));
-    else if (kind > 1 - AGAIN && this.#commands.size > 0) this.#admitAgain(relay);
-    else this.#admit(relay);
+    else if (kind > 1 - AGAIN) this.#admitAgain(relay);
+    else this.#admit(relay, 0);
   }
 
   /** Another caller admits one of the last commands, at any relay: it waits for the same one. */
   #admitAgain(relay: OpenRelay): void {
-    this.#sendAdmission(relay, pick(this.#random, [...this.#commands.values()].slice(-READ_AMONG)));
+    const last = [...this.#commands.values()].slice(-READ_AMONG).filter(({ chosenId }) => chosenId);
+    if (last.length > 0) this.#sendAdmission(relay, pick(this.#random, last));
   }
 
-  #admit(relay: OpenRelay): void {
+  /** Admits a new command, with params of about this length. */
+  #admit(relay: OpenRelay, chars: number): void {
     const key = { userId: pick(this.#random, USERS), clientId: 'tab', commandId: `c${this.#commands.size}` };
     const { now: askedAt } = this.#relays.simulation;
-    const known: Known = { key, admitted: 'asked', cancelled: 'no', askedAt, times: [], history: [] };
+    const chosenId = this.#commands.size % UNCHOSEN > 0;
+    const params = toJson({ n: 1, text: 'x'.repeat(chars) });
+    const known: Known = {
+      ...{ key, chosenId, params, admitted: 'asked', cancelled: 'no', askedAt, times: [], history: [] },
+    };
     this.#commands.set(commandKeyText(key), known);
     this.#sendAdmission(relay, known);
   }
 
   #sendAdmission(relay: OpenRelay, known: Known): void {
-    const request = admission(known.key, relay.process.name, `rpc-${this.#admissions++}`);
+    const request = admission(known, relay.process.name, `rpc-${this.#admissions++}`);
     this.#send(relay, known, { what: 'admit', may: { kind: 'admit' } }, async ({ commands }) => {
       const result = await commands.admit(request);
       const claim = result.kind === 'attached' ? ({ kind: 'read', view: viewOf(result.command) } as const) : undefined;
@@ -179,9 +197,13 @@ export class StoreActs implements Workload {
       if (claim) noteAnswer(request, this.#relays.simulation.now, claim);
       return kind;
     } catch (error) {
-      this.#relays.count(`${act}: ${codeOf(error)}`);
-      if (codeOf(error) === 'store_full') noteRefusal(request, this.#relays.simulation.now);
-      this.#relays.trace(`${process.name} ${what}: ${codeOf(error)}`);
+      const code = codeOf(error);
+      this.#relays.count(`${act}: ${code}`);
+      this.#relays.trace(`${process.name} ${what}: ${code}`);
+      if (!REFUSALS.has(code)) return null;
+      // A relay that may have lost the partition knows nothing of the command: its refusal does not leave.
+      await new Promise<void>((leave) => onRecord(relay, leave));
+      if (!process.isDead) noteRefusal(request, this.#relays.simulation.now);
       return null;
     } finally {
       this.#asked.delete(asked);
@@ -270,12 +292,12 @@ export class StoreActs implements Workload {
   }
 }
 
-function admission(key: CommandKey, callerNodeId: string, rpcId: string): AdmitRequest {
+function admission({ key, chosenId, params }: Known, callerNodeId: string, rpcId: string): AdmitRequest {
   const caller = { kind: 'user', name: key.userId } as const;
   return {
     ...key,
-    ...{ chosenId: true, action: 'open', digest: 'd1', scopeId: key.userId, scopeLimit: 10_000, memberLimit: null },
-    ...{ namedInstanceId: null, clientType: null, params: toJson({ n: 1 }), kept: { payload: null, spill: null } },
+    ...{ chosenId, action: 'open', digest: 'd1', scopeId: key.userId, scopeLimit: 10_000, memberLimit: null },
+    ...{ namedInstanceId: null, clientType: null, params, kept: { payload: null, spill: null } },
     ...{ caller, traceId: 't1', parentSpanId: 's1', traceFlags: '01', traceState: null, callSpan: null },
     ...{ connectWithinMs: CONNECT_MS, respondWithinMs: 30_000 },
     waiter: { rpcId, caller, callerNodeId, waitFor: 'admitted', withinMs: null },
