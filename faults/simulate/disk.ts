@@ -170,8 +170,8 @@ export class SimulatedDisk {
   }
 
   /**
-   * Calls `run` instead of an operation, after so many of them, from now on or from the next creation of a file on. A
-   * write is done in part before.
+   * Calls `run` before an operation, after so many of them, from now on or from the next creation of a file on. If it
+   * ends the process, a write is done in part.
    */
   afterOperations(left: number, run: () => void, from: 'now' | 'creation' = 'now'): void {
     this.#planned = { left, waits: from === 'creation', run };
@@ -243,14 +243,14 @@ export class SimulatedDisk {
 
   // Operations.
 
-  /** Begins an operation of a process, unless the process is gone, or ends here. */
+  /** Begins an operation of a process, unless the process is gone, or ends here. `before`: what it has done by then. */
   #operate(process: SimulatedProcess | null, before: () => void = () => {}): void {
     if (!process) return;
     if (this.#planned && !this.#planned.waits && this.#planned.left-- <= 0) {
       const { run } = this.#planned;
       this.#planned = null;
-      before();
       run();
+      if (process.isDead) before();
     }
     if (process.isDead) throw new Error('the process has ended');
   }

@@ -94,9 +94,12 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   /** Admits a command, or attaches the caller to the one that has its id. A refusal has written nothing. */
   admit(request: AdmitRequest): AdmitResult {
-    if (this.tx.isOutdated(request)) return { kind: 'outdated' };
+    const { repeated = false } = request;
+    if (!repeated && this.tx.isOutdated(request)) return { kind: 'outdated' };
     // If the caller chose no id, the relay has just made one, so only this request can have used it.
-    const known = request.chosenId || request.repeated ? this.#answerOfKnown(request) : null;
+    const known = request.chosenId || repeated ? this.#answerOfKnown(request) : null;
+    // A request that was made before may have admitted the command, whatever connection the client has now.
+    if (repeated && !known && this.tx.isOutdated(request)) return { kind: 'outdated' };
     const { owedBy } = request;
     if (known && owedBy !== undefined && known.entry?.command.owedBy !== owedBy) return CONFLICT;
     if (known) return known.entry ? this.#attachTo(known.entry, request) : known.answer;
