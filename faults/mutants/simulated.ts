@@ -19,8 +19,9 @@ type Simulation = `${StoreName} ${WorkloadName}`;
 const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
   'owned store': [
     ...['gate-of-turns-open', 'gate-of-the-lost', 'lost-tail-not-refilled'],
-    ...['requests-not-moved', 'requests-wait-after-a-loss', 'owned lease-renewed-late'],
+    ...['requests-not-moved', 'requests-wait-after-a-loss', 'owned lease-renewed-late', 'made-id-admitted-again'],
   ],
+  'owned events': ['waiting-read-without-a-lease'],
   'owned calls': [
     ...['shared no-mark', 'shared false-proof', 'shared run-again', 'shared admit-anew', 'shared no-epoch'],
   ],

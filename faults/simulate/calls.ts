@@ -23,6 +23,13 @@ const HANDLER_MS = 400;
 const RESULT_CHARS = 20_000;
 /** The longest time of a call that has little time, in milliseconds. The least is a second. */
 const SHORT_MS = 3_000;
+/** How many calls are made in a hurry at once. */
+const HURRIED = 5;
+/** After how long a caller hangs up whose command is late, in milliseconds, and how late it is at most. */
+const HANGS_UP_MS = 500;
+const LATE_MS = { least: -300, most: 900 } as const;
+/** The part of the tokens of links that expire before they are renewed. */
+const EXPIRING = 0.1;
 /** The longest trouble of a connection or a program, in milliseconds. */
 const TROUBLE_MS = 9_000;
 /** The part of the connections that stall before the first frame arrives. */
@@ -59,13 +66,19 @@ const TROUBLES = [
     'clock',
     'client starts again',
     'client leaves',
+    'client leaves in a hurry',
+    'client reads nothing',
+    'command is late',
     'client starts twice',
     'caller starts again',
   ] as const),
 ] as const;
 
-/** A call, and what asks for it: the caller of its user, or a caller over HTTP. */
-type Asked = { readonly call: Call; readonly over: CallerProgram | null };
+/**
+ * A call, and what asks for it: the caller of its user, or a caller over HTTP. `hangsUpMs`: after how long this one hangs
+ * up, to ask again after the time of the call.
+ */
+type Asked = { readonly call: Call; readonly over: CallerProgram | null; readonly hangsUpMs?: number };
 
 export class Calls implements Workload {
   readonly #relays: Relays;
@@ -93,6 +106,7 @@ export class Calls implements Workload {
       callOf: (commandId) => this.#calls.get(commandId)?.call,
       report: (fault) => this.#reportUnlessLost(fault),
       count: (what) => relays.count(what),
+      expiring: () => (this.#isOver ? 0 : EXPIRING),
     };
     this.#httpCaller = new HttpCaller({ network: this.#http, report: parts.report, count: parts.count });
     this.#reads = new CommandReads({
@@ -210,7 +224,7 @@ export class Calls implements Workload {
       const again = (): void => this.#repeat(call, relay, done);
       this.#relays.simulation.after(between(this.#random, 100, 2_000), 'is repeated later', again);
     };
-    this.#httpCaller.invoke(call, repeated, relay);
+    this.#httpCaller.invoke(call, repeated, { relay });
   }
 
   /** Once nothing is wrong any more, each client has a link, and each call completes for both of its callers. */
@@ -260,8 +274,13 @@ export class Calls implements Workload {
     this.broken.push(fault);
   }
 
-  #newCall(userId = pick(this.#random, USERS), names = 0.15): Call {
+  /** `names`: the part of the calls that name a context. `hurried`: its time, if it has little. */
+  #newCall(userId: string = pick(this.#random, USERS), names = 0.15, hurried: Call['times'] | null = null): Call {
     const random = this.#random;
+    const times = hurried ?? {
+      connectWithinMs: names < 1 && random() < 0.05 ? 0 : TIMES.connectWithinMs,
+      respondWithinMs: names < 1 && random() < 0.05 ? between(random, 1_000, SHORT_MS) : TIMES.respondWithinMs,
+    };
     const { contexts = [] } = this.#clients.find((client) => client.userId === userId) ?? {};
     const contextId = random() < names ? (contexts[Math.floor(random() * contexts.length)] ?? null) : null;
     const work: Work = {
@@ -273,10 +292,6 @@ export class Calls implements Workload {
     };
     const commandId = `call-${this.#calls.size}`;
     const askedAt = this.#relays.simulation.now;
-    const times = {
-      connectWithinMs: names < 1 && random() < 0.05 ? 0 : TIMES.connectWithinMs,
-      respondWithinMs: names < 1 && random() < 0.05 ? between(random, 1_000, SHORT_MS) : TIMES.respondWithinMs,
-    };
     const state = { askedAt, toldAt: Infinity, open: 0 };
     return { userId, commandId, work, contextId, times, runs: [], told: [], history: [], ...state };
   }
@@ -286,8 +301,8 @@ export class Calls implements Workload {
   }
 
   /** `over`: null for a call over HTTP. */
-  #begin(call: Call, over: CallerProgram | null): Call {
-    const asked = { call, over };
+  #begin(call: Call, over: CallerProgram | null, hangsUpMs?: number): Call {
+    const asked: Asked = { call, over, ...(hangsUpMs !== undefined && { hangsUpMs }) };
     this.#calls.set(call.commandId, asked);
     this.#ask(asked);
     return call;
@@ -318,7 +333,7 @@ export class Calls implements Workload {
   /** Asks for a call until there is an answer: the id makes sure that it runs once. */
   #ask(asked: Asked): void {
     const { simulation } = this.#relays;
-    const { call, over } = asked;
+    const { call, over, hangsUpMs } = asked;
     call.open++;
     const request = requestAt(simulation.now, { kind: 'admit' });
     call.history.push(request);
@@ -335,14 +350,16 @@ export class Calls implements Workload {
       this.#relays.trace(`${call.commandId} failed: ${one.failed}`);
       this.#relays.count(`request: ${one.failed}`);
       if (isRefusal(one)) call.open--;
-      else
-        simulation.after(between(this.#random, 100, 1_000), 'asks again', () => {
+      else {
+        const restMs = hangsUpMs === undefined ? 0 : call.times.respondWithinMs + LATE_MS.most;
+        simulation.after(restMs + between(this.#random, 100, 1_000), 'asks again', () => {
           call.open--;
-          this.#ask(asked);
+          this.#ask({ call, over });
         });
+      }
     };
     if (over) over.invoke(call, answer);
-    else this.#httpCaller.invoke(call, answer);
+    else this.#httpCaller.invoke(call, answer, { withinMs: hangsUpMs });
   }
 
   #died({ process }: Relay): void {
@@ -365,7 +382,10 @@ export class Calls implements Workload {
     if (kind === 'clock') return program.stepClock(between(this.#random, -5_000, 5_000));
     if (kind === 'client starts again') return pick(this.#random, this.#clients).restart();
     if (kind === 'client starts twice') return pick(this.#random, this.#clients).restart(ms / 4);
-    if (kind === 'client leaves') return pick(this.#random, this.#clients).leave();
+    if (kind === 'client leaves') return pick(this.#random, this.#clients).leave(false);
+    if (kind === 'client leaves in a hurry') return pick(this.#random, this.#clients).leave(true);
+    if (kind === 'client reads nothing') return this.#hurryWhileUnread(pick(this.#random, this.#clients), ms);
+    if (kind === 'command is late') return this.#beLate(pick(this.#random, this.#clients));
     if (kind === 'caller starts again') return pick(this.#random, this.#callers).restart();
     const { open } = this.#network;
     if (open.length === 0) return;
@@ -387,6 +407,26 @@ export class Calls implements Workload {
       case 'slow reader':
         return connection.slow(ms);
     }
+  }
+
+  /** Calls in a hurry wait for a client that reads nothing: nothing of the last ones is written to it. */
+  #hurryWhileUnread({ userId, connection }: ClientProgram, ms: number): void {
+    connection?.readNothing(ms);
+    for (let n = 0; n < HURRIED; n++) {
+      const call = this.#newCall(userId, 0, this.#hurry());
+      this.#begin(call, this.#random() < 0.5 ? this.#callerOf(userId) : null);
+    }
+  }
+
+  /** A command in a hurry arrives about when its time is over, and nobody waits for it then. */
+  #beLate({ userId, connection }: ClientProgram): void {
+    const times = this.#hurry();
+    connection?.delayDown(times.respondWithinMs + between(this.#random, LATE_MS.least, LATE_MS.most));
+    this.#begin(this.#newCall(userId, 0, times), null, between(this.#random, HANGS_UP_MS / 2, HANGS_UP_MS));
+  }
+
+  #hurry(): Call['times'] {
+    return { connectWithinMs: 0, respondWithinMs: between(this.#random, 1_000, SHORT_MS) };
   }
 }
 

@@ -52,7 +52,7 @@ const OF_WORKLOAD: Readonly<Record<WorkloadName, readonly string[]>> = {
   ],
   events: [
     ...['ingest: graphql', 'ingest: rest', 'event: duplicate', 'event: retained', 'event: retained, published'],
-    ...['read: a stream', 'counters: not exact'],
+    ...['read: a stream', 'counters: not exact', 'counters of a slot: exact'],
     ...['viewer: live', 'viewer: site', 'viewer ended: left'],
   ],
   pauses: [

@@ -21,10 +21,12 @@ import { Simulation } from './virtual.ts';
 
 /** The faults of relays that own partitions, and of what they agree through. */
 export const OWNED_FAULTS: readonly FaultKind[] = [
-  ...['kill', 'kill all', 'pause', 'closed', 'silent', 'stop', 'slow', 'clock', 'leave', 'full'].map((name) => ({
-    name,
-    isAlone: false,
-  })),
+  ...['kill', 'kill all', 'pause', 'closed', 'silent', 'flaky', 'stop', 'slow', 'clock', 'leave', 'full'].map(
+    (name) => ({
+      name,
+      isAlone: false,
+    }),
+  ),
   // They lose what was recorded last, which only living owners can append again.
   { name: 'failover', isAlone: true },
   { name: 'loss', isAlone: true },
@@ -269,6 +271,7 @@ export class Deployment implements SimulatedDeployment {
         return later(() => node.process.resume());
       case 'closed':
       case 'silent':
+      case 'flaky':
         this.#network.setFault(node.process, kind);
         return later(() => this.#network.setFault(node.process, null));
       case 'stop':

@@ -29,11 +29,18 @@ const JOURNAL_COST = 200_000;
 const HEALED_MS = 8_000;
 const START_AGAIN_MS = 1_000;
 /** After how many operations of the disk a process ends in the middle of something, at most. */
-const OPERATIONS = { start: 30, rotation: 6, any: 40 };
+const OPERATIONS = { start: 30, rotation: 16, any: 40 };
+/** The part of the ends within a rotation after which the next start ends in the middle of something too. */
+const AGAIN = 0.4;
 /** How much longer a write or a sync takes on a slow disk, at most, in milliseconds. */
 const SLOW_MS = 400;
 /** How often others take what is free on a full disk, in milliseconds. */
 const TAKEN_MS = 150;
+/** How often they do, and how often of these times they give it back, if they do so again and again. */
+const TAKEN = { times: 8, given: 2 };
+/** How soon syncs fail once a relay is stopped, and how long its disk was full before, in milliseconds, at most. */
+const SYNCS_FAIL_MS = 30;
+const FULL_BEFORE_MS = 2_500;
 /** How often the memory of the relay is compared with its directory, at most, in milliseconds. */
 const COMPARED_MS = 6_000;
 /** How often a comparison is put off because something is not recorded yet, and for how long, in milliseconds. */
@@ -311,16 +318,19 @@ export class DirectoryDeployment implements SimulatedDeployment {
       case 'full':
         return this.#fill(forMs, part);
       case 'sync':
-      case 'write':
-        this.#disk.fault = kind;
-        return later(() => (this.#disk.fault = null));
+      case 'write': {
+        const fails = (): void => this.#failOperations(kind, forMs);
+        // At once, or within the next rotation.
+        if (part < 0.5) return fails();
+        return this.#disk.afterOperations(Math.floor(OPERATIONS.rotation * (2 * part - 1)), fails, 'creation');
+      }
       case 'clock': {
         const ms = Math.round((part - 0.5) * 10_000);
         this.#aheadMs += ms;
         return node?.process.stepClock(ms);
       }
       case 'leave':
-        return this.#leave(node, forMs);
+        return this.#leaveIn(part, forMs);
       default:
         throw new Error(`no such fault: ${kind}`);
     }
@@ -345,7 +355,11 @@ export class DirectoryDeployment implements SimulatedDeployment {
       this.trace(`${kind} within an operation of ${inside?.process.name}`);
       this.count(`${kind} within ${inside?.backend ? 'an operation' : 'a start'}`);
       inside?.process.die();
-      this.simulation.after(0, 'crashed', () => this.#crash(inside, { kind, forMs }));
+      const isRepeated = where === 'rotation' && inside?.backend && this.#random() < AGAIN;
+      this.simulation.after(0, 'crashed', () => {
+        this.#crash(inside, { kind, forMs });
+        if (isRepeated) this.#disk.afterOperations(between(this.#random, 0, OPERATIONS.start), crash);
+      });
     };
     // What the start finds decides what it does.
     if (node && where === 'start') this.#crash(node, { kind: this.#random() < 0.5 ? 'kill' : 'power', forMs: 1 });
@@ -369,16 +383,49 @@ export class DirectoryDeployment implements SimulatedDeployment {
     this.#givenUpAt.push(now);
   }
 
-  /** Others fill the disk. Sometimes they take at once what is given up. */
+  /** All syncs, or all writes, fail from now on. */
+  #failOperations(kind: 'sync' | 'write', forMs: number): void {
+    if (this.#isOver) return;
+    this.calmFrom = Math.max(this.calmFrom, this.simulation.now + forMs + HEALED_MS);
+    this.#disk.fault = kind;
+    this.simulation.after(forMs, 'fault ends', () => (this.#disk.fault = null));
+  }
+
+  /** Others fill the disk. Sometimes they take at once what is given up, or give it back now and then. */
   #fill(forMs: number, part: number): void {
-    const [left, takes] = [Math.floor((1 - part) * 12) * 1024 * 1024, part > 0.5];
+    const [left, takes, gives] = [Math.floor((1 - part) * 12) * 1024 * 1024, part > 0.5, part > 0.75];
     const until = this.simulation.now + forMs;
+    let times = 0;
     const take = (): void => {
       if (this.#isOver || this.simulation.now >= until) return this.#disk.leave(Infinity);
-      this.#disk.leave(takes ? Math.min(left, this.#disk.free) : left);
+      const isGiven = gives && times++ % TAKEN.times >= TAKEN.times - TAKEN.given;
+      this.#disk.leave(isGiven ? Infinity : takes ? Math.min(left, this.#disk.free) : left);
       this.simulation.after(takes ? TAKEN_MS : forMs, 'others write', take);
     };
     take();
+  }
+
+  /** The relay is stopped: at once, within a rotation, while syncs begin to fail, or after its disk was full. */
+  #leaveIn(part: number, forMs: number): void {
+    const leave = (): void => {
+      if (!this.#isOver) this.#leave(this.#node, forMs);
+    };
+    if (part < 0.25) return leave();
+    if (part < 0.5) {
+      const operations = Math.floor(OPERATIONS.rotation * (4 * part - 1));
+      const leaves = (): void => void this.simulation.after(0, 'leaves', leave);
+      return this.#disk.afterOperations(operations, leaves, 'creation');
+    }
+    if (part < 0.75) {
+      const fails = (): void => this.#failOperations('sync', SYNCS_FAIL_MS);
+      this.simulation.after(between(this.#random, 0, SYNCS_FAIL_MS), 'syncs fail', fails);
+      return leave();
+    }
+    const fullMs = between(this.#random, FULL_BEFORE_MS / 2, FULL_BEFORE_MS);
+    this.calmFrom = Math.max(this.calmFrom, this.simulation.now + fullMs + forMs + HEALED_MS);
+    this.#smoothFrom = Math.max(this.#smoothFrom, this.simulation.now + fullMs + SLOW_MS);
+    this.#fill(FULL_BEFORE_MS / 2, 1);
+    this.simulation.after(fullMs, 'leaves', leave);
   }
 
   /** The relay is stopped in order, and killed if that takes too long. */

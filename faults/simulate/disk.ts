@@ -12,6 +12,8 @@ import type { Simulation } from './virtual.ts';
 const SYNC_MS = 4;
 /** How much of a file of zeros is written before other work goes on, in bytes. */
 const PIECE_BYTES = 2 * 1024 * 1024;
+/** How long a piece takes, in milliseconds. */
+const PIECE_MS = 40;
 /** The part of the writes that write less than they were given, as the system may. */
 const SHORT_WRITES = 0.01;
 
@@ -168,8 +170,8 @@ export class SimulatedDisk {
   }
 
   /**
-   * Calls `run` instead of an operation, after so many of them, from now on or from the next creation of a file on. A
-   * write is done in part before.
+   * Calls `run` before an operation, after so many of them, from now on or from the next creation of a file on. If it
+   * ends the process, a write is done in part.
    */
   afterOperations(left: number, run: () => void, from: 'now' | 'creation' = 'now'): void {
     this.#planned = { left, waits: from === 'creation', run };
@@ -241,14 +243,14 @@ export class SimulatedDisk {
 
   // Operations.
 
-  /** Begins an operation of a process, unless the process is gone, or ends here. */
+  /** Begins an operation of a process, unless the process is gone, or ends here. `before`: what it has done by then. */
   #operate(process: SimulatedProcess | null, before: () => void = () => {}): void {
     if (!process) return;
     if (this.#planned && !this.#planned.waits && this.#planned.left-- <= 0) {
       const { run } = this.#planned;
       this.#planned = null;
-      before();
       run();
+      if (process.isDead) before();
     }
     if (process.isDead) throw new Error('the process has ended');
   }
@@ -352,7 +354,7 @@ export class SimulatedDisk {
     });
     const inode = this.#find(path);
     while (inode.size < bytes) {
-      await this.#later(process, 1, () => {
+      await this.#later(process, PIECE_MS, () => {
         if (this.free === 0) throw full();
         inode.extend(Math.min(PIECE_BYTES, bytes - inode.size, this.free), this.#simulation.now);
       });

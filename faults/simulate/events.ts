@@ -3,6 +3,7 @@
  * that each is retained, readers page through the streams, and viewers receive the events of sites.
  */
 import type { SpillStore } from '../../src/core/history/message.ts';
+import { DEDUP_GRAIN_MS } from '../../src/core/limits.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { between, pick } from '../lib/random.ts';
@@ -34,6 +35,10 @@ const MARKED_MS = 110_000;
 const SOON_MS = 5_000;
 /** The window of the counters of duplicates, in seconds: longer than any run. */
 const WINDOW_SECONDS = 3_600;
+/** How far the clocks of relays may be apart once nothing is wrong, in milliseconds. */
+const APART_MS = 1_000;
+/** How often the counters of a time slot are looked at until nothing has moved in it. */
+const SLOTS = 3;
 
 const INGEST = `mutation Ingest($messages: [IngestMessageInput!]!) {
   ingestMessages(messages: $messages) {
@@ -110,7 +115,7 @@ export class Events implements Workload {
     for (const userId of USERS) this.#send(this.#newBatch(userId, BOARD));
     await this.#relays.simulation.run(HEAL_MS, () => this.isDone());
     await this.#relays.simulation.run(SOON_MS);
-    const broken: string[] = [];
+    const broken: string[] = [...(await this.#judgeSlots())];
     const rows = new Map<string, readonly string[]>();
     let isRead = false;
     void this.#readAll(rows, broken).then(() => (isRead = true));
@@ -289,11 +294,43 @@ export class Events implements Workload {
             found.set(key, rows);
           }
         }
-      const stats = await this.#untilAnswered(() =>
-        ask(this.#network, get(`/dedup/stats?window_seconds=${WINDOW_SECONDS}`, ADMIN_TOKEN), { relay: process.name }),
-      );
+      const stats = await this.#stats(WINDOW_SECONDS, process.name);
       broken.push(...this.#counterFaults(stats?.body ?? null, found).map((fault) => `${process.name}: ${fault}`));
     }
+  }
+
+  /** Sends events in one time slot of the counters, some of them twice: they are counted exactly, if nothing has moved. */
+  async #judgeSlots(): Promise<readonly string[]> {
+    const { simulation, living } = this.#relays;
+    const [relay] = living;
+    for (let slot = 0; relay && slot < SLOTS; slot++) {
+      await simulation.run(DEDUP_GRAIN_MS - (relay.clock.now() % DEDUP_GRAIN_MS) + APART_MS);
+      const began = relay.clock.now();
+      const batches = USERS.map((userId) => this.#newBatch(userId));
+      for (const batch of batches) this.#send(batch);
+      await simulation.run(SOON_MS, () => this.isDone());
+      const sent = batches.flat();
+      const repeated = sent.filter(() => this.#random() < 0.5);
+      const verdicts = (): number => repeated.reduce((sum, { verdicts }) => sum + verdicts.length, 0);
+      for (const one of repeated) this.#send([one]);
+      await simulation.run(SOON_MS, () => verdicts() >= 2 * repeated.length);
+      let stats: HttpAnswer | null = null;
+      void this.#stats(DEDUP_GRAIN_MS / 1_000, relay.process.name).then((answer) => (stats = answer));
+      await simulation.run(SOON_MS, () => stats !== null);
+      const body = (stats as HttpAnswer | null)?.body ?? null;
+      const isWhole = verdicts() >= 2 * repeated.length && relay.clock.now() - began < DEDUP_GRAIN_MS - 2 * APART_MS;
+      if (body?.['exact'] !== true || !isWhole) continue;
+      this.#relays.count('counters of a slot: exact');
+      const counted = [body['seen'], body['unique'], body['duplicates']].join();
+      const expected = [sent.length + repeated.length, sent.length, repeated.length].join();
+      return counted === expected ? [] : [`the counters of a slot are ${counted}, and must be ${expected}`];
+    }
+    return [];
+  }
+
+  #stats(windowSeconds: number, relay: string): Promise<HttpAnswer | null> {
+    const path = `/dedup/stats?window_seconds=${windowSeconds}`;
+    return this.#untilAnswered(() => ask(this.#network, get(path, ADMIN_TOKEN), { relay }));
   }
 
   async #untilAnswered<T>(run: () => Promise<T | null>): Promise<T | null> {

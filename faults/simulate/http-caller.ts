@@ -50,14 +50,21 @@ export class HttpCaller {
     this.#parts = parts;
   }
 
-  /** Invokes at a relay, or at any. Calls back with what the caller is told, once. */
-  invoke(call: Call, answer: (answer: Answer) => void, relay?: string): void {
+  /**
+   * Invokes at a relay, or at any. Calls back with what the caller is told, once. `withinMs`: after how long the caller
+   * hangs up.
+   */
+  invoke(
+    call: Call,
+    answer: (answer: Answer) => void,
+    { relay, withinMs = ASK_AGAIN_MS }: { readonly relay?: string; readonly withinMs?: number | undefined } = {},
+  ): void {
     const { network, count } = this.#parts;
     const way = pick(network.simulation.random, WAYS);
     count(`entry: ${way}`);
     const events = way === 'stream' ? this.#eventsOf(call) : null;
     const target = this.#invocation(call, way);
-    void ask(network, target, { relay, withinMs: ASK_AGAIN_MS, onText: events?.take }).then((got) => {
+    void ask(network, target, { relay, withinMs, onText: events?.take }).then((got) => {
       if (!got) return answer({ failed: 'unreachable' });
       answer(toldBy(events?.isOpen ? events.last() : got));
     });

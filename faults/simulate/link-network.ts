@@ -27,8 +27,14 @@ const CLOSE_MS = 3_000;
 const UNNOTICED_MS = 20_000;
 /** How long a new connection may stall, in milliseconds. */
 const STALL_MS = 9_000;
-/** What each byte to a slow reader counts as, so that small frames reach the bounds of back-pressure. */
+/**
+ * What each byte to a slow reader counts as, so that small frames reach the bounds of back-pressure: a few frames reach
+ * the one above which nothing is dispatched, and one of the heavy ones that at which the relay closes the link.
+ */
 const SLOW_WEIGHT = 3_000;
+const HEAVY_WEIGHT = 120_000;
+/** The part of the slow readers to whom frames are heavy. */
+const HEAVY = 0.3;
 /** The longest time that a slow reader takes for a message, in milliseconds. */
 const SLOW_MS = 1_500;
 /** The close code of a page that is left, and that of a connection that ends without a close frame. */
@@ -75,6 +81,11 @@ export class LinkNetwork {
   /** The connections of which neither end has noticed an end. */
   get open(): readonly Connection[] {
     return [...this.#connections].filter(({ isOpen }) => isOpen);
+  }
+
+  /** The newest connection of a process of which neither end has noticed an end. */
+  openOf(process: SimulatedProcess): Connection | null {
+    return this.open.findLast(({ program }) => program.process === process) ?? null;
   }
 
   /** Finds the relay of a connection's address, or one for the load balancer; undefined if there is none. */
@@ -222,10 +233,24 @@ export class Connection {
 
   /** The program reads slowly for a while. */
   slow(ms: number): void {
-    const { simulation } = this.network;
-    this.down.slowMs = between(simulation.random, SLOW_MS / 10, SLOW_MS);
-    this.down.weight = SLOW_WEIGHT;
-    simulation.after(ms, 'a reader is fast again', () => this.down.fast());
+    const { random } = this.network.simulation;
+    this.#slow(ms, between(random, SLOW_MS / 10, SLOW_MS), random() < HEAVY ? HEAVY_WEIGHT : SLOW_WEIGHT);
+  }
+
+  /** The program reads one more message now, and no other for a while: nothing is dispatched to it meanwhile. */
+  readNothing(ms: number): void {
+    this.#slow(ms, ms, SLOW_WEIGHT);
+  }
+
+  #slow(ms: number, restMs: number, weight: number): void {
+    Object.assign(this.down, { slowMs: restMs, weight });
+    this.network.simulation.after(ms, 'a reader is fast again', () => this.down.fast());
+  }
+
+  /** Nothing arrives at the program for a while. Then all of it does. */
+  delayDown(ms: number): void {
+    this.down.isStalled = true;
+    this.network.simulation.after(ms, 'a connection goes on', () => this.down.goOn());
   }
 
   heal(): void {

@@ -13,14 +13,17 @@ const DELAY_MS = { least: 0, most: 2 } as const;
 /** The time after which an unanswered call fails, and the one after which a silent connection is replaced. */
 const CALL_MS = 2_000;
 const SILENT_MS = 3_000;
+/** How soon a connection of a flaky network breaks again, in milliseconds, at most. */
+const FLAKY_MS = 150;
 /** The longest time between two attempts to connect. */
 const RETRY_MS = 1_000;
 
 /**
  * What a network does to a process: `closed` breaks its connections. `silent` lets nothing through: what was sent arrives
- * when the fault ends, as TCP sends it again, unless the connection was replaced meanwhile.
+ * when the fault ends, as TCP sends it again, unless the connection was replaced meanwhile. `flaky` breaks them again soon
+ * after each time that they are back.
  */
-export type Fault = 'closed' | 'silent' | null;
+export type Fault = 'closed' | 'silent' | 'flaky' | null;
 
 export class LogNetwork {
   readonly #simulation: Simulation;
@@ -68,7 +71,7 @@ export class LogNetwork {
     this.#faults.set(process.name, fault);
     for (const connection of this.#connections) {
       if (connection.process !== process) continue;
-      if (fault === 'closed') connection.break();
+      if (fault === 'closed' || fault === 'flaky') connection.break();
       else if (fault === null) connection.goOn();
     }
   }
@@ -210,7 +213,8 @@ class Connection extends EventEmitter {
   #attempt(resolve: () => void, reject: (error: Error) => void): void {
     this.process.after(this.#network.delay() * 2, 'connects', () => {
       if (this.#state !== 'connecting') return;
-      if (this.#network.faultOf(this.process) !== null) {
+      const fault = this.#network.faultOf(this.process);
+      if (fault === 'closed' || fault === 'silent') {
         reject(new Error('connect ECONNREFUSED'));
         this.emit('close');
         return this.#retry();
@@ -220,6 +224,14 @@ class Connection extends EventEmitter {
       this.#epoch++;
       resolve();
       this.emit('ready');
+      if (fault === 'flaky') this.#breakSoon();
+    });
+  }
+
+  #breakSoon(): void {
+    const epoch = this.#epoch;
+    this.#simulation.after(between(this.#simulation.random, 1, FLAKY_MS), 'breaks again', () => {
+      if (epoch === this.#epoch) this.break();
     });
   }
 

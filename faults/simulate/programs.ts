@@ -14,7 +14,7 @@ import { between } from '../lib/random.ts';
 import { userToken } from './entry.ts';
 import { frameWatch, progressWatch, reportedEnd, type Call, type Run, type Told, type Work } from './ledger.ts';
 import { noteAnswer, requestAt, stageOf, type Operation } from './linearize.ts';
-import { BALANCER_URL, type LinkNetwork } from './link-network.ts';
+import { BALANCER_URL, type Connection, type LinkNetwork } from './link-network.ts';
 import { SimulatedProcess } from './process.ts';
 import type { Simulation } from './virtual.ts';
 
@@ -26,6 +26,10 @@ export const TIMES = { connectWithinMs: 8_000, respondWithinMs: 15_000 } as cons
 const CONTEXTS = 3;
 /** How long a token is valid, in milliseconds. */
 const TOKEN_MS = { least: 20_000, most: 90_000 } as const;
+/** How long one is valid that expires before a program renews it, in milliseconds. */
+const EXPIRING_MS = { least: 1_500, most: 6_000 } as const;
+/** Within what time a program that leaves in a hurry gives up, in milliseconds. */
+const HURRIED_MS = 300;
 /** How long a program takes to start, in milliseconds. */
 const START_MS = { least: 20, most: 1_000 } as const;
 
@@ -38,6 +42,8 @@ export type ProgramParts = {
   readonly report: (fault: string) => void;
   /** Counts something that happened. */
   readonly count: (what: string) => void;
+  /** How many of the tokens expire before they are renewed: a part of all. */
+  readonly expiring: () => number;
 };
 
 /** A program, run by run. */
@@ -58,6 +64,11 @@ export abstract class Program {
   /** Whether the relay has accepted its link. */
   get isConnected(): boolean {
     return this.#isConnected;
+  }
+
+  /** Its newest connection that is open; null: none is. */
+  get connection(): Connection | null {
+    return this.#process && this.parts.network.openOf(this.#process);
   }
 
   protected get runs(): number {
@@ -136,7 +147,9 @@ export abstract class Program {
   }
 
   #validMs(): number {
-    return between(this.parts.simulation.random, TOKEN_MS.least, TOKEN_MS.most);
+    const { simulation, expiring } = this.parts;
+    const { least, most } = simulation.random() < expiring() ? EXPIRING_MS : TOKEN_MS;
+    return between(simulation.random, least, most);
   }
 
   /** The library passes on what the relay refused. Anything else is a mistake. */
@@ -192,10 +205,11 @@ export class ClientProgram extends Program {
     await this.#runtime?.resume();
   }
 
-  /** Ends the program in order, and starts it again. */
-  leave(): void {
+  /** Ends the program in order, and starts it again. In a hurry it gives up what has not ended, or is not acknowledged. */
+  leave(isHurried: boolean): void {
     const runtime = this.#runtime;
-    void runtime?.close().then(() => runtime === this.#runtime && this.restart());
+    const options = isHurried ? { withinMs: between(this.parts.simulation.random, 0, HURRIED_MS) } : {};
+    void runtime?.close(options).then(() => runtime === this.#runtime && this.restart());
   }
 
   protected run(process: SimulatedProcess): void {

@@ -25,7 +25,7 @@ async function read({ backend }: OpenRelay, key: CommandKey): Promise<readonly (
 }
 
 /** Returns a record as the model of a command knows it. */
-function viewOf(command: Command): View {
+export function viewOf(command: Command): View {
   const { stage, outcome, execution, error, resultExpired, cancelRequestedAt, lateResults, version, deadline } =
     command;
   const code = resultExpired ? 'result_expired' : (error?.code ?? null);

@@ -63,7 +63,7 @@ export class Sites implements Workload {
     const parts = {
       ...{ simulation, network: this.#links },
       report: (fault: string) => relays.mayBeLost(0, simulation.now) || this.#report(fault),
-      count: relays.count,
+      ...{ count: relays.count, expiring: () => 0 },
     };
     this.#hosts = USERS.map((userId) => new SiteHost(userId, parts));
   }

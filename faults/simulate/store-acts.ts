@@ -14,13 +14,23 @@ import {
   type Effect,
   type Operation,
 } from './linearize.ts';
-import { readRecord } from './readers.ts';
+import { readRecord, viewOf } from './readers.ts';
 import { codeOf, onRecord, type OpenRelay, type Relays } from './relays.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
 const USERS = Array.from({ length: 8 }, (_, n) => `user-${n}`);
 /** How long a command waits for its client, which never comes: longer than any run. In milliseconds. */
 const CONNECT_MS = 3_000_000;
+/** How many acts repeat an admission of one of the last commands, as a caller does that had no answer. */
+const AGAIN = 0.08;
+/** How many acts admit many large commands in one turn, how many, and how long their params are. */
+const MANY = 0.004;
+const COMMANDS = 26;
+const PARAMS_CHARS = 15_000;
+/** One command in so many has an id that the relay has made. */
+const UNCHOSEN = 5;
+/** The codes of refusals that changed nothing. */
+const REFUSALS: ReadonlySet<string> = new Set(['store_full', 'share_exceeded']);
 /** How many acts also read a record, and among how many of the last commands. */
 const READ = 0.5;
 const READ_AMONG = 20;
@@ -32,6 +42,9 @@ const CALM_MS = 1_500;
 /** What the workload knows of a command. `asked`: an act was sent. `acknowledged`: its answer has left the process. */
 type Known = {
   readonly key: CommandKey;
+  /** Whether a caller chose its id, so that it can be admitted again. */
+  readonly chosenId: boolean;
+  readonly params: AdmitRequest['params'];
   admitted: 'asked' | 'acknowledged';
   cancelled: 'no' | 'asked' | 'acknowledged';
   /** When its admission was asked for, in milliseconds of the simulation. */
@@ -55,6 +68,7 @@ export class StoreActs implements Workload {
   readonly #commands = new Map<string, Known>();
   /** The relays that have not answered an act, once for each. */
   readonly #asked = new Set<{ readonly relay: OpenRelay }>();
+  #admissions = 0;
   readonly broken: string[] = [];
 
   constructor(relays: Relays) {
@@ -100,18 +114,38 @@ export class StoreActs implements Workload {
     const open = [...this.#commands.values()].filter(
       ({ admitted, cancelled }) => admitted === 'acknowledged' && cancelled === 'no',
     );
-    if (open.length > 0 && this.#random() < 0.4) this.#cancel(relay, pick(this.#random, open));
-    else this.#admit(relay);
+    if (this.#random() < MANY) for (let n = 0; n < COMMANDS; n++) this.#admit(relay, PARAMS_CHARS);
+    const kind = this.#random();
+    if (open.length > 0 && kind < 0.4) this.#cancel(relay, pick(this.#random, open));
+    else if (kind > 1 - AGAIN) this.#admitAgain(relay);
+    else this.#admit(relay, 0);
   }
 
-  #admit(relay: OpenRelay): void {
+  /** Another caller admits one of the last commands, at any relay: it waits for the same one. */
+  #admitAgain(relay: OpenRelay): void {
+    const last = [...this.#commands.values()].slice(-READ_AMONG).filter(({ chosenId }) => chosenId);
+    if (last.length > 0) this.#sendAdmission(relay, pick(this.#random, last));
+  }
+
+  /** Admits a new command, with params of about this length. */
+  #admit(relay: OpenRelay, chars: number): void {
     const key = { userId: pick(this.#random, USERS), clientId: 'tab', commandId: `c${this.#commands.size}` };
     const { now: askedAt } = this.#relays.simulation;
-    const known: Known = { key, admitted: 'asked', cancelled: 'no', askedAt, times: [], history: [] };
+    const chosenId = this.#commands.size % UNCHOSEN > 0;
+    const params = toJson({ n: 1, text: 'x'.repeat(chars) });
+    const known: Known = {
+      ...{ key, chosenId, params, admitted: 'asked', cancelled: 'no', askedAt, times: [], history: [] },
+    };
     this.#commands.set(commandKeyText(key), known);
+    this.#sendAdmission(relay, known);
+  }
+
+  #sendAdmission(relay: OpenRelay, known: Known): void {
+    const request = admission(known, relay.process.name, `rpc-${this.#admissions++}`);
     this.#send(relay, known, { what: 'admit', may: { kind: 'admit' } }, async ({ commands }) => {
-      const { kind } = await commands.admit(admission(key, relay.process.name));
-      return kind;
+      const result = await commands.admit(request);
+      const claim = result.kind === 'attached' ? ({ kind: 'read', view: viewOf(result.command) } as const) : undefined;
+      return { kind: result.kind, claim };
     }).then(
       (kind) => {
         if (kind === 'admitted' || kind === 'attached') known.admitted = 'acknowledged';
@@ -124,7 +158,7 @@ export class StoreActs implements Workload {
     known.cancelled = 'asked';
     this.#send(relay, known, { what: 'cancel', may: { kind: 'cancel' } }, async ({ commands }) => {
       const { kind } = await commands.settle(known.key, { kind: 'cancel', reason: null, by: 'test' });
-      return kind;
+      return { kind };
     }).then(
       (kind) => {
         if (kind === 'settled' || kind === 'unchanged') known.cancelled = 'acknowledged';
@@ -140,7 +174,7 @@ export class StoreActs implements Workload {
     relay: OpenRelay,
     known: Known,
     { what: act, may }: { readonly what: string; readonly may: Effect },
-    run: (backend: Backend) => Promise<string>,
+    run: (backend: Backend) => Promise<{ readonly kind: string; readonly claim?: Claim | undefined }>,
   ): Promise<string | null> {
     const { process, backend } = relay;
     const { key, history } = known;
@@ -152,7 +186,7 @@ export class StoreActs implements Workload {
     const asked = { relay };
     this.#asked.add(asked);
     try {
-      const kind = await run(backend);
+      const { kind, claim = CLAIMS[kind] } = await run(backend);
       this.#relays.count(`${act}: ${kind}`);
       this.#relays.trace(`${process.name} ${what}: ${kind}`);
       await new Promise<void>((leave) => onRecord(relay, leave));
@@ -160,13 +194,16 @@ export class StoreActs implements Workload {
       this.#noteTime(began);
       known.times.push([began, this.#relays.simulation.now]);
       if (process.isDead) return null;
-      const { [kind]: claim } = CLAIMS;
       if (claim) noteAnswer(request, this.#relays.simulation.now, claim);
       return kind;
     } catch (error) {
-      this.#relays.count(`${act}: ${codeOf(error)}`);
-      if (codeOf(error) === 'store_full') noteRefusal(request, this.#relays.simulation.now);
-      this.#relays.trace(`${process.name} ${what}: ${codeOf(error)}`);
+      const code = codeOf(error);
+      this.#relays.count(`${act}: ${code}`);
+      this.#relays.trace(`${process.name} ${what}: ${code}`);
+      if (!REFUSALS.has(code)) return null;
+      // A relay that may have lost the partition knows nothing of the command: its refusal does not leave.
+      await new Promise<void>((leave) => onRecord(relay, leave));
+      if (!process.isDead) noteRefusal(request, this.#relays.simulation.now);
       return null;
     } finally {
       this.#asked.delete(asked);
@@ -255,14 +292,14 @@ export class StoreActs implements Workload {
   }
 }
 
-function admission(key: CommandKey, callerNodeId: string): AdmitRequest {
+function admission({ key, chosenId, params }: Known, callerNodeId: string, rpcId: string): AdmitRequest {
   const caller = { kind: 'user', name: key.userId } as const;
   return {
     ...key,
-    ...{ chosenId: true, action: 'open', digest: 'd1', scopeId: key.userId, scopeLimit: 10_000, memberLimit: null },
-    ...{ namedInstanceId: null, clientType: null, params: toJson({ n: 1 }), kept: { payload: null, spill: null } },
+    ...{ chosenId, action: 'open', digest: 'd1', scopeId: key.userId, scopeLimit: 10_000, memberLimit: null },
+    ...{ namedInstanceId: null, clientType: null, params, kept: { payload: null, spill: null } },
     ...{ caller, traceId: 't1', parentSpanId: 's1', traceFlags: '01', traceState: null, callSpan: null },
     ...{ connectWithinMs: CONNECT_MS, respondWithinMs: 30_000 },
-    waiter: { rpcId: `rpc-${key.commandId}`, caller, callerNodeId, waitFor: 'admitted', withinMs: null },
+    waiter: { rpcId, caller, callerNodeId, waitFor: 'admitted', withinMs: null },
   };
 }

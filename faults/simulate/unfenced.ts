@@ -7,7 +7,7 @@ const FENCED: readonly string[] = [
   'another relay owns a partition that was of this one',
 ];
 /** The faults that stop one relay, keep it from the log service, or step its clock. */
-const OF_ONE: ReadonlySet<string> = new Set(['pause', 'closed', 'silent', 'clock']);
+const OF_ONE: ReadonlySet<string> = new Set(['pause', 'closed', 'silent', 'flaky', 'clock']);
 /** The faults of the log service. */
 const OF_ALL: ReadonlySet<string> = new Set(['stop', 'failover', 'loss']);
 /** How long after a fault a relay may notice what it has lost, in milliseconds: 1.5 leases, and a look. */

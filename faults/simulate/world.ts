@@ -7,6 +7,14 @@ import type { OpenRelay, Relay, Relays, SimulatedDeployment } from './relays.ts'
 /** Within what time everything must be in order again after the last fault, in milliseconds. */
 export const HEAL_MS = 60_000;
 
+/**
+ * The part of the acts that follow the one before at once, within so many milliseconds: they begin while it has no answer
+ * yet. The others come later, so that the mean stays half of ACT_MS.
+ */
+const AT_ONCE = 0.4;
+const AT_ONCE_MS = 4;
+const LATER_MS = Math.round(ACT_MS / (1 - AT_ONCE));
+
 /** What is done with a deployment. */
 export interface Workload {
   onOpened(relay: OpenRelay): Promise<void> | void;
@@ -64,7 +72,9 @@ export async function simulate({ plan, trace, deploy, make }: WorldOptions): Pro
   let isOver = false;
   const steps = { all: 0, loaded: 0, troubled: 0 };
   const actLater = (): void => {
-    simulation.after(between(simulation.random, 1, ACT_MS), 'act', () => {
+    const { random } = simulation;
+    const pauseMs = random() < AT_ONCE ? between(random, 0, AT_ONCE_MS) : between(random, 1, LATER_MS);
+    simulation.after(pauseMs, 'act', () => {
       if (isOver) return;
       steps.all++;
       if (workload.open > 0) steps.loaded++;

@@ -1,11 +1,13 @@
 /** Requests to the owners of partitions: run once and in order, whatever happens to their messages. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { NewMessage } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
 import { encode } from '../../src/backends/owned/encoding.ts';
 import { writeMessage } from '../../src/backends/owned/transport.ts';
+import { admission } from '../contract/kit/bench.ts';
 import { Network, type Faults } from '../contract/kit/owned-network.ts';
 import { Relays } from '../contract/kit/owned-relays.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
@@ -117,6 +119,44 @@ describe('requests to an owner', () => {
     await clock.advance(0);
     await Promise.all([asked, own]);
     expect(await rows(here)).toEqual(['m0', 'm1']);
+  });
+
+  it('read here only with a lease, once this process seems to be the owner', async () => {
+    for (const isLost of [false, true]) {
+      const { clock, network, relays, here } = open();
+      network.cut('one');
+      let isSettled = false;
+      const asked = Promise.allSettled([rows(here)]).finally(() => (isSettled = true));
+      relays.mayAnswer = false;
+      relays.give(0, 'here');
+      await clock.advance(0);
+      expect(isSettled).toBe(false);
+      // What was read may be of before another process took the partition.
+      if (isLost) relays.losses++;
+      relays.answer();
+      await clock.advance(0);
+      const [read] = await asked;
+      if (isLost) expect(read).toMatchObject({ status: 'rejected', reason: { code: 'store_unavailable' } });
+      else expect(read).toEqual({ status: 'fulfilled', value: [] });
+    }
+  });
+
+  it('admit once when they are sent to another owner, also if the relay has made the id', async () => {
+    for (const next of ['other', 'here'] as const) {
+      const { clock, network, relays, here, one } = open({ faults: { lateTurns: 0, doubled: 0 } });
+      const request = admission('made', { userId: 'alice', chosenId: false, connectWithinMs: 60_000 });
+      const asked = Promise.resolve(here.commands.admit(request));
+      // The answer is lost.
+      network.cut('here');
+      await clock.advance(0);
+      expect((await one.commands.get([request]))[0]?.stage).toBe('admitted');
+      network.cut('here', false);
+      relays.give(0, next);
+      await clock.advance(1_000);
+      expect((await asked).kind).toBe('attached');
+      const { rows: commands } = await here.inspector.list(ANY_COMMAND, { first: 10, after: null });
+      expect(commands.map(({ row }) => row.commandId)).toEqual(['made']);
+    }
   });
 
   it('wait for an owner, and end as unavailable after 15 seconds', async () => {

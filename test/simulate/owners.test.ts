@@ -1,6 +1,4 @@
 /** Tests the simulation of relays that own partitions: a seed gives one run, and nothing acknowledged is lost. */
-import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Deployment } from '../../faults/simulate/deployment.ts';
 import { planOf } from '../../faults/simulate/plan.ts';
@@ -12,7 +10,6 @@ import { silentLog } from '../../src/core/ports.ts';
 /** The seeds of the short form, and the acts of each run. */
 const SEEDS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 12);
 const STEPS = 250;
-const RUN = join(import.meta.dirname, '..', '..', 'faults', 'simulate', 'run.ts');
 
 const simulate = (acts: WorkloadName, seed: number, steps: number) =>
   runPlan(planOf({ seed, nodes: 3, steps }, STORES.owned.faults), { acts, store: 'owned' });
@@ -32,18 +29,6 @@ describe('a simulation of owners', () => {
       expect(verdict.steps.loaded).toBeLessThan(verdict.steps.all);
     },
   );
-
-  it('is the same for the same seed, in processes with different heaps, and another for another seed', () => {
-    const digestOf = (seed: number, ...flags: string[]): unknown => {
-      const args = [...flags, RUN, '--seed', String(seed), '--steps', '120', '--json'];
-      const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-      return JSON.parse(stdout.trim().split('\n').at(-1) ?? '').digest;
-    };
-    const digest = digestOf(5, '--max-semi-space-size=1', '--max-old-space-size=128');
-    expect(digest).toMatch(/^[0-9a-f]{64}$/);
-    expect(digestOf(5, '--max-semi-space-size=64')).toBe(digest);
-    expect(digestOf(6)).not.toBe(digest);
-  });
 
   it('shows the time of Redis in every relay, whatever the clocks of machines show', async () => {
     const step = { kind: 'clock', atMs: 10, forMs: 1, node: 1, part: 1 };

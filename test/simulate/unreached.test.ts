@@ -24,9 +24,10 @@ describe('the list of what no run can reach', () => {
 
   it('is wrong if it lacks a place, or names one that was reached', () => {
     const place = { file: FILE, line: 3, text: 'return null;' };
-    const listed = { file: FILE, text: 'return null;', why: 'a reason' };
+    const listed = { file: FILE, text: 'return null;', why: 'a reason', isRare: false };
     expect(faultsOfList([place], [listed])).toEqual([]);
     expect(faultsOfList([place], [])).toEqual([`no run has reached ${FILE}:3  return null;`]);
     expect(faultsOfList([], [listed])).toEqual([`listed as out of reach, and reached or gone: ${FILE}  return null;`]);
+    expect(faultsOfList([], [{ ...listed, isRare: true }])).toEqual([]);
   });
 });

@@ -58,6 +58,8 @@ type RequestOptions = {
   readonly owners: OwnerTable;
   readonly transport: Transport;
   readonly clock: Clock;
+  /** Runs a call in a partition of this process. What it reads counts only while the process has its lease. */
+  readonly runHere: (partition: number, call: PortCall) => MaybePromise<unknown>;
 };
 
 /**
@@ -111,7 +113,7 @@ export class Requests {
         request.repeatMs = REPEAT_MS;
         this.#send(partition, queue, request);
       } else {
-        const run = promised(() => runIn(stores, request.call));
+        const run = promised(() => this.#options.runHere(partition, request.call));
         request.settle = () => request.resolve(run.then((value) => ({ value, chars: 0 })));
       }
     }

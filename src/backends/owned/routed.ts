@@ -5,6 +5,7 @@
 import type { Backend, PortName } from '../../core/backend.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import { CallboardError } from '../../core/errors.ts';
+import { isRecord } from '../../core/json.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { gapOf, type EvidenceSource, type ObservedSource } from '../../core/completeness.ts';
 import type { PageRequest, Scan } from '../../core/page.ts';
@@ -49,7 +50,8 @@ export type RoutedOptions = {
 /** Creates the backend. It answers the requests of other processes, too. */
 export function createRoutedBackend(options: RoutedOptions): Backend {
   const { owners, placement, transport, own, members, windowMs, retentionMs, permitMs, quietMs } = options;
-  const requests = new Requests(options);
+  const requests = new Requests({ ...options, runHere: (partition, call) => router.at(partition, call) });
+  const router = new Router(options, requests);
   const responder = new Responder(options);
   transport.onText((from, text) => {
     const message = readMessage(text);
@@ -59,7 +61,7 @@ export function createRoutedBackend(options: RoutedOptions): Backend {
   });
   transport.onLoss(() => requests.again());
   const stop = owners.onMove((partition) => requests.moved(partition));
-  const routed = routedStores(new Router(options, requests));
+  const routed = routedStores(router);
   const seen = new SeenConnections(options.sha256);
   const noted = (found: readonly (Connection | null)[]): readonly (Connection | null)[] => {
     for (const connection of found) if (connection) seen.note(connection);
@@ -133,7 +135,7 @@ class Router {
     const { placement } = this.#options;
     switch (route.kind) {
       case 'one':
-        return this.#at(route.partition(placement, ...call.args), call);
+        return this.at(route.partition(placement, ...call.args), call);
       case 'each':
         return this.#each(route, call);
       case 'page':
@@ -147,15 +149,15 @@ class Router {
     }
   }
 
-  /** Runs a call in one partition. */
-  #at(partition: number, call: PortCall): MaybePromise<unknown> {
+  /** Runs a call in one partition. What is read here counts only while this process has its lease. */
+  at(partition: number, call: PortCall): MaybePromise<unknown> {
     const { owners } = this.#options;
     const stores = owners.local(partition);
     if (!stores) return this.#request(partition, call).then(({ value }) => value);
     if (owners.mayAnswer) return runIn(stores, call);
     if (isChange(call.port, call.method)) return this.#changeIn(stores, partition, call);
     // What is read now could leave later, together with other reads, when this process owns the partition again.
-    return this.#unlessLost(owners.answerable()).then(() => this.#at(partition, call));
+    return this.#unlessLost(owners.answerable()).then(() => this.at(partition, call));
   }
 
   /**
@@ -168,7 +170,7 @@ class Router {
     const value = runIn(stores, call);
     if (owners.decided(partition) !== before) return this.#recorded(value);
     const found = (): MaybePromise<unknown> => {
-      if (owners.local(partition) !== stores) return this.#at(partition, call);
+      if (owners.local(partition) !== stores) return this.at(partition, call);
       return owners.mayAnswer ? value : this.#unlessLost(owners.answerable()).then(found);
     };
     return this.#unlessLost(owners.answerable()).then(found);
@@ -238,11 +240,11 @@ class Router {
     const { placement } = this.#options;
     const places = Map.groupBy(items.keys(), (i) => route.partition(placement, items[i]));
     const [only, ...others] = places.keys();
-    if (others.length === 0 && only !== undefined && only !== null) return this.#at(only, call);
+    if (others.length === 0 && only !== undefined && only !== null) return this.at(only, call);
     const found: unknown[] = [];
     const asked = [...places].map(([partition, indexes]) => {
       const part = { ...call, args: [indexes.map((i) => items[i] as unknown), ...rest] };
-      const answers = partition === null ? this.#eachOfAll(route, part) : this.#at(partition, part);
+      const answers = partition === null ? this.#eachOfAll(route, part) : this.at(partition, part);
       return thenDo(answers, (values) =>
         indexes.forEach((i, n) => (found[i] = Array.isArray(values) ? values[n] : null)),
       );
@@ -272,7 +274,7 @@ class Router {
     const args = [first, page, ...rest] as const;
     const partition = route.partition(this.#options.placement, ...args);
     if (partition === null) return this.#pageOfAll(route, call, page);
-    if (this.#options.owners.local(partition)) return this.#at(partition, call);
+    if (this.#options.owners.local(partition)) return this.at(partition, call);
     // The owner may end a page early.
     const source = this.#sourceOf(route, call, (part) => this.#request(partition, part));
     return mergePages([source], page, route.order(...args));
@@ -280,7 +282,8 @@ class Router {
 
   /** Runs a call with the owner of a partition. Rejects with `store_unavailable` if that does not answer. */
   async #request(partition: number, call: PortCall): Promise<OwnerAnswer> {
-    return (await this.#unlessLost(this.#requests.ask(partition, call, OWNER_MS))) ?? failSilent();
+    const sent = this.#requests.ask(partition, repeatable(call), OWNER_MS);
+    return (await this.#unlessLost(sent)) ?? failSilent();
   }
 
   /** Reads pages of one partition. `ask`: resolves with the answer of its owner; null: there is none. */
@@ -314,7 +317,7 @@ class Router {
 
   #all(route: RouteOfKind<'all'>, call: PortCall): MaybePromise<unknown> {
     const partition = route.partition(this.#options.placement, ...call.args);
-    if (partition !== null) return this.#at(partition, call);
+    if (partition !== null) return this.at(partition, call);
     return this.#pollAll(route.source, call).then(({ parts, gaps }) => route.merge(parts, call.args, gaps));
   }
 
@@ -325,6 +328,16 @@ class Router {
     if (!parts.some((part) => part instanceof Promise)) return route.merge(parts, call.args);
     return Promise.all(parts).then((found) => route.merge(found, call.args));
   }
+}
+
+/**
+ * A request is sent again, to the next owner too, until it is answered. So an admission is looked for by its id, also if
+ * this relay has made the id: it may be admitted already.
+ */
+function repeatable(call: PortCall): PortCall {
+  const [request] = call.args;
+  if (call.port !== 'commands' || call.method !== 'admit' || !isRecord(request)) return call;
+  return { ...call, args: [{ ...request, repeated: true }] };
 }
 
 type Polled = { readonly parts: readonly unknown[]; readonly gaps: readonly ObservedSource[] };

@@ -92,11 +92,11 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   /** Admits a command, or attaches the caller to the one that has its id. A refusal has written nothing. */
   admit(request: AdmitRequest): AdmitResult {
-    if (this.tx.isOutdated(request)) return { kind: 'outdated' };
-    // If the caller chose no id, the relay has just made one, so only this request can have used it.
+    if (!request.repeated && this.tx.isOutdated(request)) return { kind: 'outdated' };
+    // If the caller chose no id, the relay has just made one, so only this request can have used it: before, if repeated.
     const known = request.chosenId || request.repeated ? this.#answerOfKnown(request) : null;
-    const { owedBy } = request;
-    if (known && owedBy !== undefined && known.entry?.command.owedBy !== owedBy) return CONFLICT;
+    if (request.repeated && !known && this.tx.isOutdated(request)) return { kind: 'outdated' };
+    if (known && request.owedBy !== undefined && known.entry?.command.owedBy !== request.owedBy) return CONFLICT;
     if (known) return known.entry ? this.#attachTo(known.entry, request) : known.answer;
     const client = this.tx.client(request);
     const refusal = this.#refuseNew(request, client);
