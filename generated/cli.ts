@@ -502,7 +502,7 @@ export type GetStatusQueryVariables = Exact<{
 }>;
 
 
-export type GetStatusQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string }, delivery: { summary: { due_commands: number }, nodes: { items: Array<{ links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, tenants: { items: Array<{ limit: number | null, scope_id: string, reserved_commands: number }> } }, waits: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, oldest_wait: { items: Array<{ action: string, user_id: string, client_id: string, command_id: string, age_ms: number }> }, series: { items: Array<{ name: string, label: string | null, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type GetStatusQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string }, delivery: { summary: { due_commands: number }, nodes: { items: Array<{ links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, policy_digest: string | null, policy_fault: string | null, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, tenants: { items: Array<{ limit: number | null, scope_id: string, reserved_commands: number }> } }, waits: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, oldest_wait: { items: Array<{ action: string, user_id: string, client_id: string, command_id: string, age_ms: number }> }, series: { items: Array<{ name: string, label: string | null, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type GetBusyClientsQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -732,7 +732,7 @@ export type DisconnectClientMutation = { disconnectClient:
     | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> }
    };
 
-export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, counters: Array<{ name: string, value: number }> };
+export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, policy_digest: string | null, policy_fault: string | null, counters: Array<{ name: string, value: number }> };
 
 export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, connect_deadline: string, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } };
 
@@ -957,6 +957,8 @@ export const DispatcherNodeReportFragmentDoc = new TypedDocumentString(`
   started_at: startedAt
   memory_bytes: memoryBytes
   event_loop_delay_ms: eventLoopDelayMs
+  policy_digest: policyDigest
+  policy_fault: policyFault
   counters {
     name
     value
@@ -1252,6 +1254,8 @@ fragment DispatcherNodeReport on DispatcherNode {
   started_at: startedAt
   memory_bytes: memoryBytes
   event_loop_delay_ms: eventLoopDelayMs
+  policy_digest: policyDigest
+  policy_fault: policyFault
   counters {
     name
     value

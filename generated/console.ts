@@ -859,7 +859,7 @@ export type RevokeGrantMutation = { revokeGrant:
 export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type NodesQuery = { server: { durability: { kind: DurabilityKind, sync: string | null, bytes: number | null, full: boolean, snapshotAt: string | null, away: { since: string, clean: boolean, lost: boolean } | null } | null }, delivery: { nodes: { nodes: Array<{ version: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+export type NodesQuery = { server: { durability: { kind: DurabilityKind, sync: string | null, bytes: number | null, full: boolean, snapshotAt: string | null, away: { since: string, clean: boolean, lost: boolean } | null } | null }, delivery: { nodes: { nodes: Array<{ version: string | null, policyDigest: string | null, policyFault: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
 export type DrainNodeMutationVariables = Exact<{
   nodeId: string;
@@ -2505,6 +2505,8 @@ export const NodesDocument = new TypedDocumentString(`
       nodes {
         ...NodeRow
         version
+        policyDigest
+        policyFault
         memoryBytes
         eventLoopDelayMs
         mailboxListenerAlive

@@ -11,7 +11,8 @@ import { createSpillThread } from './backends/spill/thread.ts';
 import type { AuditConfig, AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
 import type { AuditSign } from './core/audit/audit-rows.ts';
 import type { AuditBounds } from './core/audit/audit.ts';
-import { compilePolicy, defaultPolicy, type Authenticator, type Policy } from './core/auth/principal.ts';
+import { FIXED_POLICY, LivePolicy, scopeMapOf, type PolicyControl } from './core/auth/live-policy.ts';
+import type { Authenticator, Policy } from './core/auth/principal.ts';
 import type { RedisBackend } from './backends/redis/open.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
@@ -96,6 +97,8 @@ export interface Callboard extends AsyncDisposable {
    * together; then the certificate stays as it is.
    */
   replaceCertificate(tls: TlsConfig): void;
+  /** Replaces the policy file. A policy that the program gave stays. */
+  readonly policy: PolicyControl;
   /**
    * Marks the node as not ready, admits no more commands, gives running commands at most `withinMs` milliseconds
    * (default 10 000) to end, and closes the links.
@@ -287,7 +290,7 @@ async function ownedPlace(
     ...{ namespace: redis.namespace, address: config.advertiseUrl },
     ...{ partitions: OWNED_PARTITIONS, groups: redis.partitions, claims: true },
     scopeOf: (userId) => policy.scopeOf(userId).id,
-    digest: crypto.sign(JSON.stringify(config.policy?.scopes ?? [])),
+    digest: crypto.sign(scopeMapOf(config.policy ?? null)),
     memory: {
       ...{ shares, metrics: meter, sha256: createCrypto('').sha256, markSecret: crypto.sign('marks') },
       idempotencyWindowMs: config.idempotencyWindowMs,
@@ -308,8 +311,9 @@ async function ownedPlace(
 
 const fitSockets = (bound: ShareBound): ShareBound => withinDescriptors(bound, descriptorLimit());
 
-const policyOf = ({ policy, config }: CallboardOptions): Policy =>
-  policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
+function policyOf({ policy, config, log = silentLog }: CallboardOptions): Policy {
+  return policy ?? new LivePolicy(config.policy ?? null, { sha256: createCrypto('').sha256, log });
+}
 
 /** A relay, and what starts it in a server of the program. */
 type Composed = { readonly callboard: Callboard; readonly attach: (server: HostServer) => Promise<void> };
@@ -318,6 +322,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
   const { backend, spill, crypto, clock, shares, meter, replaceLogin = () => false } = place;
   const { config, log = silentLog, tracing } = options;
   const { basePath = '', traceIds = false, maxBodyBytes = MAX_BODY_BYTES } = config;
+  const policy = policyOf(options);
   const core = createCore({
     loop: systemLoop,
     processMeter: systemProcess,
@@ -326,7 +331,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
     clock,
     crypto,
     cursors: new Cursors(crypto),
-    policy: policyOf(options),
+    policy,
     log,
     metrics: meter,
     tracing: createTracing(tracing, { version: VERSION, namesUsers: traceIds }),
@@ -373,19 +378,12 @@ function compose(options: CallboardOptions, place: Place): Composed {
   });
   const { replace: replaceCredentials } = credentials;
   const start = (): Promise<void> => startOf({ core, app }, config);
-  const replace = { replaceCredentials, replaceRedisLogin: replaceLogin };
+  const control = policy instanceof LivePolicy ? policy : FIXED_POLICY;
+  const replace = { replaceCredentials, replaceRedisLogin: replaceLogin, policy: control };
   const ownSpill = options.spill ? null : spill;
   return assemble({
-    core,
-    backend,
-    authenticator,
-    app,
-    server,
-    meter,
-    basePath,
-    onRecord,
-    ownSpill,
-    start,
+    ...{ core, backend, authenticator, app, server, meter },
+    ...{ basePath, onRecord, ownSpill, start },
     ...replace,
   });
 }
@@ -415,11 +413,11 @@ type Parts = {
   /** The store of large payloads, if the relay opened it itself. */
   readonly ownSpill: SpillStore | null;
   readonly start: () => Promise<void>;
-} & Pick<Callboard, 'replaceCredentials' | 'replaceRedisLogin'>;
+} & Pick<Callboard, 'replaceCredentials' | 'replaceRedisLogin' | 'policy'>;
 
 function assemble(parts: Parts): Composed {
   const { core, backend, authenticator, app, server, meter, basePath, onRecord, start } = parts;
-  const { ownSpill, replaceCredentials, replaceRedisLogin } = parts;
+  const { ownSpill, replaceCredentials, replaceRedisLogin, policy } = parts;
   let url: string | null = null;
   let attachment: Attachment | null = null;
   let closed: Promise<void> | null = null;
@@ -451,6 +449,7 @@ function assemble(parts: Parts): Composed {
     preload: () => app.preload(),
     replaceCredentials,
     replaceRedisLogin,
+    policy,
     replaceCertificate: (tls) => server.replaceCertificate(tls),
     drain: (withinMs = DRAIN_MS) => core.drain(withinMs),
     close: ({ withinMs = 0 } = {}) => (closed ??= end(withinMs)),

@@ -245,7 +245,7 @@ export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnS
     AUDIT_MAX_ROWS: 'rows of the audit that are kept; 100,000 take about 40 MB of memory in direct mode',
     REVEAL:
       'how administrators read payloads: `argument` (by arguments of listings, too), `mutation` (by `revealPayload` alone, with a reason) or `off`',
-    POLICY_FILE: 'a file of rules and capacities ([security](security.md#policy))',
+    POLICY_FILE: 'a file of rules and capacities ([security](security.md#policy)); read again when it changes',
     INTROSPECTION: 'who may read the GraphQL schema from the relay',
     TRACE_IDS: 'lets [spans](tracing.md) name users and clients, which are personal data',
     RAW_MESSAGES: 'lets administrators read the raw sample of history',

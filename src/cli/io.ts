@@ -172,6 +172,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   audit: 'What administrators did',
   nodes: 'Nodes of the deployment',
   capacity: 'Admission scopes',
+  policy: 'Checks of a policy file before it is used',
   context: 'Relays, and where their tokens come from',
   doctor: 'Checks of settings, token and relay',
   mcp: 'An MCP server for agents, on standard input and output',

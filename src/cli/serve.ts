@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
 import { openCallboard, servesMcp, type Callboard } from '../callboard.ts';
 import { readConfig, secretsIn, type Config } from '../config.ts';
-import { CallboardError } from '../core/errors.ts';
+import { CallboardError, refuseInputs, type InputError } from '../core/errors.ts';
 import { DRAIN_MS } from '../core/limits.ts';
 import type { Cancel, Clock, Log } from '../core/ports.ts';
 import { createSignIn, signToken } from '../http/tokens.ts';
@@ -70,7 +70,8 @@ async function listen(callboard: Callboard, config: Config, fd: number | null): 
   }
 }
 
-// Applies changed credential and certificate files while the relay runs. Other settings keep their values.
+// Applies changed files of credentials, certificates and the policy while the relay runs. Other settings keep their
+// values.
 
 /**
  * The time between two readings of the files, in milliseconds. The files are read and not watched, because reading them
@@ -79,7 +80,7 @@ async function listen(callboard: Callboard, config: Config, fd: number | null): 
 const CHECK_MS = 5_000;
 
 type ReloadParts = {
-  readonly callboard: Pick<Callboard, 'replaceCredentials' | 'replaceCertificate' | 'replaceRedisLogin'>;
+  readonly callboard: Pick<Callboard, 'replaceCredentials' | 'replaceCertificate' | 'replaceRedisLogin' | 'policy'>;
   readonly env: Io['env'];
   readonly argv: readonly string[];
   readonly clock: Pick<Clock, 'every'>;
@@ -87,14 +88,23 @@ type ReloadParts = {
 };
 
 /**
- * Checks every 5 s whether a file of the configuration has changed, and then replaces the credentials and the
- * certificate. A faulty configuration is logged and changes nothing; the files are read again after their next change.
- * Does nothing if the configuration names no such file.
+ * Checks every 5 s whether a file of the configuration has changed, and then replaces the credentials, the certificate
+ * and the policy. A faulty configuration is logged and changes nothing; the files are read again after their next
+ * change. A faulty policy file keeps the policy before it, and nothing else from being replaced. Does nothing if the
+ * configuration names no such file.
  */
 export function reloadOnChange(started: Config, { callboard, env, argv, clock, log }: ReloadParts): Cancel {
   if (started.files.length === 0) return () => {};
   let current = started;
   let seen = contentOf(started.files);
+  const applyPolicy = (policy: Config['policy'], faults: readonly InputError[]): void => {
+    try {
+      refuseInputs(faults);
+      callboard.policy.replace(policy);
+    } catch (error) {
+      callboard.policy.refuse(faultsIn(error));
+    }
+  };
   const apply = (next: Config): void => {
     log.redact(secretsIn(next));
     if (!next.generated) callboard.replaceCredentials(next.auth);
@@ -110,7 +120,10 @@ export function reloadOnChange(started: Config, { callboard, env, argv, clock, l
     if (content === seen) return;
     seen = content;
     try {
-      apply(readConfig(env, argv));
+      const policyFaults: InputError[] = [];
+      const next = readConfig(env, argv, policyFaults);
+      apply(next);
+      applyPolicy(next.policy, policyFaults);
     } catch (error) {
       log.error({ faults: faultsIn(error) }, 'the changed configuration is not valid; the one before stays in use');
     }

@@ -150,6 +150,21 @@ export const VERBS: readonly Verb[] = [
     load: async () => (await import('./run/status.ts')).capacityLs,
   },
   {
+    name: 'policy check',
+    brief: 'Read a policy file and name each fault in it; needs no relay',
+    args: ['file'],
+    shared: [],
+    load: async () => (await import('./run/policy.ts')).policyCheck,
+  },
+  {
+    name: 'policy diff',
+    brief: 'Show which calls of the last hour a policy file would refuse',
+    args: ['file'],
+    flags: { since: 'How far to look back: a time, or an age (default 1h)' },
+    examples: ['policy diff policy.json --since 24h -o json'],
+    load: async () => (await import('./run/policy.ts')).policyDiff,
+  },
+  {
     name: 'doctor',
     brief: 'Check settings, contexts, token and relay, one line each',
     load: async () => (await import('./run/status.ts')).doctor,

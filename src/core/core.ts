@@ -5,7 +5,7 @@
 import type { Durability } from './backend.ts';
 import type { AuditSign } from './audit/audit-rows.ts';
 import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
-import type { RevealMode } from './auth/principal.ts';
+import type { PolicyReport, RevealMode } from './auth/principal.ts';
 import { createRpc } from './calls/calls.ts';
 import { Correlator, reattachWaits, releaseWaits } from './calls/wait.ts';
 import { createActs, createStoreRetryQueue, type DeliveryActs, type StoreRetryQueue } from './commands/acts.ts';
@@ -97,6 +97,8 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     /** How much of what is kept outlives this process. For nested fields of administrators. */
     durability: (): Durability =>
       backend.durability?.() ?? { ...NOT_DURABLE, kind: capabilities.shared ? 'store' : 'memory' },
+    /** Which policy this node runs; null: the program that opened the relay has a policy of its own. */
+    policyReport: (): PolicyReport | null => deps.policy.report?.() ?? null,
     clock,
     loop,
     crypto: given.crypto,

@@ -210,7 +210,8 @@ const READER: AdminPrincipal = { kind: 'admin', name: 'metrics', expiresAt: null
 const CALLER = 'caller';
 
 /** Registers the gauges of this node and of its deployment. Each is computed when it is read. */
-function meterNode(meter: Meter, { core: { delivery, rpc }, ready, gateway, sockets }: GaugeSources): void {
+function meterNode(meter: Meter, { core, ready, gateway, sockets }: GaugeSources): void {
+  const { delivery, rpc, policyReport } = core;
   meter.gauge('ready', async () => {
     try {
       await ready();
@@ -253,6 +254,7 @@ function meterNode(meter: Meter, { core: { delivery, rpc }, ready, gateway, sock
   });
   meter.gauge('reservations_fullest_ratio', async () => (await readReservations()).fullest);
   meter.gauge('unauthenticated_sockets', () => sockets.unauthenticated);
+  meter.gauge('policy_fault', () => (policyReport()?.fault ? 1 : 0));
 }
 
 /** Lets all calls that arrive while a read is in progress share that read. */

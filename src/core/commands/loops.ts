@@ -339,6 +339,7 @@ function reportOf({ deps, dispatcher, waiters, isDraining, server }: ReportParts
     draining: isDraining(),
     counters: new Map([...ZEROS, ...deps.metrics.snapshot()]),
     process: { version, startedAt, ...deps.processMeter.take() },
+    policy: deps.policy.report?.(),
   };
 }
 

@@ -2,7 +2,7 @@
  * The storage ports of commands, waiters and nodes, and the reading port of the inspector, with the types of their
  * arguments and answers. One atomic act is one method.
  */
-import type { ActionPatterns } from '../auth/principal.ts';
+import type { ActionPatterns, PolicyReport } from '../auth/principal.ts';
 import type { Busy, ClientType, Connection, Label, Leading } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
@@ -424,6 +424,8 @@ export type NodeReport = {
   readonly counters: ReadonlyMap<string, number>;
   /** Null: the node is of a version that does not report it. */
   readonly process: ProcessReport | null;
+  /** Absent: the node does not report its policy. */
+  readonly policy?: PolicyReport | undefined;
 };
 
 export type DispatcherNode = NodeReport & { readonly nodeId: string; readonly updatedAt: number };

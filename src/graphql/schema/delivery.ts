@@ -259,7 +259,8 @@ const Counter = builder.objectRef<Count>('Counter').implement({
 
 /** Ends the description of a field that only recent versions report. */
 const UNREPORTED = 'null if the node is of a version that does not report it';
-
+const MAILBOX_ALIVE =
+  'Whether the node received an entry of its own mailbox within the last five seconds; false if its report is older than that.';
 const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
   description:
     'One relay process, as it last reported itself; it reports every two seconds. The report shows that its loops ran, never that a client got or ran anything.',
@@ -267,10 +268,7 @@ const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
   fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('DispatcherNode', row) }),
     nodeId: id('The node’s id.'),
-    mailboxListenerAlive: t.exposeBoolean('listenerAlive', {
-      description:
-        'Whether the node received an entry of its own mailbox within the last five seconds; false if its report is older than that.',
-    }),
+    mailboxListenerAlive: t.exposeBoolean('listenerAlive', { description: MAILBOX_ALIVE }),
     reconciliationAlive: flag(
       'Whether a reconciliation pass finished on the node within the last five seconds; false if its report is older than that.',
     ),
@@ -316,6 +314,8 @@ const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
       description: `How late the event loop of its process ran, in milliseconds: 99 % of the timers that measured it since the report before were at most this late. Also null before the first measurement; ${UNREPORTED}.`,
       resolve: ({ process }) => process?.loopDelayMs ?? null,
     }),
+    policyDigest: nullable.text('The digest of the policy that the node runs; null if the node does not report it.'),
+    policyFault: nullable.text('Why the node does not use its changed policy file; null if it runs its file.'),
   })),
 });
 

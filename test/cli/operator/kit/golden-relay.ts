@@ -69,6 +69,8 @@ const siteOf = (title: string): string => `mutation {
 export const ARGUMENTS: Readonly<Record<string, string>> = {
   top: '--count 1',
   'nodes drain': 'node-a --yes --within 1s',
+  'policy check': 'test/cli/operator/kit/policy.json',
+  'policy diff': 'test/cli/operator/kit/policy.json',
   'clients get': 'alice/desk',
   'clients actions': 'alice/desk',
   'clients watch': '--count 1',
