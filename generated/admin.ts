@@ -191,6 +191,8 @@ export type EvidenceSource =
   | 'METRICS'
   /** The callers that still wait. */
   | 'PENDING_RPCS'
+  /** The tokens that are revoked. */
+  | 'REVOCATIONS'
   /** The registered sites. */
   | 'SITES'
   /** The streams of retained messages. */

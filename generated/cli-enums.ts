@@ -324,7 +324,8 @@ export const ENUM_WORDS = {
     "WINDOWS": "windows",
     "SITES": "sites",
     "AUDIT": "audit",
-    "METRICS": "metrics"
+    "METRICS": "metrics",
+    "REVOCATIONS": "revocations"
   },
   "IncompleteReason": {
     "LIMIT_REACHED": "limit_reached",
@@ -559,7 +560,8 @@ export const ENUM_WORDS = {
     "DRAIN": "drain",
     "CANCEL": "cancel",
     "PAYLOAD": "payload",
-    "REVEAL": "reveal"
+    "REVEAL": "reveal",
+    "REVOKE": "revoke"
   },
   "RevealSubject": {
     "COMMAND_PARAMS": "command_params",

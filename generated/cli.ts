@@ -139,6 +139,8 @@ export type EvidenceSource =
   | 'metrics'
   /** The callers that still wait. */
   | 'pending_rpcs'
+  /** The tokens that are revoked. */
+  | 'revocations'
   /** The registered sites. */
   | 'sites'
   /** The streams of retained messages. */
@@ -242,7 +244,9 @@ export type OperatorAction =
   /** Read payloads by an argument of a listing. */
   | 'payload'
   /** Revealed one payload and gave the reason. */
-  | 'reveal';
+  | 'reveal'
+  /** Revoked tokens. */
+  | 'revoke';
 
 /** How a command ended. No outcome proves anything about effects outside the client. */
 export type Outcome =
@@ -605,7 +609,7 @@ export type ListAuditQueryVariables = Exact<{
 }>;
 
 
-export type ListAuditQuery = { auditEvents: { next_cursor: string | null, items: Array<{ id: string, at: string, who: string, action: OperatorAction, outcome: string | null, reason: string | null, node_id: string, request_id: string | null, subject: { stream: string | null, view: string | null, user_id: string | null, client_id: string | null, instance_id: string | null, command_id: string | null, message_id: string | null, node_id: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListAuditQuery = { auditEvents: { next_cursor: string | null, items: Array<{ id: string, at: string, who: string, action: OperatorAction, outcome: string | null, reason: string | null, node_id: string, request_id: string | null, subject: { stream: string | null, view: string | null, user_id: string | null, client_id: string | null, instance_id: string | null, command_id: string | null, message_id: string | null, node_id: string | null, token_id: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type ConnectionActionsQueryVariables = Exact<{
   user_id: string;
@@ -807,6 +811,8 @@ export type InvokedFragment =
 export type RefusedFragment = { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> };
 
 export type DeniedFragment = { code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> };
+
+export type RevocationShownFragment = { reason: string, who: string, at: string, revocation_id: string, user_id: string | null, client_id: string | null, token_id: string | null, issued_before: string | null, expires_at: string };
 
 export type SiteDefinitionFragment = { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } };
 
@@ -1087,6 +1093,19 @@ export const RefusedFragmentDoc = new TypedDocumentString(`
     detail
   }
 }`, {"fragmentName":"Refused"}) as unknown as TypedDocumentString<RefusedFragment, unknown>;
+export const RevocationShownFragmentDoc = new TypedDocumentString(`
+    fragment RevocationShown on Revocation {
+  revocation_id: revocationId
+  user_id: userId
+  client_id: clientId
+  token_id: tokenId
+  issued_before: issuedBefore
+  reason
+  who
+  at
+  expires_at: expiresAt
+}
+    `, {"fragmentName":"RevocationShown"}) as unknown as TypedDocumentString<RevocationShownFragment, unknown>;
 export const SiteDefinitionFragmentDoc = new TypedDocumentString(`
     fragment SiteDefinition on Site {
   site_id: siteId
@@ -1701,6 +1720,7 @@ export const ListAuditDocument = new TypedDocumentString(`
         message_id: messageId
         stream
         node_id: nodeId
+        token_id: tokenId
         view
       }
       node_id: node

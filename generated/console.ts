@@ -364,7 +364,9 @@ export type OperatorAction =
   /** Read payloads by an argument of a listing. */
   | 'PAYLOAD'
   /** Revealed one payload and gave the reason. */
-  | 'REVEAL';
+  | 'REVEAL'
+  /** Revoked tokens. */
+  | 'REVOKE';
 
 /** How a command ended. No outcome proves anything about effects outside the client. */
 export type Outcome =

@@ -31,7 +31,7 @@ import {
 } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
 import { attachHandler, createHttpServer, type Attachment, type HostServer, type HttpServer } from './http/server.ts';
-import { createCredentials, type ReplacedCredentials, withGrants } from './http/auth.ts';
+import { createCredentials, type ReplacedCredentials, withGrants, withRevocations } from './http/auth.ts';
 import type { SignIn } from './http/tokens.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
 import {
@@ -345,7 +345,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
   // Tokens expire by the system clock, as their issuers expect, and not by the clock of the store.
   const wall = options.clock ?? systemClock;
   const credentials = createCredentials({ ...NO_AUTH, ...config.auth }, { clock: wall, tickets: backend.tickets });
-  const authenticator = withGrants(credentials.bearer, core.sites);
+  const authenticator = withRevocations(withGrants(credentials.bearer, core.sites), core.revocations);
   const app = createApp({
     core,
     authenticator,

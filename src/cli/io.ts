@@ -170,6 +170,8 @@ export const NOUNS: Readonly<Record<string, string>> = {
   streams: 'Streams of retained messages',
   messages: 'Retained messages',
   audit: 'What administrators did',
+  revoke: 'Revoke tokens',
+  revocations: 'Tokens that are revoked',
   nodes: 'Nodes of the deployment',
   capacity: 'Admission scopes',
   policy: 'Checks of a policy file before it is used',

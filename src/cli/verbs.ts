@@ -150,6 +150,26 @@ export const VERBS: readonly Verb[] = [
     load: async () => (await import('./run/status.ts')).capacityLs,
   },
   {
+    name: 'revoke',
+    brief: 'Revoke tokens: end their links and streams, and refuse them from now on',
+    flags: {
+      userId: 'Only tokens of this user',
+      clientId: 'Only links of this client of the user',
+      tokenId: 'Only the token with this id (jti)',
+      issuedBefore: 'Only tokens that were issued before this: a time, or an age such as 10m (default: now)',
+      reason: 'Why',
+      ...YES_FLAG,
+    },
+    examples: ["revoke --user-id alice --client-id tablet --reason 'the tablet is lost' --yes"],
+    load: async () => (await import('./run/revocations.ts')).revoke,
+  },
+  {
+    name: 'revocations ls',
+    brief: 'List what is revoked, newest first',
+    flags: PAGE_FLAGS,
+    load: async () => (await import('./run/revocations.ts')).revocationsLs,
+  },
+  {
     name: 'policy check',
     brief: 'Read a policy file and name each fault in it; needs no relay',
     args: ['file'],

@@ -11,6 +11,7 @@ import type { CommandKey } from './ids.ts';
 import type { JsonText } from './json.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { Cancel } from './ports.ts';
+import type { RevocationStore } from './revocations/revocation.ts';
 import type { ShareName } from './shares/shares.ts';
 import type { SessionStore, SiteEvent, SiteStore } from './sites/site.ts';
 
@@ -68,6 +69,7 @@ export interface Backend {
   readonly sessions: SessionStore;
   readonly audit: AuditStore;
   readonly tickets: TicketStore;
+  readonly revocations: RevocationStore;
   readonly bus: Bus;
   /**
    * Returns how much of each share is in use, for the shares that the store counts itself. The amounts are those of all

@@ -27,6 +27,7 @@ import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import { createSeries, type Series } from './metrics/series.ts';
 import type { Cancel, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
+import { createRevocations, type Revocations } from './revocations/revocations.ts';
 import { fullShares, sharesInUse, type ShareName, type SharesInUse } from './shares/shares.ts';
 import { ReadTurns, createDocumentTurns, createMessageTurns } from './shares/turns.ts';
 import { createProjector, createSites } from './sites/sites.ts';
@@ -84,9 +85,10 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const dispatcher = new Dispatcher(deps, retryQueue, acts);
   const questions = new NodeQuestions(deps);
   const series = createSeries(deps, questions);
+  const revocations = createRevocations({ deps, acts, questions });
   sampleNode(deps, dispatcher, correlator);
   const server = serverInfo(deps);
-  const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server };
+  const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server, revocations };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
   const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
@@ -112,6 +114,8 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     audit: createAudits({ ...deps, store: backend.audit, keys: kept.keys ?? [kept.sign] }),
     /** Lets administrators read payloads, as far as the deployment allows it. */
     reveals: createReveals(deps),
+    /** Revokes tokens, and says which are revoked. */
+    revocations,
     users: createUsers(deps),
     connections: createConnections(deps),
     actions: createActions(deps),
@@ -170,10 +174,11 @@ type LifecycleParts = {
   readonly questions: NodeQuestions;
   readonly series: Pick<Series, 'start'>;
   readonly server: ServerInfo;
+  readonly revocations: Pick<Revocations, 'start'>;
 };
 
 function createLifecycle(parts: LifecycleParts) {
-  const { deps, correlator, dispatcher, acts, retryQueue, questions, series, server } = parts;
+  const { deps, correlator, dispatcher, acts, retryQueue, questions, series, server, revocations } = parts;
   const { backend } = deps;
   let draining = false;
   let cancels: Cancel[] = [];
@@ -203,7 +208,7 @@ function createLifecycle(parts: LifecycleParts) {
         onMoved: (concerns) => void reattach(concerns),
         onReply: correlator.resolve.bind(correlator),
       });
-      cancels = [loops, series.start(), () => deps.events.close()];
+      cancels = [loops, revocations.start(), series.start(), () => deps.events.close()];
     },
     /** Stops admitting (`draining`), waits at most `withinMs` for the commands in flight, then closes the links. */
     drain,

@@ -81,6 +81,15 @@ export const DIGEST_BYTES = 16 * 1024;
 /** How many rows the audit keeps, and for how long. */
 export const AUDIT_ROWS = 100_000;
 export const AUDIT_KEEP_MS = 90 * 24 * 3600_000;
+/**
+ * How many revocations are kept: rows that name a token up to the first number, others up to the second. And for how
+ * long: ten years, as long as `callboard token` lets a token live.
+ */
+export const REVOCATIONS_MAX = 100_000;
+export const REVOCATIONS_MAX_WIDE = 110_000;
+export const REVOCATION_KEEP_MS = 10 * 365 * 24 * 3600_000;
+/** How long another node may take to say that it has ended what a revocation covers, in milliseconds. */
+export const REVOKE_WITHIN_MS = 1_000;
 /** The fewest characters of the reason for revealing a payload. MAX_REASON is the most. */
 export const REVEAL_REASON_MIN = 8;
 /** How many payloads one administrator may reveal with a reason in an hour. */

@@ -137,6 +137,8 @@ export function createApp(options: AppOptions): App {
     ...origins,
     ...(options.pingMs !== undefined && { pingMs: options.pingMs }),
   });
+  core.revocations.endWith('links', (isCovered) => gateway.endRevoked(isCovered));
+  core.revocations.endWith('sockets', (isCovered, by) => sockets.endRevoked((one) => isCovered(one, null), by));
   const ready = (): Promise<void> => requireReady([core, options.authenticator]);
   meterNode(meter, { core, ready, gateway, sockets });
   meterShares(meter, core);

@@ -36,7 +36,7 @@ import {
   type KeySet,
   type Names,
 } from './tokens.ts';
-import type { Sites } from '../core/core.ts';
+import type { Core, Sites } from '../core/core.ts';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { LineLimit, RateTable, SlidingWindow, TokenBucket } from '../core/rates.ts';
@@ -535,6 +535,27 @@ export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'hold
     ready: () => bearer.ready?.(),
     recall: (token) => (isGrantToken(token) ? orElse(() => sites.holder(token), nullIfUnknown) : bearer.recall(token)),
     authenticate: (token) => (token !== null && isGrantToken(token) ? sites.holder(token) : bearer.authenticate(token)),
+  };
+}
+
+/**
+ * Returns an authenticator that refuses revoked tokens (`unauthenticated`). Until this node knows all revocations, each
+ * token waits for them, and fails with `store_unavailable` if they cannot be read.
+ */
+export function withRevocations(
+  bearer: BearerAuthenticator,
+  revocations: Pick<Core['revocations'], 'find' | 'isLoaded' | 'loaded'>,
+): BearerAuthenticator {
+  const isUsable = (principal: Principal): boolean => revocations.isLoaded && revocations.find(principal) === null;
+  return {
+    ready: () => bearer.ready?.(),
+    recall: (token) => thenDo(bearer.recall(token), (known) => (known && isUsable(known) ? known : null)),
+    async authenticate(token) {
+      const principal = await bearer.authenticate(token);
+      if (principal === null || isUsable(principal)) return principal;
+      await revocations.loaded();
+      return revocations.find(principal) === null ? principal : badToken('revoked', 'The token was revoked.');
+    },
   };
 }
 

@@ -24,6 +24,8 @@ const IDLE_MS = 3_000;
 /** The rate of log lines about evicted and refused sockets; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 1, burst: 5 };
 const RETRY_MS = 5_000;
+/** How long the sockets of a requester who revoked its own token stay open, in milliseconds. */
+const BY_ITSELF_MS = 500;
 
 export type SocketsOptions = {
   readonly clock: Clock;
@@ -44,6 +46,8 @@ type Watched = {
   readonly address: string;
   /** The holder of the last valid token that arrived; null while the socket is unauthenticated. */
   holdings: Holdings | null;
+  /** The requester of the last request with a valid token; null before it. */
+  requester: Principal | null;
   /** Whether the gateway has taken over the socket. The gateway itself bounds the bytes that the peer leaves unread. */
   upgraded: boolean;
   /** The number of requests in progress. */
@@ -154,7 +158,7 @@ export class Sockets {
     }
     if (this.#unauthenticated.size >= inAll) this.#evict(this.#unauthenticated, 'all');
     const watched: Watched = {
-      ...{ socket, address, holdings: null, upgraded: false, requests: 0 },
+      ...{ socket, address, holdings: null, requester: null, upgraded: false, requests: 0 },
       ...{ waitsSince: clock.monotonic(), sent: 0, taken: 0, stalledSince: null },
     };
     this.#open.set(socket, watched);
@@ -183,6 +187,7 @@ export class Sockets {
   authenticated(socket: HttpSocket, requester: Principal): void {
     const watched = this.#open.get(socket);
     const holder = holderOf(requester);
+    if (watched) watched.requester = requester;
     if (!watched || watched.holdings?.userId === holder) return;
     const { holdings: before } = watched;
     const holdings = this.#options.shares.of(holder);
@@ -220,6 +225,21 @@ export class Sockets {
     if (!watched || --watched.requests > 0) return;
     watched.waitsSince = this.#options.clock.monotonic();
     watched.sent = socket.bytesRead;
+  }
+
+  /**
+   * Destroys the sockets with a request or an event stream in progress whose requester is revoked, and returns their
+   * number. Those of `by`, whose own request is to be answered, are destroyed BY_ITSELF_MS later.
+   */
+  endRevoked(isRevoked: (requester: Principal) => boolean, by: Principal | null): number {
+    let ended = 0;
+    for (const { socket, requester, requests, upgraded } of this.#open.values()) {
+      if (requester === null || requests === 0 || upgraded || !isRevoked(requester)) continue;
+      ended++;
+      if (requester !== by) socket.destroy();
+      else this.#options.clock.after(BY_ITSELF_MS, () => socket.destroy());
+    }
+    return ended;
   }
 
   /** Marks a socket that the gateway takes over. It counts as before until its link is welcomed. */

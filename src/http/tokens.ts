@@ -9,6 +9,7 @@ import {
   type Principal,
   type Scope,
   type TicketStore,
+  type TokenIdentity,
   type UserPrincipal,
 } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
@@ -47,7 +48,7 @@ export type TokenRequest = {
 };
 
 /**
- * Signs a JWT that the relay accepts: HS256, with `sub`, `scope`, `iat` and `exp`, and `iss`, `aud` and the claims of
+ * Signs a JWT that the relay accepts: HS256, with `sub`, `scope`, `jti`, `iat` and `exp`, and `iss`, `aud` and the claims of
  * the relay if given. Of several issuers or audiences, the first is written.
  */
 export function signToken(request: TokenRequest): Promise<string> {
@@ -62,6 +63,7 @@ export function signToken(request: TokenRequest): Promise<string> {
   const token = new SignJWT(claims)
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
     .setSubject(request.user)
+    .setJti(randomBytes(12).toString('base64url'))
     .setIssuedAt(issued)
     .setExpirationTime(issued + request.ttlSeconds);
   const [issuer] = namesIn(request.issuer);
@@ -128,15 +130,26 @@ export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   const names = scopesOf(claims, rules);
   // `exp` may have digits beyond milliseconds, and `welcome` holds whole ones.
   const expiresAt = Math.min(Math.floor(((claims.exp ?? 0) + TOLERANCE_SECONDS) * 1000), Number.MAX_SAFE_INTEGER);
-  if (names.includes('admin')) return { kind: 'admin', name: user, expiresAt };
+  const token = identityOf(claims);
+  if (names.includes('admin')) return { kind: 'admin', name: user, expiresAt, token };
   return {
     kind: 'user',
     userId: user,
     scopes: new Set(names.filter((name): name is Scope => SCOPES.has(name))),
     expiresAt,
+    token,
     ...actionsOf(claims),
     ...toolChoiceOf(claims),
   };
+}
+
+/** The longest id of a token by which it can be revoked. A longer one counts as none. */
+const TOKEN_ID_CHARS = 256;
+
+function identityOf({ jti, iat }: JWTPayload): TokenIdentity {
+  // The claims are those of another program, whose types nothing has checked.
+  const isId = typeof jti === 'string' && jti !== '' && jti.length <= TOKEN_ID_CHARS;
+  return { id: isId ? jti : null, issuedAt: typeof iat === 'number' ? Math.floor(iat * 1000) : null };
 }
 
 function userOf(claims: JWTPayload, { user: paths, fold }: ClaimRules): string {

@@ -75,7 +75,8 @@ function variantAnswer({ body, inputs, reads }: Answering, value: Readonly<Recor
   const { __typename, ...members } = value;
   const kind = body.variants.find(({ name }) => name === __typename)?.kind ?? 'plain';
   if (kind === 'refusal') return problem(inWireNames(inputs, explainRefusal(members)));
-  return kind === 'invocation' ? invocationAnswer(members, reads) : { status: 200, body: members };
+  if (kind === 'invocation') return invocationAnswer(members, reads);
+  return { status: kind === 'created' ? 201 : 200, body: members };
 }
 
 /** The layers that every kind of request passes. A problem does not name them, because its code says as much. */
@@ -83,14 +84,18 @@ const LAYERS_OF_REQUESTS: ReadonlySet<unknown> = new Set(['token', 'address', 'a
 
 /** Explains a refusal. The problem keeps the members that say more about the refused command, such as `by`. */
 function explainRefusal(members: Readonly<Record<string, unknown>>): Explained {
-  const { code, message, retry_after_ms, share, errors, by, ...command } = members;
+  const { code, message, retry_after_ms, share, errors, by, pause, ...command } = members;
   return {
     code: isCode(code) ? code : 'internal',
     detail: String(message),
     ...(Array.isArray(errors) && { errors }),
     ...(typeof retry_after_ms === 'number' && { retryAfterMs: retry_after_ms }),
     ...(typeof share === 'string' && { share }),
-    command: { ...command, ...(by !== undefined && !LAYERS_OF_REQUESTS.has(by) && { by }) },
+    command: {
+      ...command,
+      ...(isRecord(pause) && { pause }),
+      ...(by !== undefined && !LAYERS_OF_REQUESTS.has(by) && { by }),
+    },
   };
 }
 
@@ -166,17 +171,18 @@ export type Body = {
 
 /**
  * An object type that the body may have. `kind` decides the answer. `refusal`: a problem, by its code. `invocation`: a
- * status by its outcome. `plain`: 200.
+ * status by its outcome. `plain`: 200. `created`: 201.
  */
 export type Variant = {
   readonly name: string;
-  readonly kind: 'plain' | 'invocation' | 'refusal';
+  readonly kind: 'plain' | 'created' | 'invocation' | 'refusal';
   readonly schema: JsonSchema;
 };
 
 /** The members that a document must select, because the status of the answer depends on them. */
 const VARIANT_MEMBERS: Readonly<Record<Variant['kind'], readonly string[]>> = {
   plain: [],
+  created: [],
   invocation: ['outcome', 'error'],
   refusal: ['code', 'message'],
 };
@@ -190,7 +196,7 @@ export function findBody(source: OperationSource, report: ReportFault): Body | n
     if (path.length > 0) report(`body: "${path.join('.')}" names nothing that is selected`);
     return null;
   }
-  const variants = variantsOf(scope, place);
+  const variants = variantsOf(scope, place, source.directive.creates);
   return { path, ...place, variants, schema: variants.length > 0 ? {} : shapeOf(scope, place) };
 }
 
@@ -240,12 +246,12 @@ function rootField({ operation }: OperationSource, report: ReportFault): readonl
   return [];
 }
 
-function variantsOf(scope: SelectionScope, { type, nodes }: Place): readonly Variant[] {
+function variantsOf(scope: SelectionScope, { type, nodes }: Place, creates: boolean): readonly Variant[] {
   const named = getNullableType(type);
   if (!isAbstractType(named)) return [];
   const sets = nodes.map(({ selectionSet }) => selectionSet);
   return possibleTypes(scope.schema, named).map((one) => {
-    const kind = kindOf(one);
+    const kind = creates && kindOf(one) === 'plain' ? 'created' : kindOf(one);
     const selected = fieldsOf(scope, one, sets);
     const missing = VARIANT_MEMBERS[kind].filter((name) => !selected.has(name));
     if (selected.size === 0) scope.report(`nothing is selected of ${one.name}`);
@@ -446,8 +452,9 @@ export function writtenAnswer(
 }
 
 /** Returns the status of an answer. Null for every variant that may be a problem. */
-function statusOfVariant({ kind }: Variant, chosen: Chosen, reads: boolean): 200 | 202 | null {
+function statusOfVariant({ kind }: Variant, chosen: Chosen, reads: boolean): 200 | 201 | 202 | null {
   if (kind === 'refusal') return null;
+  if (kind === 'created') return 201;
   return kind === 'plain' ? 200 : statusOfOutcome(chosen.member('outcome') ?? null, reads);
 }
 

@@ -374,6 +374,8 @@ directive @rest(
   forUsers: String
   "Whether a request that accepts \`text/event-stream\` gets an event stream with the progress of its command."
   streams: Boolean
+  "Whether the request makes what the answer names: the answer is 201."
+  creates: Boolean
 ) on QUERY | MUTATION
 enum RestAccess { ${ACCESSES.join(' ')} }
 `;
@@ -390,6 +392,8 @@ export type RestDirective = {
   readonly waitsBy: string | null;
   readonly forUsers: string | null;
   readonly streams: boolean;
+  /** Whether the answer is 201: the request makes what the answer names. */
+  readonly creates: boolean;
 };
 
 /** Receives each fault of a document as text. Compilation continues, to find the other faults. */
@@ -416,7 +420,8 @@ export function readDirective(operation: OperationDefinitionNode, report: Report
   const forUsers = given.get('forUsers') ?? null;
   if (forUsers !== null && access !== 'ADMIN') report('forUsers needs access: ADMIN');
   const streams = given.get('streams') === 'true';
-  return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy, forUsers, streams };
+  const creates = given.get('creates') === 'true';
+  return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy, forUsers, streams, creates };
 }
 
 /** Returns the names of a path's parameters, in path order. */

@@ -409,6 +409,8 @@ function describeVariants({ body: { variants }, waitsBy }: Route): Responses {
   const invocation = members && named('Invocation', { ...members, description: INVOCATION });
   const ended = [...(invocation ? [invocation] : []), ...shapesOf('plain')];
   const done = ended.length > 0 ? { '200': success('Done.', ended) } : {};
+  const created = shapesOf('created');
+  if (created.length > 0) return { ...done, '201': success('Created.', created) };
   if (!invocation) return done;
   const pending = 'The command has not ended: the awaited stage was reached, or the wait ended first.';
   const unknown = 'The end of the command is not known, or its deadline passed before it was written to its client.';

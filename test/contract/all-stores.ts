@@ -9,6 +9,7 @@ import { linkHistoryContract } from './link-history.ts';
 import { reconnectContract } from './reconnects.ts';
 import { sessionContract } from './sessions.ts';
 import { siteContract } from './sites.ts';
+import { revocationContract } from './revocations.ts';
 import { ticketContract } from './tickets.ts';
 
 type Open = (history?: HistoryBounds) => Promise<Bench>;
@@ -24,6 +25,7 @@ export function storeContracts(name: string, open: Open, runs: number): void {
   sessionContract(name, () => open());
   reconnectContract(name, () => open());
   ticketContract(name, () => open());
+  revocationContract(name, () => open());
   auditContract(name, async () => {
     const { backend, ...bench } = await open();
     return { ...bench, stores: [backend.audit, backend.audit] };

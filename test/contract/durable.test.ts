@@ -16,6 +16,7 @@ import { linkHistoryContract } from './link-history.ts';
 import { nodeContract } from './nodes.ts';
 import { sessionContract } from './sessions.ts';
 import { siteContract } from './sites.ts';
+import { revocationContract } from './revocations.ts';
 import { ticketContract } from './tickets.ts';
 import { waiterContract } from './waiters.ts';
 
@@ -44,6 +45,7 @@ dedupContract(name, () => durable(), FEWER);
 siteContract(name, () => durable());
 sessionContract(name, () => durable());
 ticketContract(name, () => durable());
+revocationContract(name, () => durable());
 commandContract(name, () => durable());
 commandModel(name, () => durable(), 80);
 waiterContract(name, () => durable());

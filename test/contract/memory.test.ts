@@ -11,6 +11,7 @@ import type { Bench, HistoryBounds } from './kit/bench.ts';
 import { linkHistoryContract } from './link-history.ts';
 import { reconnectContract } from './reconnects.ts';
 import { sessionContract } from './sessions.ts';
+import { revocationContract } from './revocations.ts';
 import { ticketContract } from './tickets.ts';
 import { siteContract } from './sites.ts';
 
@@ -43,3 +44,4 @@ siteContract('memory', () => memory());
 sessionContract('memory', () => memory());
 reconnectContract('memory', () => memory());
 ticketContract('memory', () => memory());
+revocationContract('memory', () => memory());

@@ -13,6 +13,7 @@ import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { Clock } from '../../core/ports.ts';
+import type { NewRevocation } from '../../core/revocations/revocation.ts';
 import type { NewGrant } from '../../core/sites/site.ts';
 import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backend.ts';
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
@@ -71,6 +72,7 @@ export const KEPT = {
   // The audit has a file of its own.
   audit: { append: 'process', close: 'process', head: 'read', list: 'read', lines: 'read' },
   tickets: { take: 'grows' },
+  revocations: { add: 'grows', after: 'read' },
   bus: { publish: 'process', subscribe: 'process', confirmed: 'process', hasSubscribers: 'read' },
 } as const satisfies KeptPorts;
 
@@ -261,6 +263,7 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
     history: recordedHistory(memory, recording),
     ...recordedSites(memory, recording),
     tickets: { take: recordedTickets(memory, recording) },
+    revocations: { add: recordedRevocations(recording) },
   };
   const observed = { report: reportIn(memory, recording), preview: previewIn(memory, recording) };
   return {
@@ -271,6 +274,7 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
     sites: { ...sites, ...recorded.sites },
     sessions: { ...sessions, ...recorded.sessions },
     tickets: recorded.tickets,
+    revocations: { add: recorded.revocations.add, after: memory.revocations.after },
   };
 }
 
@@ -432,6 +436,19 @@ function recordedTickets(
       used.set(ticketHash, clock.now() + ttlMs);
       records.add('ticket', ticketHash, clock.now() + ttlMs);
       return taken;
+    },
+  );
+}
+
+function recordedRevocations({ tables, records, clock, space }: Recording): Recorded['revocations']['add'] {
+  return growsIn(space)(
+    ({ reason }: NewRevocation) => sized(NO_USER.userId, reason),
+    (room, row) => {
+      const added = tables.revocations.add(row);
+      if (!isDone(added) || added === null) return added;
+      records.begin(clock.now(), room);
+      records.add('revocation', added);
+      return added;
     },
   );
 }

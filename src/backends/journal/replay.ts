@@ -19,6 +19,7 @@ import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { ByClient } from '../../core/collections.ts';
 import { FORGET_MS } from '../../core/limits.ts';
+import type { Revocation } from '../../core/revocations/revocation.ts';
 import type { Site, SiteKey, SiteSession } from '../../core/sites/site.ts';
 import type { MemoryTables } from '../memory/backend.ts';
 import { MemoryTransaction, traceOf, type AddedRequest } from '../memory/commands.ts';
@@ -305,6 +306,7 @@ export class Replay {
       this.#tables.sites.restoreSession({ session, hashes: new Map(given.next<[string, string][]>()) });
     },
     ticket: (given) => void this.#tickets.set(given.next(), given.next()),
+    revocation: (given) => this.#tables.revocations.restore(given.next<Revocation>()),
     node: (given) => void this.#nodes.set(given.next(), given.next()),
     begin: (given) => {
       this.header = given.next<Header>();

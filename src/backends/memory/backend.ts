@@ -35,6 +35,7 @@ import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
 import type { RecordDrops } from './ledger-ended.ts';
 import { createListeners } from '../../core/live.ts';
+import { MemoryRevocations } from './revocations.ts';
 import { createMemorySites, type SiteTables } from './sites.ts';
 
 export type MemoryOptions = {
@@ -82,6 +83,7 @@ export type MemoryTables = {
   readonly dedup: MemoryDedup;
   readonly connections: MemoryConnections;
   readonly sites: SiteTables;
+  readonly revocations: MemoryRevocations;
   readonly acts: Acts;
   /** Drops evidence that is beyond its totals. Returns false if there is more to drop. */
   keepEvidence(now: number): boolean;
@@ -147,7 +149,9 @@ export function createMemoryState({
   };
   const tx = makeTransaction(acts);
   const { tables: siteTables, ...siteStores } = createMemorySites(clock);
+  const revocations = new MemoryRevocations(clock);
   const backend: MemoryBackend = {
+    revocations,
     tickets: createMemoryTickets(clock),
     capabilities: { shared: false, allWaits: true, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
@@ -171,7 +175,7 @@ export function createMemoryState({
     return kept.every(Boolean) && dedup.keepWithin(now);
   };
   const discard = (): void => [messages, links, ledger.ended, dedup].forEach((table) => table.discard());
-  const tables = { ledger, history, dedup, connections, sites: siteTables, acts, keepEvidence, discard };
+  const tables = { ledger, history, dedup, connections, sites: siteTables, revocations, acts, keepEvidence, discard };
   return { backend, tables };
 }
 

@@ -89,6 +89,7 @@ export function createRoutedBackend(options: RoutedOptions): Backend {
     sessions: routed.sessions,
     audit: { ...own.audit, ...routed.audit },
     tickets: routed.tickets,
+    revocations: routed.revocations,
     bus: own.bus,
     async close() {
       stop();

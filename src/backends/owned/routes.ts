@@ -121,6 +121,7 @@ const ofFilter = (place: Placement, { userId }: { readonly userId: string | null
   ofUserOrAll(place, userId);
 const ofAll = (): null => null;
 const ofAudit = (place: Placement): number => place.audit;
+const ofRevocations = (place: Placement): number => place.ofText('revocations');
 const rising = (): Order => comparePositions;
 
 const one = <P>(partition: P) => ({ kind: 'one', partition }) as const;
@@ -207,6 +208,8 @@ export const ROUTES = {
   },
   audit: { head: one(ofAudit), append: one(ofAudit), list: one(ofAudit), lines: one(ofAudit), close: HERE },
   tickets: { take: one((place: Placement, ticketHash: string) => place.ofText(ticketHash)) },
+  // In one partition, so that their numbers grow.
+  revocations: { add: one(ofRevocations), after: one(ofRevocations) },
   bus: { hasSubscribers: HERE, publish: HERE, subscribe: HERE, confirmed: HERE },
 } as const satisfies RoutesOf<AllPorts>;
 

@@ -6,11 +6,12 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TicketStore } from '../../core/auth/principal.ts';
 import type { Backend } from '../../core/backend.ts';
-import { CallboardError } from '../../core/errors.ts';
+import { CallboardError, fail } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import { silentLog, type Clock, type Log } from '../../core/ports.ts';
+import type { RevocationStore } from '../../core/revocations/revocation.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { createRedisAudit } from './audit.ts';
 import { createRedisBus } from './bus.ts';
@@ -265,6 +266,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     audit: createRedisAudit(parts),
     sessions: createRedisSessions(parts),
     tickets: createRedisTickets(parts),
+    revocations: NO_REVOCATIONS,
     bus,
     sharesInUse: () => sharesInUse(parts.store),
     /** Resolves once this node receives the events of other nodes. Waits while Redis is unavailable. */
@@ -276,6 +278,12 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     },
   };
 }
+
+/** This store keeps no revocations. */
+const NO_REVOCATIONS: RevocationStore = {
+  add: () => fail('invalid_argument', 'This store keeps no revocations: use STORE=owned, or replace SECRET.'),
+  after: () => [],
+};
 
 // Core's TicketStore over Redis: one key for each sign-in ticket that was used. The key expires with its ticket.
 

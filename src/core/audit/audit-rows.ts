@@ -11,12 +11,15 @@ import type { Log } from '../ports.ts';
  * What an administrator did. `payload`: read payloads by an argument of a listing. `reveal`: read one payload and gave
  * the reason.
  */
-export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal';
+export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal' | 'revoke';
 
 /** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
 export type AuditSubject = Readonly<
   Partial<
-    Record<'userId' | 'clientId' | 'instanceId' | 'commandId' | 'messageId' | 'stream' | 'view' | 'nodeId', string>
+    Record<
+      'userId' | 'clientId' | 'instanceId' | 'commandId' | 'messageId' | 'stream' | 'view' | 'nodeId' | 'tokenId',
+      string
+    >
   >
 >;
 
@@ -176,6 +179,7 @@ const AUDIT_MESSAGES: Readonly<Record<OperatorAction, string>> = {
   disconnect: 'an administrator disconnects a client',
   drain: 'an administrator drains a node',
   cancel: 'an administrator cancels a command',
+  revoke: 'an administrator revokes tokens',
 };
 
 /**

@@ -395,7 +395,7 @@ export type MailboxRow =
       readonly kind: 'question';
       readonly questionId: string;
       readonly from: string;
-      readonly topic: 'series' | 'leaving' | 'waits' | 'answers';
+      readonly topic: 'series' | 'leaving' | 'waits' | 'answers' | 'revoked';
       readonly text: string;
     }
   /** The answer to a question that this node has asked. */

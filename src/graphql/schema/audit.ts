@@ -32,6 +32,7 @@ const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an a
   cancel: 'Cancelled a command that another caller had invoked.',
   payload: 'Read payloads by an argument of a listing.',
   reveal: 'Revealed one payload and gave the reason.',
+  revoke: 'Revoked tokens.',
 });
 
 const AuditSubjectType = builder.objectRef<AuditSubject>('AuditSubject').implement({
@@ -47,6 +48,7 @@ const AuditSubjectType = builder.objectRef<AuditSubject>('AuditSubject').impleme
     ),
     view: nullable.text('`raw` for the raw sample of history; otherwise null.'),
     nodeId: nullable.id('The id of the node that it concerned; null if there is none.'),
+    tokenId: nullable.id('The id of the token; null if there is none.'),
   })),
 });
 

@@ -31,6 +31,7 @@ const EvidenceSourceEnum = wireEnum<EvidenceSource>('EvidenceSource', 'A source 
   sites: 'The registered sites.',
   audit: 'The audit of what administrators did.',
   metrics: 'What the nodes counted and measured.',
+  revocations: 'The tokens that are revoked.',
 });
 
 const IncompleteReasonEnum = wireEnum<IncompleteReason>(

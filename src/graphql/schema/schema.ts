@@ -44,6 +44,7 @@ import './contexts.ts';
 import './delivery.ts';
 import './history.ts';
 import './ingest.ts';
+import './revocations.ts';
 import './server.ts';
 import './sites.ts';
 import './users.ts';

@@ -97,6 +97,10 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     ingest: { ingest: unprepared, ingestCooperativeSiteMessage: unprepared },
     sites: noSites(),
     delivery: delivery(data, calls, updates),
+    revocations: {
+      ...{ endWith() {}, isLoaded: true, loaded: async () => {}, find: () => null, start: () => () => {} },
+      ...{ list: () => fail('internal', 'not prepared'), revoke: () => fail('internal', 'not prepared') },
+    },
     lookup: { find: unprepared, failures: unprepared },
     series: { read: unprepared },
     links: { open: () => fail('internal', 'no links here') },

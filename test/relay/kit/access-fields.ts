@@ -346,6 +346,16 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       absent: 'empty',
     },
   ],
+  'Query.revocations': [{ rule: 'admin', call: 'revocations', found: 'empty' }],
+  'Mutation.revoke': [
+    {
+      rule: 'owned',
+      call: 'revoke(input: { userId: $user, tokenId: "none", reason: "none" })',
+      found: 'shows',
+      other: 'not_found',
+      harmful: true,
+    },
+  ],
   'Query.auditCheck': [{ rule: 'admin', call: 'auditCheck', found: 'empty' }],
   'Query.auditChain': [{ rule: 'admin', call: 'auditChain', found: 'shows' }],
   'Mutation.revealPayload': [

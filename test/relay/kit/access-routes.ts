@@ -235,6 +235,17 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
   'GET /delivery/summary': [
     { access: 'admin', target: () => '/delivery/summary', found: 200, absent: 200, plain: true },
   ],
+  'GET /revocations': [{ access: 'admin', target: () => '/revocations', found: 200, absent: 200, plain: true }],
+  'POST /revocations': [
+    {
+      access: 'invoke',
+      target: () => '/revocations',
+      body: ({ user }) => ({ user_id: user, token_id: 'none', reason: 'none' }),
+      found: 201,
+      absent: 201,
+      harmful: true,
+    },
+  ],
   'GET /delivery/nodes': [{ access: 'admin', target: () => '/delivery/nodes', found: 200, absent: 200, plain: true }],
   'GET /delivery/tenants': [{ access: 'admin', target: () => '/delivery/tenants', found: 200, absent: 200 }],
   'GET /delivery/status': [
