@@ -16,7 +16,7 @@ import {
   type ReportedWindow,
   type Verdict,
 } from '../src/clients/runtime/index.ts';
-import { roughly, type Pause } from './parts.ts';
+import { roughly, type Pause } from './pause.ts';
 
 const MIB = 1024 * 1024;
 /** The most files that one answer lists. */

@@ -1,7 +1,7 @@
 /** Runs the task board, an application in its own process, which reaches callboard only through the control server. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTasks, startBoardServer, SITE_ID } from './pages.ts';
-import { joinDemo, type Open, type Viewers } from './parts.ts';
+import { joinDemo, type Open, type Viewers } from './part-process.ts';
 
 /** The address and token of the host library's local HTTP server, which this program uses without that library. */
 type Control = { readonly url: string; readonly token: string };

@@ -5,7 +5,8 @@ import type { Log } from '../src/core/ports.ts';
 import { startCooperativeSiteControlServer, type ControlServer } from '../src/clients/host/index.ts';
 import { ActionError, createRuntime, type Runtime } from '../src/clients/runtime/index.ts';
 import { SITE_ID } from './pages.ts';
-import { connectUrl, startPart, type Relay, type Viewer } from './parts.ts';
+import { startPart, type Viewer } from './part-process.ts';
+import { connectUrl, type Relay } from './relay.ts';
 
 type BoardOptions = {
   /** The environment of the board's process. */

@@ -19,7 +19,9 @@ import {
   stillPlace,
   type DemoPlace,
 } from './actions.ts';
-import { CAST, joinDemo, pauseAt, roughly, type CastMember, type Habit, type Pause, type Start } from './parts.ts';
+import { CAST, type CastMember, type Habit } from './cast.ts';
+import { joinDemo, type Start } from './part-process.ts';
+import { pauseAt, roughly, type Pause } from './pause.ts';
 
 /** The approximate time after which the socket of a client with an unreliable network breaks, in milliseconds. */
 const NETWORK_LASTS_MS = 14_000;

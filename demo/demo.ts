@@ -12,25 +12,19 @@ import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openCallboard, type Callboard } from '../src/callboard.ts';
 import { createAdmin } from '../src/clients/admin/index.ts';
-import { secretsIn, type Config } from '../src/config.ts';
+import { secretsIn } from '../src/config/auth-config.ts';
+import type { Config } from '../src/config.ts';
 import type { Log } from '../src/core/ports.ts';
-import { createSignIn, signToken } from '../src/http/tokens.ts';
+import { createSignIn } from '../src/http/sign-in.ts';
+import { signToken } from '../src/http/tokens.ts';
 import { createLog } from '../src/platform/log.ts';
 import { HOST, startBoard, type Board, type BoardPage } from './board.ts';
 import { startPageServer, type PageServer } from './pages.ts';
-import {
-  CAST,
-  Keeper,
-  PAGE,
-  connectUrl,
-  endWithin,
-  pauseAt,
-  roughly,
-  startPart,
-  type CastMember,
-  type Relay,
-  type SupervisedRun,
-} from './parts.ts';
+import { CAST, PAGE, type CastMember } from './cast.ts';
+import { Keeper, type SupervisedRun } from './keeper.ts';
+import { endWithin, startPart } from './part-process.ts';
+import { pauseAt, roughly } from './pause.ts';
+import { connectUrl, type Relay } from './relay.ts';
 import { startTraffic } from './traffic.ts';
 
 export type DemoOptions = {

@@ -4,7 +4,9 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { PAGE, connectUrl, type Viewer, type Viewers } from './parts.ts';
+import { PAGE } from './cast.ts';
+import type { Viewer, Viewers } from './part-process.ts';
+import { connectUrl } from './relay.ts';
 
 export const SITE_ID = 'board';
 
@@ -16,14 +18,15 @@ async function servePages(
   answer: (request: IncomingMessage, response: ServerResponse, key: string) => void | Promise<void>,
 ) {
   const key = randomBytes(12).toString('base64url');
-  const server = createServer(async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.setHeader('cache-control', 'no-store');
     try {
       await answer(request, response, key);
     } catch {
       response.destroy();
     }
-  });
+  };
+  const server = createServer((request, response) => void serve(request, response));
   const { promise: listening, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
   server.listen(0, '127.0.0.1', resolve);

@@ -9,7 +9,8 @@ import {
   type InvokeOptions,
 } from '../src/clients/caller/index.ts';
 import type { Log } from '../src/core/ports.ts';
-import { connectUrl, pauseAt, roughly, type Pause, type Relay } from './parts.ts';
+import { pauseAt, roughly, type Pause } from './pause.ts';
+import { connectUrl, type Relay } from './relay.ts';
 
 type User = 'alice' | 'bob' | 'carol';
 

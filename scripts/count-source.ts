@@ -6,7 +6,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
 import { importsOf, type SourceFile } from '../test/architecture/imports.ts';
-import { namesTwice, splinters } from '../test/architecture/subjects.ts';
+import { namesTwice, suitcases } from '../test/architecture/subjects.ts';
 
 const root = resolve(process.argv[2] ?? join(import.meta.dirname, '..'));
 const COUNTED = /\.(ts|tsx|lua|css|graphql)$/;
@@ -41,7 +41,7 @@ const counts: Readonly<Record<string, string | number>> = {
   'longest file': Math.max(...lengths),
   'files on the longest chain of imports': longestChain(code),
   'files with one importer': code.filter(({ path }) => importers.get(path)?.length === 1).length,
-  'short files with one importer beside them': splinters(inSrc).length,
+  'files of more than one subject': suitcases(code).length,
   'names that a ring has twice': namesTwice(inSrc).length,
 };
 for (const [name, count] of Object.entries(counts)) process.stdout.write(`${String(count).padStart(7)}  ${name}\n`);

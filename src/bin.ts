@@ -16,7 +16,8 @@ if (fault !== null) {
 // In a checkout, Node strips the types of each file. The compile cache keeps the result for the next start.
 if (import.meta.filename.endsWith('.ts'))
   module.enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'callboard'));
-const { CRASHED, holdHeapGrowth } = await import('./cli/io.ts');
+const { CRASHED } = await import('./cli/exit-codes.ts');
+const { holdHeapGrowth } = await import('./cli/heap-growth.ts');
 holdHeapGrowth();
 const { main } = await import('./cli/main.ts');
 

@@ -4,47 +4,41 @@ import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import { openAuditFile } from './backends/memory/audit.ts';
 import { createMemoryBackend } from './backends/memory/backend.ts';
+import type { OpenRedis, RedisBackendOptions } from './backends/redis/open.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createSpillFiles } from './backends/spill/files.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
 import { createSpillThread } from './backends/spill/thread.ts';
-import type { AuditConfig, AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
+import type { AuditConfig } from './config/audit-config.ts';
+import type { AuthConfig } from './config/auth-config.ts';
+import type { RedisConfig } from './config/redis-config.ts';
+import type { TlsConfig } from './config/tls-config.ts';
+import type { Config } from './config.ts';
 import type { AuditSign } from './core/audit/audit-rows.ts';
 import type { AuditBounds } from './core/audit/audit.ts';
 import { FIXED_POLICY, LivePolicy, scopeMapOf, type PolicyControl } from './core/auth/live-policy.ts';
-import type { Authenticator, Policy } from './core/auth/principal.ts';
-import type { RedisBackend } from './backends/redis/open.ts';
+import type { Policy } from './core/auth/policy.ts';
+import type { Authenticator } from './core/auth/principal.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
 import { CallboardError, fail } from './core/errors.ts';
 import type { SpillStore } from './core/history/message.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
-import { Cursors } from './core/page.ts';
+import { Cursors } from './core/cursors.ts';
 import { silentLog, type Clock, type Crypto, type Log } from './core/ports.ts';
-import {
-  SPILL_IN_MEMORY,
-  createShares,
-  shareBounds,
-  type GivenBounds,
-  type ShareBound,
-  type Shares,
-} from './core/shares/shares.ts';
+import { SPILL_IN_MEMORY, shareBounds, type GivenBounds, type ShareBound } from './core/shares/share-bounds.ts';
+import { createShares, type Shares } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
 import { attachHandler, createHttpServer, type Attachment, type HostServer, type HttpServer } from './http/server.ts';
-import { createCredentials, type ReplacedCredentials, withGrants, withRevocations } from './http/auth.ts';
-import type { SignIn } from './http/tokens.ts';
+import { withGrants, withRevocations } from './http/authenticate-request.ts';
+import { createCredentials, type ReplacedCredentials } from './http/auth.ts';
+import type { SignIn } from './http/sign-in.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
-import {
-  createCrypto,
-  descriptorLimit,
-  steadyClock,
-  systemClock,
-  systemLoop,
-  systemProcess,
-  withinDescriptors,
-} from './platform/system.ts';
+import { descriptorLimit, withinDescriptors } from './platform/open-files.ts';
+import { createCrypto, steadyClock, systemClock, systemLoop, systemProcess } from './platform/system.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
-import { DATA_SYNC_MS, checkAdvertiseUrl, checkRanges } from './settings.ts';
+import { checkRanges } from './settings/ranges.ts';
+import { DATA_SYNC_MS, checkAdvertiseUrl } from './settings.ts';
 import { VERSION } from './version.ts';
 
 export type CallboardOptions = {
@@ -239,14 +233,14 @@ async function openDirectory(options: CallboardOptions, root: string): Promise<P
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
   checkAdvertiseUrl(config);
-  const { openRedisBackend } = await import('./backends/redis/open.ts');
+  const { openRedis, openRedisBackend } = await import('./backends/redis/open.ts');
   const policy = policyOf(options);
   const shares = sharesOf(config, fitSockets);
   const spillDir = config.spillDir ?? null;
   // The store counts by the clock of the deployment, which is known once the store is open.
   const meterClock = { now: () => system.now() };
   const meter = createMetrics(() => meterClock.now());
-  const opened = await openRedisBackend({
+  const redisOptions: RedisBackendOptions = {
     ...redis,
     retentionMs: config.retentionMs ?? RETENTION_MS,
     streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
@@ -258,35 +252,37 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
     system,
     log,
     metrics: meter,
-  });
-  const { clock, cursorKey, replaceLogin } = opened;
-  meterClock.now = () => clock.now();
-  const crypto = createCrypto(cursorKey);
-  const spill =
-    options.spill ??
-    (spillDir === null
-      ? opened.spill
-      : createDirectorySpill({ files: createSpillThread(spillDir), clock, random: crypto, log, shares }));
-  const place = { backend: opened.backend, spill, crypto, clock, shares, meter, replaceLogin };
-  return redis.store === 'owned' ? ownedPlace(options, redis, { ...place, connect: opened.connect }) : place;
+  };
+  const placeOver = ({ clock, cursorKey, replaceLogin, spill: inRedis }: Omit<OpenRedis, 'ready' | 'close'>) => {
+    meterClock.now = () => clock.now();
+    const crypto = createCrypto(cursorKey);
+    const open = () => (spillDir === null ? inRedis : spillStore(spillDir, { clock, log, crypto, shares }));
+    return { spill: options.spill ?? open(), crypto, clock, shares, meter, replaceLogin };
+  };
+  if (redis.store === 'owned') {
+    const opened = await openRedis(redisOptions);
+    return ownedPlace(options, redis, { ...placeOver(opened), opened });
+  }
+  const opened = await openRedisBackend(redisOptions);
+  return { ...placeOver(opened), backend: opened.backend };
 }
 
 /** The number of partitions that users are divided into, if relays own them. */
 const OWNED_PARTITIONS = 64;
 
-/** Opens the partitions that relays own, over the Redis of a place. Only this function imports that backend. */
+/** Opens the partitions that relays own, over an open Redis. Only this function imports that backend. */
 async function ownedPlace(
   options: CallboardOptions,
   redis: RedisConfig,
-  { connect, ...place }: Place & Pick<RedisBackend, 'connect'>,
+  { opened, ...place }: Omit<Place, 'backend'> & { readonly opened: OpenRedis },
 ): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
   const { openOwned } = await import('./backends/owned/open.ts');
   const { crypto, clock, shares, meter } = place;
   const policy = policyOf(options);
   const nodeId = config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`;
-  const { backend } = await openOwned({
-    ...{ connect, nodeId, system, clock, log, loop: systemLoop, random: crypto, version: VERSION },
+  const opening = openOwned({
+    ...{ connect: opened.connect, nodeId, system, clock, log, loop: systemLoop, random: crypto, version: VERSION },
     ...{ namespace: redis.namespace, address: config.advertiseUrl },
     ...{ partitions: OWNED_PARTITIONS, groups: redis.partitions, claims: true },
     scopeOf: (userId) => policy.scopeOf(userId).id,
@@ -297,16 +293,21 @@ async function ownedPlace(
       history: historyLimitsOf(config, shares),
     },
   });
+  const { backend } = await opening.catch(async (error: unknown) => {
+    await opened.close();
+    throw error;
+  });
   const close = async (): Promise<void> => {
     await backend.close();
-    await place.backend.close();
+    await opened.close();
   };
   const ready = async (): Promise<void> => {
     // It says what is wrong with Redis itself: its rights, its memory, or its connection.
-    await place.backend.ready();
+    await opened.ready();
     await backend.ready();
   };
-  return { ...place, nodeId, backend: { ...backend, ready, close } };
+  const inspector = opened.withLegacyDepths(backend.inspector);
+  return { ...place, nodeId, backend: { ...backend, inspector, ready, close } };
 }
 
 const fitSockets = (bound: ShareBound): ShareBound => withinDescriptors(bound, descriptorLimit());
@@ -401,7 +402,7 @@ export async function cleanSpillDirectory(root: string, log: Log = silentLog): P
   }).clean();
 }
 
-type Parts = {
+type AssembledRelay = {
   readonly core: Core;
   readonly backend: Backend;
   readonly authenticator: Authenticator;
@@ -415,7 +416,7 @@ type Parts = {
   readonly start: () => Promise<void>;
 } & Pick<Callboard, 'replaceCredentials' | 'replaceRedisLogin' | 'policy'>;
 
-function assemble(parts: Parts): Composed {
+function assemble(parts: AssembledRelay): Composed {
   const { core, backend, authenticator, app, server, meter, basePath, onRecord, start } = parts;
   const { ownSpill, replaceCredentials, replaceRedisLogin, policy } = parts;
   let url: string | null = null;
@@ -519,7 +520,10 @@ function consoleOf({ operatorConsole = true, label = null }: Settings): { folder
  * Prepares for the first request. A relay that is asked to serve agents loads what that needs now: it takes a tenth of a
  * second or more, in which no other request would be served. A trial leaves it to the first request of an agent.
  */
-async function startOf({ core, app }: Pick<Parts, 'core' | 'app'>, { mcp }: Pick<Settings, 'mcp'>): Promise<void> {
+async function startOf(
+  { core, app }: Pick<AssembledRelay, 'core' | 'app'>,
+  { mcp }: Pick<Settings, 'mcp'>,
+): Promise<void> {
   if (mcp === 'on') await app.loadAgents();
   await core.start();
 }

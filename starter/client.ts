@@ -23,4 +23,4 @@ runtime.handle(
 );
 
 runtime.connect();
-process.once('SIGINT', () => runtime.close());
+process.once('SIGINT', () => void runtime.close());

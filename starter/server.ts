@@ -10,25 +10,32 @@ const TYPES = new Map([
   ['/page.js', 'text/javascript'],
 ]);
 
-const server = createServer(async (request, response) => {
-  // A page of another site must not read a token by giving its own name to this address.
-  if (!/^(localhost|127\.0\.0\.1)(:\d+)?$/.test(request.headers.host ?? '')) {
-    response.writeHead(421).end();
-    return;
-  }
-  if (request.url === '/token') {
-    // Your own sign-in belongs here. Until then, everybody who reaches this server is the user `demo`.
-    const scopes = ['connect', 'invoke'];
-    response.end(await signToken({ secret: SECRET, user: 'demo', scopes, ttlSeconds: 3600, now: Date.now() }));
-    return;
-  }
-  const path = request.url === '/' ? '/page.html' : (request.url ?? '');
-  const type = TYPES.get(path);
-  if (!type) {
-    response.writeHead(404).end();
-    return;
-  }
-  response.writeHead(200, { 'content-type': type }).end(await readFile(new URL(`.${path}`, import.meta.url)));
+const server = createServer((request, response) => {
+  const serve = async () => {
+    // A page of another site must not read a token by giving its own name to this address.
+    if (!/^(localhost|127\.0\.0\.1)(:\d+)?$/.test(request.headers.host ?? '')) {
+      response.writeHead(421).end();
+      return;
+    }
+    if (request.url === '/token') {
+      // Your own sign-in belongs here. Until then, everybody who reaches this server is the user `demo`.
+      const scopes = ['connect', 'invoke'];
+      response.end(await signToken({ secret: SECRET, user: 'demo', scopes, ttlSeconds: 3600, now: Date.now() }));
+      return;
+    }
+    const path = request.url === '/' ? '/page.html' : (request.url ?? '');
+    const type = TYPES.get(path);
+    if (!type) {
+      response.writeHead(404).end();
+      return;
+    }
+    response.writeHead(200, { 'content-type': type }).end(await readFile(new URL(`.${path}`, import.meta.url)));
+  };
+  // A request that fails must not end the program.
+  serve().catch((error) => {
+    console.error(error);
+    response.destroy();
+  });
 });
 
 const signIn = createSignIn(ADMIN_TOKEN);
@@ -39,8 +46,9 @@ await once(server.listen(Number(PORT), '127.0.0.1'), 'listening');
 console.log(`page     ${new URL('/', relay.url ?? '')}`);
 console.log(`console  ${relay.url}/console/#code=${signIn.issue()}  (signed in, once, within 10 minutes)`);
 
-process.once('SIGINT', async () => {
+const stop = async () => {
   await relay.close({ withinMs: 5_000 });
   server.close();
   server.closeAllConnections();
-});
+};
+process.once('SIGINT', () => void stop());

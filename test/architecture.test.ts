@@ -16,13 +16,15 @@ import {
   strangeName,
 } from './architecture/rules.ts';
 import {
-  HELPER_SPLINTERS,
+  HELPER_SUITCASES,
+  isListed,
   listHelpers,
   luaLengths,
   namesTwice,
   NAMES_TWICE,
-  SPLINTERS,
-  splinters,
+  SUITCASES,
+  suitcaseFault,
+  suitcases,
 } from './architecture/subjects.ts';
 import { SHARED_NAMES, sharedTypeNames } from './architecture/type-names.ts';
 import { ownBounds } from './architecture/waits.ts';
@@ -82,7 +84,7 @@ describe('the sources', () => {
 
   it('never write to the console, except where a client library warns of what no program listens to', () => {
     const writers = files.filter(({ text }) => /\bconsole\s*\.\s*(log|info|warn|error|debug|trace)\b/.test(text));
-    expect(writers.map(({ path }) => path)).toEqual(['clients/link/platform.ts']);
+    expect(writers.map(({ path }) => path)).toEqual(['clients/link/advice.ts']);
   });
 
   it(`have no file longer than ${LINES_MAX} lines`, () => {
@@ -96,15 +98,14 @@ describe('the sources', () => {
     expect(luaLengths().filter(({ lines }) => lines > LUA_LINES_MAX)).toEqual([]);
   });
 
-  it('have no short file whose only importer is beside it, but for those listed with a reason', () => {
-    expect(splinters(files).filter((path) => !Object.hasOwn(SPLINTERS, path))).toEqual([]);
-    expect(Object.keys(SPLINTERS).filter((path) => !splinters(files).includes(path))).toEqual([]);
-    const file = (path: string, text: string, ...own: string[]): SourceFile => ({ path, text, own, foreign: [] });
-    const long = 'a\n'.repeat(100);
-    expect(splinters([file('x/a.ts', long, 'x/b.ts'), file('x/b.ts', 'b')])).toEqual(['x/b.ts']);
-    expect(splinters([file('x/a.ts', long, 'x/b.ts'), file('x/b.ts', long)])).toEqual([]);
-    expect(splinters([file('y/a.ts', long, 'x/b.ts'), file('x/b.ts', 'b')])).toEqual([]);
-    expect(splinters([file('x/a.ts', "await import('./b.ts')", 'x/b.ts'), file('x/b.ts', 'b')])).toEqual([]);
+  it('are one subject each: no head says "also", and no file has three sections, but for those listed', () => {
+    const found = suitcases(files);
+    expect(found.filter((fault) => !isListed(fault, SUITCASES))).toEqual([]);
+    expect(SUITCASES.filter((path) => !found.some((fault) => fault.startsWith(`${path}: `)))).toEqual([]);
+    const section = '\n// Does another thing.\n\nconst a = 1;\n';
+    expect(suitcaseFault(`/** Does a thing. Also does another. */\n${section}`)).toBeTypeOf('string');
+    expect(suitcaseFault(`/** Does a thing. */\n${section}${section}${section}`)).toBeTypeOf('string');
+    expect(suitcaseFault(`/** Does a thing. */\n${section}${section}\n/** Does so also here. */\n`)).toBeUndefined();
   });
 
   it('have no two files of one name in a ring, but for those listed with a reason', () => {
@@ -156,6 +157,10 @@ describe('the demo', () => {
         .map((to) => `${path}: ${to}`),
     );
     expect(strange).toEqual([]);
+  });
+
+  it('is in files of one subject each', () => {
+    expect(suitcases(demo)).toEqual([]);
   });
 
   it(`is in files of at most ${LINES_MAX} lines, without cycles`, () => {
@@ -230,14 +235,10 @@ describe('the helper files beside src', () => {
     expect(helpers.has('test/architecture.test.ts')).toBe(false);
   });
 
-  it('are no short files whose only importer is beside them, but for those listed with a reason', () => {
-    const found = splinters(beside).filter((path) => helpers.has(path));
-    expect(found.filter((path) => !Object.hasOwn(HELPER_SPLINTERS, path))).toEqual([]);
-    expect(Object.keys(HELPER_SPLINTERS).filter((path) => !found.includes(path))).toEqual([]);
-    const test = { path: 'test/x/a.test.ts', text: 'a', own: ['test/x/kit/b.ts'], foreign: [] };
-    expect(splinters([test, { path: 'test/x/kit/b.ts', text: 'b', own: [], foreign: [] }])).toEqual([
-      'test/x/kit/b.ts',
-    ]);
+  it('are one subject each', () => {
+    const found = suitcases(only);
+    expect(found.filter((fault) => !isListed(fault, HELPER_SUITCASES))).toEqual([]);
+    expect(HELPER_SUITCASES.filter((path) => !found.some((fault) => fault.startsWith(`${path}: `)))).toEqual([]);
   });
 
   it('have names of their own in their part of the tests or programs', () => {

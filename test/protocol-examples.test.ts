@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { DOWN, isFault, parseDown, parseUp, UP } from '../src/protocol/frames.ts';
+import { isFault, parseDown, parseUp } from '../src/protocol/frame-text.ts';
+import { DOWN, UP } from '../src/protocol/frames.ts';
 
 const text = readFileSync(join(import.meta.dirname, '../PROTOCOL.md'), 'utf8');
 

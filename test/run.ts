@@ -1,6 +1,7 @@
 /**
  * `npm test`: checks for the programs that tests need, runs every test once, and ends with the count as `N passed, N
- * failed`. With CI=true, a few files that failed run once more, alone, and are named even if they pass then.
+ * failed`. With CI=true, a few files that failed run once more, alone, and are named even if they pass then. `--quick`:
+ * only the tests that a change most likely breaks, in direct mode.
  */
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,16 +12,17 @@ import { join, relative } from 'node:path';
  * for each further program.
  */
 type Need = { readonly variable: string; readonly places: readonly string[]; readonly debian: string };
+const REDIS: Need = {
+  variable: 'CALLBOARD_TEST_REDIS',
+  places: ['/usr/bin/redis-server', '/usr/local/bin/redis-server'],
+  debian: 'redis-server',
+};
 const NEEDS: readonly Need[] = [
+  REDIS,
   {
     variable: 'CALLBOARD_TEST_CHROMIUM',
     places: ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'],
     debian: 'chromium',
-  },
-  {
-    variable: 'CALLBOARD_TEST_REDIS',
-    places: ['/usr/bin/redis-server', '/usr/local/bin/redis-server'],
-    debian: 'redis-server',
   },
   // The demo prints commands with curl to try, and the test of the demo runs them.
   { variable: 'CALLBOARD_TEST_CURL', places: ['/usr/bin/curl', '/usr/local/bin/curl'], debian: 'curl' },
@@ -57,6 +59,23 @@ function install(missing: readonly Need[]): void {
   write(`Tests need ${packages.join(', ')}. On Debian or Ubuntu, as root:\n  ${line}`);
   process.exit(1);
 }
+
+/**
+ * What `--quick` runs: all that starts no process, no browser and no second relay, which takes a few milliseconds a test.
+ */
+const QUICK = [
+  ...['architecture', 'schema', 'docs-paths', 'protocol'].map((name) => `test/${name}`),
+  ...['console', 'core', 'gateway', 'graphql', 'metrics', 'rest', 'web'].map((folder) => `test/${folder}/`),
+  ...['contract/memory', 'contract/audit.memory', 'contract/shares.memory', 'contract/spill.'].map(
+    (name) => `test/${name}`,
+  ),
+];
+/** Files of these folders that take longer than all others there, or open relays over Redis. */
+const NOT_QUICK = [
+  'test/gateway/{closing,fuzz}.test.ts',
+  'test/metrics/series.test.ts',
+  'test/rest/openapi-bounds.test.ts',
+];
 
 /** The result of a test file, with times in milliseconds. */
 type Suite = {
@@ -120,10 +139,13 @@ function runAgain({ isGreen, suites }: ReturnType<typeof run>): ReturnType<typeo
   return { isGreen: again.isGreen, suites: [...suites.filter(({ name }) => !failed.has(name)), ...again.suites] };
 }
 
-const missing = NEEDS.filter((need) => !isThere(need));
+const isQuick = process.argv.includes('--quick');
+const given = process.argv.slice(2).filter((word) => word !== '--quick');
+const quickly = ['--project', 'direct*', ...QUICK, ...NOT_QUICK.flatMap((glob) => ['--exclude', glob])];
+const missing = (isQuick ? [REDIS] : NEEDS).filter((need) => !isThere(need));
 if (missing.length > 0) install(missing);
 mkdirSync(join(ROOT, '.cache'), { recursive: true });
-const first = run(process.argv.slice(2));
+const first = run(isQuick ? [...quickly, ...given] : given);
 const { isGreen, suites } = process.env['CI'] === 'true' ? runAgain(first) : first;
 const timed = suites.map(({ name, startTime, endTime }) => ({ name: relative(ROOT, name), ms: endTime - startTime }));
 const slowest = timed.toSorted((one, other) => other.ms - one.ms).slice(0, SLOWEST);

@@ -20,6 +20,10 @@ export type RedisUsage = {
    * are not counted.
    */
   readonly commands: number;
+  /** The number of messages that were published, also by scripts. */
+  readonly published: number;
+  /** What Redis received and sent, in bytes. */
+  readonly traffic: number;
   /** The size of the append-only log, in bytes. */
   readonly log: number;
   /** The size of the data set, in bytes. */
@@ -62,6 +66,10 @@ export async function openRedis(args: readonly string[] = EVERYSEC): Promise<Ben
       return {
         cpu: (at('used_cpu_user') + at('used_cpu_sys')) * 1e6,
         commands: counted.reduce((sum, [, , calls]) => sum + Number(calls), 0),
+        published: counted
+          .filter(([, name]) => name === 'publish')
+          .reduce((sum, [, , calls]) => sum + Number(calls), 0),
+        traffic: at('total_net_input_bytes') + at('total_net_output_bytes'),
         log: at('aof_current_size'),
         data: at('used_memory_dataset'),
       };

@@ -28,9 +28,12 @@ const OPTIONS = z
 export async function start(given: unknown): Promise<Started> {
   const { env, kept, source } = OPTIONS.parse(given ?? {});
   const { openCallboard } = (await import(`${source}/callboard.ts`)) as typeof import('../../src/callboard.ts');
-  const { readConfig, secretsIn } = (await import(`${source}/config.ts`)) as typeof import('../../src/config.ts');
+  const { readConfig } = (await import(`${source}/config.ts`)) as typeof import('../../src/config.ts');
+  const { secretsIn } = (await import(
+    `${source}/config/auth-config.ts`
+  )) as typeof import('../../src/config/auth-config.ts');
   const { createLog } = (await import(`${source}/platform/log.ts`)) as typeof import('../../src/platform/log.ts');
-  const config = readConfig({ ...env, CALLBOARD_PORT: '0' }, []);
+  const config = readConfig({ CALLBOARD_PORT: '0', ...env }, []);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config), sink: { write() {} } });
   const callboard = await openCallboard({ config, log, ...(!kept && { backend: withoutJsonCache(log) }) });
   const url = await callboard.listen({ host: config.host, port: config.port });

@@ -12,7 +12,16 @@ const OF_REDIS = '.redis';
 /**
  * One cost. `bound`: the factor by which it may grow from the first to the last size; null if its growth is not judged.
  */
-export type Curve = { readonly key: string; readonly label: string; readonly bound: number | null };
+export type Curve = {
+  readonly key: string;
+  readonly label: string;
+  readonly bound: number | null;
+  /** The bounds of its growth between other sizes. */
+  readonly steps?: readonly Step[] | undefined;
+};
+
+/** By which factor a cost may grow from one size to another. */
+export type Step = { readonly from: number; readonly to: number; readonly bound: number };
 
 /** One measured axis. Its rows are sizes. `file`: the name of the file of its plot. */
 export type Axis = {
@@ -45,20 +54,26 @@ export function tableOf({ title, xLabel, yLabel, curves, rows, beside = [] }: Ax
   return { title: `${title} (${yLabel}, by ${xLabel})`, columns: [...costs, ...more], rows, by };
 }
 
-/** Returns the goal of each curve with its result: its last cost as a multiple of its first. */
+/**
+ * Returns the goals of each curve with their results: its last cost as a multiple of its first, and its steps between
+ * sizes that were measured.
+ */
 export function goalsOf(axis: Axis): Goal[] {
-  return axis.curves.flatMap(({ key, label, bound }) => {
-    if (bound === null) return [];
-    const [first, last] = [axis.sizes[0] ?? 0, axis.sizes.at(-1) ?? 0];
-    const text = `${axis.file}, ${label}: ${nameOf(last)} to ${nameOf(first)}`;
-    return [{ text, measured: growthOf(axis, key), at: 'most', bound }];
+  const [first, last] = [axis.sizes[0] ?? 0, axis.sizes.at(-1) ?? 0];
+  return axis.curves.flatMap(({ key, label, bound, steps = [] }) => {
+    const whole = bound === null ? [] : [{ from: first, to: last, bound }];
+    const inner = steps.filter(({ from, to }) => axis.sizes.includes(from) && axis.sizes.includes(to));
+    return [...whole, ...inner].map((step): Goal => {
+      const text = `${axis.file}, ${label}: ${nameOf(step.to)} to ${nameOf(step.from)}`;
+      return { text, measured: growthOf(axis, key, step), at: 'most', bound: step.bound };
+    });
   });
 }
 
-function growthOf(axis: Axis, key: string): number | null {
+function growthOf(axis: Axis, key: string, { from, to }: Pick<Step, 'from' | 'to'>): number | null {
   const table = tableOf(axis);
-  const [first, last] = [axis.sizes.at(0), axis.sizes.at(-1)].map((size) => valueOf(table, nameOf(size ?? 0), key));
-  return typeof first === 'number' && typeof last === 'number' && axis.sizes.length > 1 ? last / first : null;
+  const [before, after] = [from, to].map((size) => valueOf(table, nameOf(size), key));
+  return typeof before === 'number' && typeof after === 'number' && to > from ? after / before : null;
 }
 
 export function plotOf({ title, xLabel, yLabel, xKind, yKind, sizes, curves, rows }: Axis): Plot {

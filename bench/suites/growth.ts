@@ -10,10 +10,12 @@ import { reasonOf, type Run } from '../lib/rounds.ts';
 import { type Axis, goalsOf, nameOf, plotOf, tableOf } from './growth-axis.ts';
 import { byConnections, byEnded, byUsers } from './growth-population.ts';
 import { byMessages, byStreams } from './growth-messages.ts';
+import { byHomes } from './growth-homes.ts';
+import { byIdleRelays } from './growth-idle.ts';
 import { byMasters, byRelays } from './growth-relays.ts';
 
-/** The axes by name. `--only` selects by these names. */
-const AXES: readonly (readonly [string, (run: Run) => Promise<Axis>])[] = [
+/** The axes by name; some are measured together. `--only` selects by these names. */
+const AXES: readonly (readonly [string, (run: Run) => Promise<Axis | readonly Axis[]>])[] = [
   ['connections-memory', (run) => byConnections(run, 'memory')],
   ['connections-redis', (run) => byConnections(run, 'redis')],
   ['users', byUsers],
@@ -24,6 +26,8 @@ const AXES: readonly (readonly [string, (run: Run) => Promise<Axis>])[] = [
   ['relays-owned', (run) => byRelays(run, 'owned')],
   ['masters', (run) => byMasters(run, 'redis')],
   ['masters-owned', (run) => byMasters(run, 'owned')],
+  ['relays-idle', byIdleRelays],
+  ['homes', byHomes],
   ['ended', byEnded],
 ];
 
@@ -32,7 +36,7 @@ export async function growth(run: Run): Promise<Report> {
   const failed: string[] = [];
   for (const [name, measure] of AXES.filter(([name]) => run.wanted(name))) {
     try {
-      axes.push(await measure(run));
+      axes.push(...[await measure(run)].flat());
     } catch (error) {
       failed.push(`${name} could not run: ${reasonOf(error)}`);
     }
@@ -61,7 +65,8 @@ export type Found = { readonly axes: readonly Axis[]; readonly order: readonly s
  */
 async function writeGrowth({ axes, order, rounds }: Found): Promise<void> {
   const known = new Map([...(await figures()), ...axes].map((axis) => [axis.file, axis]));
-  const all = order.flatMap((file) => known.get(file) ?? []);
+  // An axis that is measured together with another one has a longer name, and follows it.
+  const all = order.flatMap((name) => [name, `${name}-traffic`].flatMap((file) => known.get(file) ?? []));
   await mkdir(FOLDER, { recursive: true });
   await writeFile(FIGURES, await format(JSON.stringify(all), { parser: 'json', ...STYLE }));
   for (const axis of all) await writeFile(new URL(`${axis.file}.svg`, FOLDER), plotted(plotOf(axis)));

@@ -1,6 +1,6 @@
 /** Measures what counting adds to the cost of one call. It runs inside this process, because no peer is compared. */
 import { createMetrics, type Meter } from '../../src/platform/metrics.ts';
-import { FINE } from '../../src/core/metrics.ts';
+import { FINE } from '../../src/core/metrics/reading.ts';
 import type { Sample } from '../lib/numbers.ts';
 import { valueOf, type Report, type Table } from '../lib/report.ts';
 import { alternate, Results, type Run } from '../lib/rounds.ts';

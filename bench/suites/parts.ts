@@ -19,8 +19,8 @@ type Part = { readonly name: string; readonly edits: Edits };
 
 const EXECUTOR = 'graphql/execute/executor.ts';
 const HANDLER = 'http/request-handler.ts';
-const INFO = 'http/request-info.ts';
-const REPLY = 'web/exchange.ts';
+const ACCESS_LOG = 'http/access-log.ts';
+const REPLY = 'web/reply.ts';
 
 /** An edit that removes a text. */
 const without = (file: string, find: string) => ({ file, find, replace: '' });
@@ -69,7 +69,7 @@ const PARTS: readonly Part[] = [
     name: 'access log and its line',
     edits: [
       {
-        file: INFO,
+        file: ACCESS_LOG,
         find: 'const status = response.headersSent ? response.statusCode : null;',
         replace: 'return;',
       },
@@ -79,17 +79,17 @@ const PARTS: readonly Part[] = [
     name: 'token: SHA-256, look-up',
     edits: [
       {
-        file: 'http/auth.ts',
+        file: 'http/authenticate-request.ts',
         find: 'const found = thenDo(authenticator.recall(token)',
         replace: 'const found = KEPT.get(token) ?? thenDo(authenticator.recall(token)',
       },
       {
-        file: 'http/auth.ts',
+        file: 'http/authenticate-request.ts',
         find: 'if (requester) sockets.authenticated(request.socket, requester);',
         replace: 'KEPT.set(token, requester);\n      sockets.authenticated(request.socket, requester);',
       },
       {
-        file: 'http/auth.ts',
+        file: 'http/authenticate-request.ts',
         find: 'export function bearerOf(',
         replace: 'const KEPT = new Map();\nexport function bearerOf(',
       },
@@ -130,7 +130,7 @@ const PARTS: readonly Part[] = [
     edits: [
       { file: HANDLER, find: 'id: options.randomId(),', replace: "id: ''," },
       { file: HANDLER, find: "void => meter.count('requests', label);", replace: 'void => {};' },
-      without(INFO, "if (access.route !== null) metrics.observe('http_seconds', ms, access.route);"),
+      without(ACCESS_LOG, "if (access.route !== null) metrics.observe('http_seconds', ms, access.route);"),
     ],
   },
   {

@@ -32,7 +32,7 @@ const OPTIONS = {
   mode: { type: 'string', takes: 'm', says: `only these modes: ${MODES.join(', ')}` },
   seconds: { type: 'string', default: '600', takes: 'n', says: 'length of the search in each mode' },
   match: { type: 'string', default: '', takes: 't', says: 'only kinds whose name contains this text' },
-  write: { type: 'boolean', default: false, says: 'replaces the table of these modes in docs/limits.md' },
+  write: { type: 'boolean', default: false, says: 'replaces the table of these modes in docs/input-costs.md' },
   rows: { type: 'string', default: '30', takes: 'n', says: 'rows of the table of each mode' },
   same: {
     type: 'boolean',
@@ -104,7 +104,7 @@ if (asked.cost) {
   write(`\n${[...tables.values()].join('\n\n')}\n`);
   // The table of each mode has a place of its own, so that a run of one mode leaves the other as it is.
   for (const [mode, table] of isWritten ? tables : [])
-    await writePart('docs/limits.md', `npm run fuzz -- --cost --write, ${mode}`, () => table);
+    await writePart('docs/input-costs.md', `npm run fuzz -- --cost --write, ${mode}`, () => table);
   for (const fault of faults) write(`FOUND  ${fault}`);
   write(faults.length === 0 ? 'green' : 'RED');
   process.exit(faults.length === 0 ? 0 : 1);

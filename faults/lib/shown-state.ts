@@ -2,7 +2,8 @@
 import type { Backend } from '../../src/core/backend.ts';
 import { ANY_COMMAND, type RebindResult } from '../../src/core/commands/stores.ts';
 import { commandKeyText, type ClientKey, type CommandKey } from '../../src/core/ids.ts';
-import { SHARE_NAMES, type ShareName, type Shares } from '../../src/core/shares/shares.ts';
+import { SHARE_NAMES, type ShareName } from '../../src/core/shares/share-bounds.ts';
+import type { Shares } from '../../src/core/shares/shares.ts';
 
 const PAGE = { first: 1000, after: null } as const;
 const ANY_MESSAGE = { afterTime: null, beforeTime: null, kinds: null };

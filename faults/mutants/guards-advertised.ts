@@ -78,7 +78,7 @@ export const ADVERTISED_GUARDS: readonly GuardMutant[] = [
   {
     name: 'cells-break-lines',
     says: 'a text of a client may begin a new line of a table',
-    file: 'cli/output.ts',
+    file: 'cli/columns.ts',
     find: "return visibleLine(typeof shown === 'string' ? shown : JSON.stringify(shown));",
     replace: "return typeof shown === 'string' ? shown : JSON.stringify(shown);",
     judge: { test: 'test/cli/operator/hidden-characters.test.ts' },

@@ -11,7 +11,7 @@ export const AUDIT_GUARDS: readonly GuardMutant[] = [
   {
     name: 'audit-mac-unchecked',
     says: 'a changed row passes if it names a key that is given',
-    file: 'core/audit/audit-rows.ts',
+    file: 'core/audit/audit-chain.ts',
     find: 'return !sign || sign(text) === mac ? null : `Row ${seq} was changed.`;',
     replace: 'return null;',
     judge: VERIFIED,
@@ -19,7 +19,7 @@ export const AUDIT_GUARDS: readonly GuardMutant[] = [
   {
     name: 'audit-missing-key-unnoticed',
     says: 'rows under a key that is not given count as verified',
-    file: 'core/audit/audit-rows.ts',
+    file: 'core/audit/audit-chain.ts',
     find: 'if (key !== undefined && !this.#keys.has(key)) this.#noteUnchecked(key, seq);',
     replace: '',
     judge: VERIFIED,
@@ -27,7 +27,7 @@ export const AUDIT_GUARDS: readonly GuardMutant[] = [
   {
     name: 'audit-links-of-unchecked-rows',
     says: 'a row under a key that is not given may follow any row',
-    file: 'core/audit/audit-rows.ts',
+    file: 'core/audit/audit-chain.ts',
     find: 'else if (row.prev !== this.#last.mac)',
     replace: 'else if (this.#keys.has(key ?? "") && row.prev !== this.#last.mac)',
     judge: VERIFIED,
@@ -35,7 +35,7 @@ export const AUDIT_GUARDS: readonly GuardMutant[] = [
   {
     name: 'audit-rows-without-key',
     says: 'a row that names no key passes without a MAC of a given key',
-    file: 'core/audit/audit-rows.ts',
+    file: 'core/audit/audit-chain.ts',
     find: 'const signed = [...this.#keys.values()].some((sign) => sign(text) === mac);',
     replace: 'const signed = true;',
     judge: VERIFIED,
@@ -67,7 +67,7 @@ export const AUDIT_GUARDS: readonly GuardMutant[] = [
   {
     name: 'audit-earlier-keys-logged',
     says: 'the earlier keys of the audit are not kept out of the log',
-    file: 'config.ts',
+    file: 'config/auth-config.ts',
     find: 'const keys = [audit.key, ...audit.earlierKeys];',
     replace: 'const keys = [audit.key];',
     judge: { test: 'test/http/config.test.ts' },

@@ -25,7 +25,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'large-variables-printed',
     says: 'a large variable that does not fit is printed whole in its error',
-    file: 'graphql/variables.ts',
+    file: 'graphql/variables-fault.ts',
     find: 'const misfit = misfitOf(type, given[name]);',
     replace: 'const misfit = misfitOf(type, null);',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -33,7 +33,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'shape-unbounded',
     says: 'a document may have any depth, and any number of aliases, directives, fields and fragments',
-    file: 'graphql/execute/documents.ts',
+    file: 'graphql/execute/document-bounds.ts',
     find: 'found > most ?',
     replace: 'found > most * 1e9 ?',
     judge: { test: 'test/graphql/limits.test.ts' },
@@ -41,7 +41,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'merges-unbounded',
     says: 'a document may ask for one field any number of times in one place',
-    file: 'graphql/execute/documents.ts',
+    file: 'graphql/execute/document-bounds.ts',
     find: 'mergeSteps(document, QUERY_MERGES) <= QUERY_MERGES)',
     replace: 'mergeSteps(document, QUERY_MERGES) <= QUERY_MERGES * 1e9)',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -49,7 +49,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'nesting-unbounded',
     says: 'a document may nest as deep as its tokens allow',
-    file: 'graphql/execute/documents.ts',
+    file: 'graphql/execute/document-bounds.ts',
     find: 'if (depth > most) return true;',
     replace: '',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -65,7 +65,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'anonymous-unlimited',
     says: 'an address may ask for GraphQL without a token at any rate',
-    file: 'http/auth.ts',
+    file: 'http/anonymous-gate.ts',
     find: 'if (retryAfterMs > 0)\n      fail(',
     replace: 'if (false)\n      fail(',
     judge: { test: 'test/http/anonymous-rate.test.ts' },
@@ -145,7 +145,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reads-again-for-each-field',
     says: 'what one field read is read again for the next field',
-    file: 'core/page.ts',
+    file: 'core/document-reading.ts',
     find: 'if (before) return before as Promise<T>;',
     replace: '',
     judge: { test: 'test/backends/redis-reads-once.test.ts' },
@@ -153,7 +153,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reads-after-hang-up',
     says: 'the rows of a client are read although the requester hung up after the index was read',
-    file: 'core/page.ts',
+    file: 'core/document-reading.ts',
     find: '      this.check();\n      return load();',
     replace: '      return load();',
     judge: { test: 'test/backends/redis-reads-once.test.ts' },

@@ -9,7 +9,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'body-length-late',
     says: 'a body is read as a whole before its length is checked',
-    file: 'http/request-info.ts',
+    file: 'http/request-body.ts',
     find: 'if (size <= maxBytes) return void chunks.push(chunk);',
     replace: 'if (size <= maxBytes * 1e3) return void chunks.push(chunk);',
     judge: { test: 'test/http/body.test.ts' },
@@ -49,7 +49,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'failures-unlimited',
     says: 'an address may show any number of bad tokens',
-    file: 'http/auth.ts',
+    file: 'http/token-guard.ts',
     find: 'return wait > 0 ? wait : waitOfAll;',
     replace: 'return waitOfAll;',
     judge: { test: 'test/http/token-guard.test.ts' },
@@ -57,7 +57,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'good-tokens-limited',
     says: 'an address that showed bad tokens is refused with good ones too',
-    file: 'http/auth.ts',
+    file: 'http/token-guard.ts',
     find: 'return failures.over(address) ? await queue.run(address, work) : await work();',
     replace:
       "if (failures.over(address)) throw new CallboardError('rate_limited', 'Too many bad tokens were shown.');\n      return await work();",
@@ -74,7 +74,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'tokens-counted-first',
     says: 'an address that showed bad tokens is refused before its token is compared with configured ones',
-    file: 'http/auth.ts',
+    file: 'http/token-guard.ts',
     find: 'const known = await authenticator.recall(token);',
     replace:
       "if (address !== undefined && failures.over(networkOf(address)))\n          throw new CallboardError('rate_limited', 'Too many bad tokens were shown.');\n        const known = await authenticator.recall(token);",
@@ -131,7 +131,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'keys-by-the-wall-clock',
     says: 'keys of an issuer are not fetched again for as long as the wall clock was set back',
-    file: 'http/tokens.ts',
+    file: 'http/key-set.ts',
     find: 'clock.monotonic() - triedAt >= pauseMs',
     replace: '(clock as Clock).now() - triedAt >= pauseMs',
     judge: { test: 'test/http/key-set.test.ts' },
@@ -155,7 +155,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'hosts-of-which-one-counts',
     says: 'a request may have two Host headers',
-    file: 'http/request-handler.ts',
+    file: 'http/request-form.ts',
     find: 'return hosts > 1;',
     replace: 'return hosts > 1e6;',
     judge: { test: 'test/http/endpoints.test.ts' },
@@ -179,7 +179,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'host-unchecked',
     says: 'a Host header may be any text',
-    file: 'http/request-handler.ts',
+    file: 'http/request-form.ts',
     find: 'return isHost(host) ? null',
     replace: 'return true ? null',
     judge: { test: 'test/http/endpoints.test.ts' },
@@ -204,7 +204,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'limited-token-reads-all',
     says: 'a token that is limited to some actions reads what no listing limits',
-    file: 'core/auth/principal.ts',
+    file: 'core/auth/sight.ts',
     find: 'return limited.actions === undefined',
     replace: 'return limited.actions !== null',
     judge: { test: 'test/relay/access-actions.test.ts' },

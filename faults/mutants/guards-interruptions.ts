@@ -51,7 +51,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'gap-of-site-not-told',
     says: 'viewers of a site are not told of a gap',
-    file: 'core/sites/sites.ts',
+    file: 'core/sites/site-events.ts',
     find: '() => (lost = 1),',
     replace: '() => {},',
     judge: GAPS,
@@ -99,7 +99,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'links-not-told-of-crash',
     says: 'a relay that ends because of an error tells its links nothing',
-    file: 'cli/serve.ts',
+    file: 'cli/crash.ts',
     find: 'await relay?.abort();',
     replace: '',
     judge: CRASH,

@@ -57,7 +57,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'input-unchecked',
     says: 'a caller sends whatever it is given',
-    file: 'clients/caller/caller.ts',
+    file: 'clients/caller/tracing-caller.ts',
     find: "checkMembers('target.', target, TARGET);",
     replace: '',
     judge: { test: 'test/clients/wrong-input-with-relay.test.ts' },
@@ -241,7 +241,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'silence-unsaid',
     says: 'answers that depend on a silent node claim to be complete',
-    file: 'core/page.ts',
+    file: 'core/silent-nodes.ts',
     find: 'if (nodes.length === 0) return NONE;',
     replace: 'if (nodes.length >= 0) return NONE;',
     judge: { test: 'test/core/silence.test.ts' },
@@ -249,7 +249,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'silence-unseen',
     says: 'a node without beats is never silent',
-    file: 'backends/memory/commands.ts',
+    file: 'backends/memory/nodes.ts',
     find: 'if (updatedAt <= since)',
     replace: 'if (updatedAt < 0 && updatedAt <= since)',
     judge: { test: 'test/contract/delivery.memory.test.ts' },

@@ -111,6 +111,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
     ...TOOLS,
     name: 'text-forges-lines',
     says: 'a client can write a line that looks like one of another client',
+    file: 'mcp/client-text.ts',
     find: ".replaceAll(/\\s+/g, ' ')",
     replace: '',
   },
@@ -134,7 +135,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'actions-of-token-ignored',
     says: 'a token that is limited to some actions may invoke any',
-    file: 'core/auth/principal.ts',
+    file: 'core/auth/policy.ts',
     find: 'return seesAction(seenActions(caller), action);',
     replace: 'return caller.kind !== null || action !== null;',
     judge: ACCESS,
@@ -142,7 +143,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'results-of-other-actions-read',
     says: 'a token that is limited to some actions may read the results of others',
-    file: 'mcp/builtin-tools.ts',
+    file: 'mcp/builtin-commands.ts',
     find: '.mayInvoke(requester, { userId: key.userId, clientType, action })) return null;',
     replace: '.mayInvoke(requester, { userId: key.userId, clientType, action })) void 0;',
     judge: ACCESS,
@@ -174,7 +175,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'client-of-many-guessed',
     says: 'a client is chosen although one that was not searched may offer the action too',
-    file: 'mcp/calls.ts',
+    file: 'mcp/choose-client.ts',
     find: 'others.length === 0 && !more)',
     replace: 'others.length === 0)',
     judge: { test: 'test/mcp/many-clients.test.ts' },
@@ -199,6 +200,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
     ...TOOLS,
     name: 'arguments-named-alike',
     says: 'a text names an argument that the tool has under another name',
+    file: 'mcp/tool-arguments.ts',
     find: 'const name = names[argument];',
     replace: 'const name: string | null = argument;',
     judge: ARGUMENTS,
@@ -222,7 +224,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'agent-queries-unbounded',
     says: 'a search of actions may have any number of words and characters',
-    file: 'mcp/builtin-tools.ts',
+    file: 'mcp/builtin-actions.ts',
     find: 'if (query.length > AGENT_QUERY_CHARS || words.length > AGENT_QUERY_WORDS) {',
     replace: 'if (query.length > AGENT_QUERY_CHARS * 1e6 || words.length > AGENT_QUERY_WORDS * 1e6) {',
     judge: BOUNDS,

@@ -17,6 +17,7 @@ const CHANNELS = { test: 'test/backends/owned-mail-cluster.test.ts' };
 const CLOCK = { test: 'test/backends/owned-clock.test.ts' };
 const BUS = { test: 'test/backends/owned-bus.test.ts' };
 const FAILOVER = { test: 'test/backends/owned-failover.test.ts' };
+const LOSS = { test: 'test/core/node-loss.test.ts' };
 
 /** The guard mutants of owners: each leaves out one check of fences, numbers, the gate, mail, or who owns what. */
 export const OWNED_GUARDS: readonly GuardMutant[] = [
@@ -555,5 +556,29 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     find: '      if (note.number === this.#number && this.#repeated.delete(from)) this.#listeners.interrupted();\n',
     replace: '',
     judge: BUS,
+  },
+  {
+    name: 'never-recorded-told-as-lost',
+    says: 'a command that the log never had is told as one that the store lost',
+    file: 'core/calls/wait.ts',
+    find: '  if (isRecorded) end(forgotten(command, now));',
+    replace: '  if (isRecorded || !isRecorded) end(forgotten(command, now));',
+    judge: LOSS,
+  },
+  {
+    name: 'never-recorded-shown-as-pending',
+    says: 'a caller who leaves is shown a command that the log never had',
+    file: 'core/calls/wait.ts',
+    find: 'if (!now && !mark && !isRecorded) throw neverRecorded();',
+    replace: '',
+    judge: LOSS,
+  },
+  {
+    name: 'found-again-not-noted',
+    says: 'a command that another process had is not told as lost when that has lost it',
+    file: 'core/calls/wait.ts',
+    find: "  if (attached.kind === 'waiting') correlator.found(rpcId);",
+    replace: '',
+    judge: LOSS,
   },
 ];

@@ -12,7 +12,7 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'revoked-token-recalled',
     says: 'a token that was verified before it was revoked is accepted while it is remembered',
-    file: 'http/auth.ts',
+    file: 'http/authenticate-request.ts',
     find: '(known && isUsable(known) ? known : null)',
     replace: 'known',
     judge: RELAY,

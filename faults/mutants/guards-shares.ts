@@ -9,7 +9,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'shares-off',
     says: 'no user counts as being over their guarantee',
-    file: 'core/shares/shares.ts',
+    file: 'core/shares/share-bounds.ts',
     find: 'if (wanted > guarantee && after > total * BORROWED_PART)',
     replace: 'if (wanted > guarantee * 1e9 && after > total * BORROWED_PART)',
     judge: { test: 'test/core/shares.test.ts' },
@@ -89,7 +89,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'unread-uncounted',
     says: 'unread bytes are not counted',
-    file: 'http/sockets.ts',
+    file: 'http/unread-bytes.ts',
     find: "if (bytes > reader.bytes) holdings.take('unread_bytes', bytes - reader.bytes);",
     replace: 'if (bytes > reader.bytes) return;',
     judge: { test: 'test/http/unread.test.ts' },
@@ -105,7 +105,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'unread-uncut',
     says: 'a user over the share of unread bytes keeps all sockets',
-    file: 'http/sockets.ts',
+    file: 'http/unread-bytes.ts',
     find: 'if (reader.holdings && mayCut(reader.holdings)) this.#cut(socket, reader);',
     replace: '',
     judge: { test: 'test/http/unread.test.ts' },
@@ -113,7 +113,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reserve-missing',
     says: 'once a total is used up, users who hold little are refused, too',
-    file: 'core/shares/shares.ts',
+    file: 'core/shares/share-bounds.ts',
     find: 'const free = total + reserve - after;',
     replace: 'const free = total - after;',
     judge: { test: 'test/core/shares.test.ts' },
@@ -121,7 +121,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reserve-taken-by-one',
     says: 'one user may take the whole reserve',
-    file: 'core/shares/shares.ts',
+    file: 'core/shares/share-bounds.ts',
     find: 'wanted * reserve <= free * free',
     replace: 'wanted <= reserve',
     judge: { test: 'test/core/shares.test.ts' },
@@ -145,7 +145,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'admins-without-reserve',
     says: 'administrators have no reserve of a share',
-    file: 'core/shares/shares.ts',
+    file: 'core/shares/share-bounds.ts',
     find: 'if (admin && after <= total + reserve + Math.max(1, reserve)) return null;',
     replace: '',
     judge: { test: 'test/core/shares.test.ts' },
@@ -185,7 +185,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'descriptors-ignored',
     says: 'the share of sockets does not follow the limit of descriptors',
-    file: 'platform/system.ts',
+    file: 'platform/open-files.ts',
     find: 'Math.min(total ?? Infinity, socketRoom(limit).total)',
     replace: '(total ?? Infinity)',
     judge: { test: 'test/http/sockets.test.ts' },
@@ -193,7 +193,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'requests-uncounted',
     says: 'a user may have any number of requests in progress',
-    file: 'web/exchange.ts',
+    file: 'web/request-count.ts',
     find: "holdings.claim('requests', 1);",
     replace: "holdings.take('requests', 1);",
     judge: { test: 'test/http/sockets.test.ts' },
@@ -201,7 +201,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'waits-counted-as-requests',
     says: 'calls that wait use up the share of requests',
-    file: 'web/exchange.ts',
+    file: 'web/hang-up.ts',
     find: 'requestDone(res);',
     replace: '',
     judge: { test: 'test/http/sockets.test.ts' },
@@ -281,7 +281,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'viewers-together',
     says: 'the viewers of all sites have one guarantee together',
-    file: 'core/shares/shares.ts',
+    file: 'core/shares/holder.ts',
     find: '`${GRANTS}${principal.ownerId}`',
     replace: 'GRANTS',
     judge: { test: 'test/core/holders.test.ts' },

@@ -107,6 +107,14 @@ export const DURABLE_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/recorded-state.test.ts' },
   },
   {
+    name: 'lost-links-in-any-order',
+    says: 'lost links are put back in the order of their clients, so that some are forgotten late',
+    file: 'backends/journal/replay.ts',
+    find: '.sort((a, b) => (a.lostAt ?? now) - (b.lostAt ?? now))',
+    replace: '',
+    judge: { test: 'test/backends/recorded-state.test.ts' },
+  },
+  {
     name: 'closed-over-held-answers',
     says: 'a server that closes destroys the answers that wait for their record',
     file: 'http/server.ts',

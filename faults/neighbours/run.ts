@@ -28,12 +28,16 @@ const OPTIONS = {
   write: {
     type: 'boolean',
     default: false,
-    says: 'replaces the rows of these attacks and modes in docs/neighbours.md',
+    says: 'replaces the rows of these attacks and modes in docs/neighbours-measured.md',
   },
 } as const;
 
 const { attacks, modes, timing, isFilled, isWritten } = readOptions(
-  { program: 'npm run neighbours', about: 'Prints a table in Markdown for docs/neighbours.md.', options: OPTIONS },
+  {
+    program: 'npm run neighbours',
+    about: 'Prints a table in Markdown for docs/neighbours-measured.md.',
+    options: OPTIONS,
+  },
   (values) => ({
     attacks: namesOf('attack', values.attack, NAMES),
     modes: modesOf(values.mode, values['full-disk']),
@@ -78,7 +82,9 @@ if (isWritten && episodes.length > 0) {
   const keys = MODES.flatMap((mode) => NAMES.map((name) => `${name} ${mode}`));
   const keyOf = ([attack = '', mode = '']: readonly string[]): string => `${attack} ${mode}`;
   const part = `npm run neighbours -- ${isFilled ? '--full-disk ' : ''}--write`;
-  await writePart('docs/neighbours.md', part, (old) => mergeTables(old, tableOf(episodes, TIMING), { keyOf, keys }));
+  await writePart('docs/neighbours-measured.md', part, (old) =>
+    mergeTables(old, tableOf(episodes, TIMING), { keyOf, keys }),
+  );
 }
 write(green ? 'green' : 'RED');
 process.exitCode = green ? 0 : 1;

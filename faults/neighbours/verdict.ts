@@ -1,5 +1,5 @@
 /** Judges one attack: whether the honest user was harmed, and whether the relay's memory kept its limit. */
-import { SHARE_BOUNDS } from '../../src/core/shares/shares.ts';
+import { SHARE_BOUNDS } from '../../src/core/shares/share-bounds.ts';
 import type { Held, OperationCounts, Phase, Wholeness } from './figures.ts';
 
 /** `directory`: one relay with a data directory. */

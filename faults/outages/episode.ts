@@ -55,13 +55,23 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'redis-break': 5_000,
   'relay-twin': 3_000,
   'relay-swap': 25_000,
+  'redis-kill': 1_500,
+  'redis-cut': 2_500,
   'redis-failover': 10_000,
+  'cluster-failover': 5_000,
+  'slots-move': 2_000,
+  'handover-failover': 12_000,
+  'relays-full': 10_000,
   'links-hello': 4_000,
   'links-deaf': 2_000,
   'links-mute': 2_000,
 };
 /** The faults that keep a relay from Redis for longer than its lease. */
 const HELD_KINDS: readonly FaultKind[] = ['relay-pause', 'relay-swap', 'hole', 'all-holes', 'half-open', 'redis-pause'];
+/**
+ * How long the same takes at most with relays that own partitions, in milliseconds: their lease is shorter.
+ */
+const OWNED_EXTRA_MS = 6_000;
 /** How long the start of a relay without Redis takes, in milliseconds. There is no lease to wait for. */
 const DIRECT_START_MS = 4_000;
 /** The report that is recorded for a relay that is not among the listed nodes. */
@@ -106,16 +116,17 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const events = mergeLogs(readLogs(folder).events, readComplaints(folder));
   // Relays that own partitions count in memory, and `count` compares that with what is there.
   const inStore = options.direct || options.owned ? [] : (['counters'] as const);
+  const ofOwners = options.owned ? (['unfenced'] as const) : [];
   const { loss, promises } = options.owned ? whileOwnersLive(plan) : plan;
   const unrecorded = options.owned === true && plan.kinds.some((kind) => HELD_KINDS.includes(kind));
-  const report = check(events, { loss, unrecorded, promises: ['prompt', ...inStore, ...promises] });
+  const report = check(events, { loss, unrecorded, promises: ['prompt', ...inStore, ...ofOwners, ...promises] });
   return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
 }
 
 /** Copies the sources of the relays, and lets these write snapshots more often. */
 function oftenSnapshots({ commands, source }: EpisodeOptions): ReturnType<typeof plantMutant> {
   const cost = Math.max(SNAPSHOT_COST.least, SNAPSHOT_COST.ofCommand * commands);
-  const [find, replace] = ["new RecordRoom(snapshotCost, 'Redis')", `new RecordRoom(${cost}, 'Redis')`];
+  const [find, replace] = ['{ ...recordRoom,', `{ dueCost: ${cost},`];
   return plantMutant({ file: 'backends/owned/partition.ts', find, replace }, source);
 }
 
@@ -129,11 +140,12 @@ function whileOwnersLive({ loss, promises }: Plan): Pick<Plan, 'loss' | 'promise
  * Returns the rate of commands at which the load lasts longer than the schedule of faults. A fault without load would
  * show nothing.
  */
-function paceOf({ commands, perSecond, direct }: EpisodeOptions, schedule: readonly Fault[]): number {
+function paceOf({ commands, perSecond, direct, owned }: EpisodeOptions, schedule: readonly Fault[]): number {
   const last = schedule.at(-1);
   if (!last) return perSecond;
   // A second process waits for a paused one in any mode.
-  const mostOf = (kind: FaultKind): number => (direct && kind !== 'relay-swap' ? DIRECT_START_MS : Infinity);
+  const mostOf = (kind: FaultKind): number =>
+    kind === 'relay-swap' ? Infinity : direct ? DIRECT_START_MS : owned ? OWNED_EXTRA_MS : Infinity;
   const mendingOf = ({ kind, role }: Fault): number =>
     role ? AIMED_MS : Math.min(EXTRA_FAULT_MS[kind] ?? 0, mostOf(kind));
   const mending = schedule.reduce((sum, fault) => sum + mendingOf(fault), 0);

@@ -1,14 +1,16 @@
 /** Starts the processes of a fault run: Redis, relays and clients, with the proxies between them. */
 import { join } from 'node:path';
+import { watchMachine } from './processes/machine-watch.ts';
 import { OwnerWatch } from './processes/owner-watch.ts';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startRedisForm, type ProxiedRedis } from '../../test/kit/redis-forms.ts';
+import { startRedisPair, type RedisPair } from '../../test/kit/redis-pair.ts';
 import { startRedisSentinel, type RedisSentinel } from '../../test/kit/redis-sentinel.ts';
 import { makeDataFolder, type DataFolder } from './processes/data-folder.ts';
 import { start, type Proc } from './processes/processes.ts';
 import { startProxy, type Proxy } from './processes/proxy.ts';
 import { SECRET, startRelay, type Relay } from './processes/relays.ts';
-import type { Plan } from './plan/plan.ts';
+import type { FaultKind, Plan } from './plan/plan.ts';
 import { makeSmallDisk, type SmallDisk } from './processes/small-disk.ts';
 
 export type Who = { readonly user: string; readonly client: string };
@@ -34,6 +36,8 @@ export type World = AsyncDisposable & {
   /** The Redis server; null in direct mode, and under a sentinel. */
   readonly redis: RedisServer | null;
   readonly sentinel: RedisSentinel | null;
+  /** The master and its replica, if the plan has such a pair; null otherwise. */
+  readonly pair: RedisPair | null;
   /** The Redis of a plan with a form; null otherwise. */
   readonly proxied: ProxiedRedis | null;
   /** Returns the addresses of the servers that are written to now: none in direct mode, several in a cluster. */
@@ -73,14 +77,17 @@ const CLIENT_PROCESSES = 2;
 export async function startWorld(options: WorldOptions): Promise<World> {
   const { folder, direct, durable = false, owned = false, plan, commands, source } = options;
   await using ends = new AsyncDisposableStack();
-  const { redis, sentinel, proxied } = direct ? NO_STORE : await startStore(ends, plan);
+  const { redis, sentinel, pair, proxied } = direct ? NO_STORE : await startStore(ends, plan);
+  const single = pair ?? redis;
+  const watched = single ? [single] : (sentinel ?? proxied)?.servers;
+  ends.use(watchMachine(folder, watched?.map(({ url }) => url) ?? []));
   // The folder has room for the params and the result of each command.
   const spill = plan.bytes > 0 ? ends.use(makeSmallDisk(Math.max(SPILL_BYTES, 3 * commands * plan.bytes))) : null;
   const data = durable ? ends.use(makeDataFolder(folder, plan)) : null;
   const relays: Relay[] = [];
   const redisProxies: Proxy[] = [];
   for (const name of direct ? NAMES.slice(0, 1) : NAMES) {
-    const proxy = redis && ends.use(await startProxy(() => [redis.port]));
+    const proxy = single && ends.use(await startProxy(() => [pair?.master.port ?? redis?.port ?? 0]));
     if (proxy) redisProxies.push(proxy);
     const redisUrl = proxy ? `redis://127.0.0.1:${proxy.port}` : (proxied?.url ?? addressOf(sentinel));
     const env: Record<string, string> = {
@@ -89,11 +96,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       ...data?.env,
       ...(proxied && { NODE_EXTRA_CA_CERTS: proxied.authority }),
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
+      ...plan.env,
     };
     const options = { name, folder, redisUrl, namespace: NAMESPACE, source, env, logsMemory: true };
     relays.push(ends.adopt(await startRelay(options), end));
   }
-  const owners = redis && plan.aimed ? ends.use(await OwnerWatch.start(redis.url, NAMESPACE)) : null;
+  const owners = single && (plan.aimed || plan.pair) ? ends.use(await OwnerWatch.start(single.url, NAMESPACE)) : null;
   const front = ends.use(await startFront(relays, plan));
   const who = USERS.flatMap((user) => CLIENTS.map((client) => ({ user, client })));
   const clients: ClientProcess[] = [];
@@ -103,9 +111,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     clients.push(ends.adopt(await startClients(options), end));
   }
   const all = ends.move();
-  const servers = redis ? [redis] : (proxied?.servers ?? []);
+  const serversNow = () =>
+    redis ? [redis] : pair ? [pair.master] : (proxied?.cluster?.masters ?? proxied?.servers ?? []);
   const storeUrls = async (): Promise<readonly string[]> =>
-    sentinel ? [`redis://127.0.0.1:${await sentinel.master()}`] : servers.map(({ url }) => url);
+    sentinel ? [`redis://127.0.0.1:${await sentinel.master()}`] : serversNow().map(({ url }) => url);
   const stop = (): Promise<void> => all.disposeAsync();
   return {
     folder,
@@ -115,6 +124,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     front,
     redis,
     sentinel,
+    pair,
     proxied,
     storeUrls,
     redisProxies,
@@ -125,14 +135,20 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   };
 }
 
-type StoreServers = Pick<World, 'redis' | 'sentinel' | 'proxied'>;
-const NO_STORE: StoreServers = { redis: null, sentinel: null, proxied: null };
+type StoreServers = Pick<World, 'redis' | 'sentinel' | 'pair' | 'proxied'>;
+const NO_STORE: StoreServers = { redis: null, sentinel: null, pair: null, proxied: null };
 
 async function startStore(ends: AsyncDisposableStack, plan: Plan): Promise<StoreServers> {
   if (plan.form !== null) {
-    const proxied = ends.use(await startRedisForm(plan.form, plan.redis));
-    onExit(ends, () => proxied.servers.forEach((server) => server.process.kill('SIGKILL')));
+    const proxied = ends.use(await startRedisForm(plan.form, plan.redis, !plan.kinds.some(isOfCluster)));
+    const servers = () => proxied.cluster?.masters ?? proxied.servers;
+    onExit(ends, () => servers().forEach((server) => server.process.kill('SIGKILL')));
     return { ...NO_STORE, proxied };
+  }
+  if (plan.pair) {
+    const pair = ends.use(await startRedisPair());
+    onExit(ends, () => [pair.master, pair.replica].forEach((server) => server.process.kill('SIGKILL')));
+    return { ...NO_STORE, pair };
   }
   if (!plan.sentinel) {
     const redis = ends.adopt(await startRedis(plan.redis), (server) => server.stop());
@@ -142,6 +158,11 @@ async function startStore(ends: AsyncDisposableStack, plan: Plan): Promise<Store
   const sentinel = ends.adopt(await startRedisSentinel({ args: plan.redis }), (servers) => servers.stop());
   onExit(ends, () => sentinel.servers.forEach((server) => server.process.kill('SIGKILL')));
   return { ...NO_STORE, sentinel };
+}
+
+/** Whether a fault needs a server that follows a master of the cluster. */
+function isOfCluster(kind: FaultKind): boolean {
+  return kind === 'cluster-failover' || kind === 'slots-move';
 }
 
 /** Calls `kill` if this program exits before `ends` is disposed. */

@@ -108,6 +108,10 @@ export class Calls implements Workload {
     return [...this.#calls.values()].filter(({ call }) => call.told.length > 0).length;
   }
 
+  get open(): number {
+    return this.#calls.values().reduce((sum, { call }) => sum + call.open, 0);
+  }
+
   async onOpened(relay: OpenRelay): Promise<void> {
     relay.process.onDeath = () => this.#died(relay);
     this.#doors.add(

@@ -50,8 +50,18 @@ const OF_WORKLOAD: Readonly<Record<WorkloadName, readonly string[]>> = {
     ...['admit: admitted', 'admit: store_full', 'cancel: settled', 'cancel: unchanged', 'cancel: unknown'],
     ...['read: absent', 'read: waiting', 'read: ended'],
   ],
-  events: [],
-  sites: [],
+  events: [
+    ...['ingest: graphql', 'ingest: rest', 'event: duplicate', 'event: retained', 'event: retained, published'],
+    ...['read: a stream', 'counters: not exact'],
+    ...['viewer: live', 'viewer: site', 'viewer ended: left'],
+  ],
+  sites: [
+    ...['open: 200', 'share: 200', 'share: forbidden', 'share: session_inactive', 'share: unauthenticated'],
+    ...['invoke: 200', 'invoke: session_inactive', 'invoke: site_action_denied', 'invoke: unauthenticated'],
+    ...['look: 200', 'look: unauthenticated', 'end: 200', 'ticket: 200', 'ticket: session_inactive'],
+    ...['ticket stream: 200', 'ticket stream: 204', 'ticket stream: 401', 'ingest: 200', 'ingest: stale_instance'],
+    ...['viewer ended: session_inactive', 'viewer ended: unauthenticated'],
+  ],
 };
 
 /** What only the runs of a store and a workload together must have counted. */
@@ -62,7 +72,14 @@ const OF_BOTH: Readonly<Partial<Record<`${StoreName} ${WorkloadName}`, readonly 
     'cancel: store_unavailable',
     'read: store_unavailable',
   ],
-  'owned calls': ['link lost: node_lost', 'link lost: store_full', 'request: store_unavailable'],
+  'owned events': ['event refused: store_full', 'counters: exact'],
+  'owned calls': [
+    'relays have addresses',
+    'link: to its home',
+    'link lost: node_lost',
+    'link lost: store_full',
+    'request: store_unavailable',
+  ],
   'directory calls': ['call: expired node_lost', 'call: outcome_unknown node_lost'],
 };
 

@@ -4,16 +4,19 @@
  */
 import type { Backend } from '../../src/core/backend.ts';
 import type { Core } from '../../src/core/core.ts';
+import type { Clock } from '../../src/core/ports.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { openOwned, type OwnedBackend } from '../../src/backends/owned/open.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { between } from '../lib/random.ts';
+import { addressOf } from './link-network.ts';
 import { LogNetwork } from './log-network.ts';
 import { LogService } from './log-service.ts';
 import type { Fault, FaultKind, Plan } from './plan.ts';
 import { SimulatedProcess, START } from './process.ts';
 import { codeOf, countingLog, type OpenRelay, type Relay, type SimulatedDeployment } from './relays.ts';
 import { SnapshotJudge } from './snapshots.ts';
+import { FenceJudge } from './unfenced.ts';
 import { Simulation } from './virtual.ts';
 
 /** The faults of relays that own partitions, and of what they agree through. */
@@ -31,8 +34,12 @@ const PARTITIONS = 4;
 const GROUPS = 2;
 /** The cost of a log at which a snapshot is due, in bytes: so little that most runs have some. */
 const SNAPSHOT_COST = 200_000;
+/** The part of the deployments whose relays have addresses of their own. In the others partitions move to their links. */
+const WITH_ADDRESSES = 0.5;
 /** How old the state of a replica is at a failover, in milliseconds. */
 const BEHIND_MS = 400;
+/** How far the clock of a machine is ahead or behind at most, in milliseconds, if nobody steps it. */
+const CLOCK_MS = 500;
 /** Within what time the partitions of a dead relay have another owner, in milliseconds. */
 const TAKEN_OVER_MS = 10_000;
 /** How long after a fault acts may still take long, in milliseconds. */
@@ -42,12 +49,13 @@ const HEALED_MS = 6_000;
 type Node = {
   readonly process: SimulatedProcess;
   readonly shares: Shares;
+  clock: Clock | null;
   opened: OwnedBackend | null;
   backend: Backend | null;
   core: Core | null;
   leave: (() => Promise<void>) | null;
 };
-type LivingNode = Node & { readonly opened: OwnedBackend; readonly backend: Backend };
+type LivingNode = Node & { readonly clock: Clock; readonly opened: OwnedBackend; readonly backend: Backend };
 
 export type DeploymentOptions = {
   readonly plan: Plan;
@@ -67,6 +75,9 @@ export class Deployment implements SimulatedDeployment {
   readonly seen: Record<string, number> = {};
   calmFrom = 0;
   readonly #snapshots: SnapshotJudge;
+  readonly #fences: FenceJudge;
+  /** Whether programs reach each relay at an address of its own, besides the load balancer. */
+  readonly #haveAddresses: boolean;
   #started = 0;
   #isOver = false;
   /** From when to when what was acknowledged may be lost, in milliseconds. */
@@ -75,7 +86,10 @@ export class Deployment implements SimulatedDeployment {
   constructor(options: DeploymentOptions) {
     this.#options = options;
     this.simulation = new Simulation(options.plan.seed);
+    this.#haveAddresses = this.#random() < WITH_ADDRESSES;
+    if (this.#haveAddresses) this.count('relays have addresses');
     this.#snapshots = new SnapshotJudge(() => START + this.simulation.now);
+    this.#fences = new FenceJudge(() => this.simulation.now);
     const service = new LogService(() => this.simulation.now);
     this.#network = new LogNetwork(this.simulation, service);
     service.onSnapshot = (replaced) => {
@@ -98,8 +112,8 @@ export class Deployment implements SimulatedDeployment {
   }
 
   /** Judges the deployment itself, once everything is in order. */
-  judge(): Promise<readonly string[]> {
-    return this.#snapshots.judge();
+  async judge(): Promise<readonly string[]> {
+    return [...(await this.#snapshots.judge()), ...this.#fences.judge()];
   }
 
   get living(): readonly LivingNode[] {
@@ -168,9 +182,10 @@ export class Deployment implements SimulatedDeployment {
 
   #start(): void {
     const nodeId = `node-${this.#started++}`;
-    const drift = { aheadMs: between(this.#random, -500, 500), rate: 1 + (this.#random() - 0.5) / 100 };
+    const drift = { aheadMs: between(this.#random, -CLOCK_MS, CLOCK_MS), rate: 1 + (this.#random() - 0.5) / 100 };
     const process = new SimulatedProcess(this.simulation, nodeId, drift);
-    const node: Node = { process, shares: createShares(), opened: null, backend: null, core: null, leave: null };
+    const made = { clock: null, opened: null, backend: null, core: null, leave: null };
+    const node: Node = { process, shares: createShares(), ...made };
     this.#nodes.push(node);
     this.#open(node).catch((error: unknown) => {
       // A start needs the log service.
@@ -187,32 +202,36 @@ export class Deployment implements SimulatedDeployment {
 
   async #open(node: Node): Promise<void> {
     const { process, shares } = node;
-    const { clock, loop, crypto } = process;
+    const { clock: system, loop, crypto } = process;
+    const log = countingLog(this, process);
+    const clock = await this.#network.clockOf(process, log);
     const { sha256 } = createCrypto('simulation');
     const opened = await openOwned({
       connect: () => this.#network.connect(process),
       ...{
         nodeId: process.name,
-        system: clock,
+        system,
         clock,
         loop,
         random: crypto,
-        log: countingLog(this, process),
+        log: this.#fences.watching(log, process.name),
         version: 'simulated',
       },
       ...{
         namespace: 'simulation',
+        address: this.#haveAddresses ? addressOf(process.name) : null,
         partitions: PARTITIONS,
         groups: GROUPS,
         digest: 'd',
         claims: true,
-        snapshotCost: SNAPSHOT_COST,
+        recordRoom: { dueCost: SNAPSHOT_COST },
       },
       scopeOf: (userId) => userId,
       memory: { sha256, markSecret: 'x', shares },
     });
-    const { backend } = Object.assign(node, { opened, backend: opened.backend });
-    await this.#options.onOpened(Object.assign(node, { backend }));
+    const { backend } = opened;
+    Object.assign(node, { clock, opened, backend });
+    await this.#options.onOpened(Object.assign(node, { clock, backend }));
   }
 
   // Faults.
@@ -224,6 +243,7 @@ export class Deployment implements SimulatedDeployment {
     this.calmFrom = Math.max(this.calmFrom, this.simulation.now + ms + HEALED_MS);
     this.count(`fault: ${kind}`);
     this.simulation.note(`${kind} ${node.process.name} ${ms}`);
+    this.#fences.noteFault(kind, node.process.name, ms);
     this.trace(`${kind} ${node.process.name} for ${ms} ms`);
     const later = (run: () => void): void => void this.simulation.after(ms, 'fault ends', run);
     switch (kind) {
@@ -283,7 +303,7 @@ export class Deployment implements SimulatedDeployment {
       if (this.#isOver) return;
       if (dead) this.#losses.push([from, this.simulation.now]);
       if (dead && this.#nodes.includes(dead)) this.#end(dead);
-      this.#network.failOver(replica);
+      this.#network.failOver(replica, between(this.#random, -CLOCK_MS, CLOCK_MS));
       this.#snapshots.noteLoss();
     });
   }

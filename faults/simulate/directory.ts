@@ -5,6 +5,7 @@
 import { isTerminal } from '../../src/core/commands/command.ts';
 import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
 import type { Core } from '../../src/core/core.ts';
+import type { Clock } from '../../src/core/ports.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import type { DataSync } from '../../src/backends/journal/journal.ts';
 import { openData, type DurableBackend } from '../../src/backends/journal/open.ts';
@@ -55,6 +56,7 @@ const SYNCS_MS = 50;
 
 type Node = {
   readonly process: SimulatedProcess;
+  readonly clock: Clock;
   readonly shares: Shares;
   backend: DurableBackend | null;
   core: Core | null;
@@ -195,8 +197,8 @@ export class DirectoryDeployment implements SimulatedDeployment {
   #start(): void {
     const name = `relay-${this.#started++}`;
     const process = new SimulatedProcess(this.simulation, name, { aheadMs: this.#aheadMs, rate: this.#rate });
-    Object.assign(process, { clock: steadyClock(process.clock) });
-    const node: Node = { process, shares: createShares(), backend: null, core: null, leave: null, isLeaving: false };
+    const made = { backend: null, core: null, leave: null, isLeaving: false };
+    const node: Node = { process, clock: steadyClock(process.clock), shares: createShares(), ...made };
     this.#node = node;
     this.#open(node).catch((error: unknown) => {
       const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : '';
@@ -218,7 +220,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
   }
 
   async #open(node: Node): Promise<void> {
-    const { process, shares } = node;
+    const { process, clock, shares } = node;
     this.trace(`${process.name} starts`);
     const { backend } = await openData({
       ...{ root: ROOT, sync: this.#sync, version: 'simulated', loop: process.loop, random: process.crypto },
@@ -235,7 +237,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
         });
       },
       memory: {
-        clock: process.clock,
+        clock,
         log: countingLog(this, process),
         sha256: createCrypto('simulation').sha256,
         shares,
@@ -450,9 +452,9 @@ export class DirectoryDeployment implements SimulatedDeployment {
     const [node] = this.living;
     if (!node) return;
     this.count('compared with the directory');
-    const { process, shares, backend } = node;
+    const { process, clock, shares, backend } = node;
     const disk = this.#disk.copy().of(null);
-    const found = await differencesOf({ backend, shares, clock: process.clock }, { root: ROOT, disk }).catch(
+    const found = await differencesOf({ backend, shares, clock }, { root: ROOT, disk }).catch(
       (error: Error): Differences => ({ results: [], others: [`${error.message} (${String(error.cause)})`] }),
     );
     if (found.results.length > 0) this.count('results that are not recorded yet');

@@ -8,7 +8,8 @@ import type { Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { createApp, type App } from '../../src/http/app.ts';
-import { withGrants, type BearerAuthenticator } from '../../src/http/auth.ts';
+import { withGrants } from '../../src/http/authenticate-request.ts';
+import type { BearerAuthenticator } from '../../src/http/auth.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import type { HttpDoor } from './http-network.ts';
 import type { Door } from './link-network.ts';
@@ -37,7 +38,7 @@ export async function openEntry(relay: OpenRelay, log: Log, core: Core = coreOf(
   const { clock, crypto } = process;
   await core.start();
   const app = createApp({
-    ...{ core, log, clock, meter: createMetrics(() => clock.now()) },
+    ...{ core, log, clock, meter: createMetrics(() => relay.clock.now()) },
     authenticator: withGrants(
       authenticatorOf(() => clock.now()),
       core.sites,

@@ -71,6 +71,10 @@ export class Events implements Workload {
     return [...this.#sent.values()].filter(({ toldAt }) => toldAt < Infinity).length;
   }
 
+  get open(): number {
+    return this.#all.filter(({ toldAt }) => toldAt === Infinity).length;
+  }
+
   async onOpened(relay: OpenRelay): Promise<void> {
     const log = faultLog(this.#relays, relay.process, (fault) => this.#report(fault));
     relay.process.onDeath = () => this.#network.relayDied(relay.process);

@@ -2,7 +2,8 @@
  * What handlers did, what callers were told, and which frames a link received. Judges whether they agree, and whether
  * what must be in order was in order.
  */
-import { parseDown, type DownFrame } from '../../src/protocol/frames.ts';
+import { parseDown } from '../../src/protocol/frame-text.ts';
+import type { DownFrame } from '../../src/protocol/frames.ts';
 import type { End, Operation } from './linearize.ts';
 
 /** The end of a call that the store does not know: it may have run, or not. */

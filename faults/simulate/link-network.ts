@@ -9,6 +9,16 @@ import { between, pick } from '../lib/random.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Simulation } from './virtual.ts';
 
+/** The host of the load balancer. Any other one is the name of a relay. */
+const BALANCER = 'relays';
+/** The address of the load balancer. */
+export const BALANCER_URL = addressOf(BALANCER);
+
+/** Returns the address at which programs reach a relay by its name. */
+export function addressOf(relay: string): string {
+  return `ws://${relay}/connect`;
+}
+
 /** How long a message takes, in milliseconds. */
 const DELAY_MS = { least: 0, most: 5 } as const;
 /** How long an end that closes waits for the answer of the other one, in milliseconds. */
@@ -48,12 +58,15 @@ export class LinkNetwork {
     this.#doors = doors;
   }
 
-  /** Returns the WebSocket class of a process. `watch` is called for each socket, and returns what is told its messages. */
-  socketsOf(process: SimulatedProcess, watch: () => (text: string) => void): SocketConstructor {
-    const open = (): ProgramSocket => new Connection(this, process, watch()).program;
+  /**
+   * Returns the WebSocket class of a process. `watch` is called with the address of each socket, and returns what is told
+   * its messages.
+   */
+  socketsOf(process: SimulatedProcess, watch: (url: string) => (text: string) => void): SocketConstructor {
+    const open = (url: string): ProgramSocket => new Connection(this, { process, url, watch: watch(url) }).program;
     // A constructor that returns an object gives that object.
-    return function Socket() {
-      return open();
+    return function Socket(url: string) {
+      return open(url);
     } as unknown as SocketConstructor;
   }
 
@@ -62,9 +75,10 @@ export class LinkNetwork {
     return [...this.#connections].filter(({ isOpen }) => isOpen);
   }
 
-  /** Finds a relay for a connection; undefined if there is none. */
+  /** Finds the relay of a connection's address, or one for the load balancer; undefined if there is none. */
   route(connection: Connection): Door | undefined {
-    const doors = this.#doors();
+    const { host } = new URL(connection.url);
+    const doors = this.#doors().filter(({ process }) => host === BALANCER || process.name === host);
     if (doors.length === 0) return undefined;
     this.#connections.add(connection);
     return pick(this.simulation.random, doors);
@@ -104,12 +118,20 @@ export class LinkNetwork {
   }
 }
 
+/** The attempt of a process to connect to an address. `watch` is told each message that arrives. */
+type Attempt = {
+  readonly process: SimulatedProcess;
+  readonly url: string;
+  readonly watch: (text: string) => void;
+};
+
 /** Which end of a connection. */
 type End = 'program' | 'relay';
 
 /** One connection, from the program's attempt to its end at both sides. */
 export class Connection {
   readonly network: LinkNetwork;
+  readonly url: string;
   readonly program: ProgramSocket;
   readonly up: Way;
   readonly down: Way;
@@ -118,8 +140,9 @@ export class Connection {
   /** Whether the relay sees the end as a reset. */
   #isReset = false;
 
-  constructor(network: LinkNetwork, process: SimulatedProcess, watch: (text: string) => void) {
+  constructor(network: LinkNetwork, { process, url, watch }: Attempt) {
     this.network = network;
+    this.url = url;
     this.program = new ProgramSocket(this, process, watch);
     this.up = new Way(network);
     this.down = new Way(network);

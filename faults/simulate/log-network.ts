@@ -1,9 +1,10 @@
 /** The connections of simulated processes to the log service: they have delays, break, and come back. */
 import { EventEmitter } from 'node:events';
-import type { Client } from '../../src/backends/redis/client.ts';
+import type { Clock, Log } from '../../src/core/ports.ts';
+import { createStoreClock, type Client } from '../../src/backends/redis/client.ts';
 import { between } from '../lib/random.ts';
 import type { LogService } from './log-service.ts';
-import type { SimulatedProcess } from './process.ts';
+import { START, type SimulatedProcess } from './process.ts';
 import type { Simulation } from './virtual.ts';
 
 /** How long a message takes one way, in milliseconds, and how long a slow one does. */
@@ -40,10 +41,22 @@ export class LogNetwork {
 
   /** Makes a connection of a process, as `connectTo` does. */
   connect(process: SimulatedProcess): Client {
+    // It has the methods that owners call.
+    return this.#connection(process) as unknown as Client;
+  }
+
+  /** Makes the clock of the deployment, as a process has it that asks the service for its time. */
+  async clockOf(process: SimulatedProcess, log: Log): Promise<Clock> {
+    const { clock: system } = process;
+    const connection = this.#connection(process);
+    await connection.connect();
+    return createStoreClock({ read: connection.time, system, monotonic: system.monotonic, log });
+  }
+
+  #connection(process: SimulatedProcess): Connection {
     const connection = new Connection(this.#simulation, this, process);
     this.#connections.add(connection);
-    // It has the methods that owners call.
-    return connection as unknown as Client;
+    return connection;
   }
 
   faultOf(process: SimulatedProcess): Fault {
@@ -69,10 +82,11 @@ export class LogNetwork {
     this.isUp = true;
   }
 
-  /** The service answers with the state of a replica from now on. */
-  failOver(state: ReturnType<LogService['copy']>): void {
+  /** The service answers with the state of a replica from now on. `aheadMs`: how far the replica's clock is ahead. */
+  failOver(state: ReturnType<LogService['copy']>, aheadMs: number): void {
     this.stop();
     this.service.become(state);
+    this.service.aheadMs = aheadMs;
     this.start();
   }
 
@@ -144,6 +158,7 @@ class Connection extends EventEmitter {
     this.#answer(this.#epoch, 'message', () => this.emit('message', channel, text));
   }
 
+  time = async (): Promise<number> => START + Number(await this.#call('time', (service) => service.time()));
   get = (key: string) => this.#call('get', (service) => service.get(key));
   mget = (...keys: (string | string[])[]) => this.#call('mget', (service) => service.mget(keys.flat()));
   smembers = (key: string) => this.#call('smembers', (service) => service.smembers(key));

@@ -38,6 +38,8 @@ const NO_SCRIPT = 'NOSCRIPT No matching script.';
 
 export class LogService {
   readonly #now: () => number;
+  /** How far the wall clock of its machine is ahead, in milliseconds. */
+  aheadMs = 0;
   #kept = new Map<string, Kept>();
   /** The scripts that are known, by their digests. */
   readonly #known = new Map<string, string>();
@@ -62,6 +64,11 @@ export class LogService {
   become(state: ReadonlyMap<string, Kept>): void {
     this.#kept = new Map(structuredClone(state));
     this.#known.clear();
+  }
+
+  /** The time of its machine, in milliseconds. Keys expire by elapsed time, as if all machines agreed. */
+  time(): number {
+    return this.#now() + this.aheadMs;
   }
 
   get(key: string): string | null {
@@ -209,10 +216,11 @@ export class LogService {
   }
 
   #renew(keys: readonly string[], args: readonly string[]): Reply {
-    const [live, processes] = keys;
+    const [live, processes, report] = keys;
     const before = this.get(live ?? '');
     this.#set(live ?? '', at(args, 0), this.#now() + Number(args[1]));
     if (processes === undefined) return [before];
+    if (report !== undefined) this.#set(report, at(args, 4), this.#now() + Number(args[5]));
     const known = this.#make(processes, () => ({ kind: 'set', members: new Set<string>() }));
     known.members.add(at(args, 2));
     const found: (string | null)[] = [before];

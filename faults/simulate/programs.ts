@@ -5,7 +5,8 @@
 import type { Scope } from '../../src/core/auth/principal.ts';
 import type { WireStage } from '../../src/protocol/codes.ts';
 import { CallerError, createLinkCaller, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
-import type { Clock, LinkStatus } from '../../src/clients/link/platform.ts';
+import type { LinkStatus } from '../../src/clients/link/link-status.ts';
+import type { Clock } from '../../src/clients/link/platform.ts';
 import { ActionCancelled, ActionError } from '../../src/clients/runtime/ends.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import type { Call as HandlerCall } from '../../src/clients/runtime/types.ts';
@@ -13,7 +14,7 @@ import { between } from '../lib/random.ts';
 import { userToken } from './entry.ts';
 import { frameWatch, progressWatch, reportedEnd, type Call, type Run, type Told, type Work } from './ledger.ts';
 import { noteAnswer, requestAt, stageOf, type Operation } from './linearize.ts';
-import type { LinkNetwork } from './link-network.ts';
+import { BALANCER_URL, type LinkNetwork } from './link-network.ts';
 import { SimulatedProcess } from './process.ts';
 import type { Simulation } from './virtual.ts';
 
@@ -23,8 +24,6 @@ export const ACTION = 'work';
 export const TIMES = { connectWithinMs: 8_000, respondWithinMs: 15_000 } as const;
 /** How many contexts a client has. */
 const CONTEXTS = 3;
-/** The address of the load balancer. */
-const URL = 'ws://relays/connect';
 /** How long a token is valid, in milliseconds. */
 const TOKEN_MS = { least: 20_000, most: 90_000 } as const;
 /** How long a program takes to start, in milliseconds. */
@@ -122,9 +121,13 @@ export abstract class Program {
       after: (ms, run) => process.clock.after(Math.max(1, Math.ceil(ms)), run),
     };
     return {
-      url: URL,
+      url: BALANCER_URL,
+      homes: ['node-*'],
       token: () => userToken(simulation, userId, scopes, this.#validMs()),
-      WebSocket: network.socketsOf(process, () => frameWatch((fault) => report(`${process.name}: ${fault}`))),
+      WebSocket: network.socketsOf(process, (url) => {
+        if (url !== BALANCER_URL) this.parts.count('link: to its home');
+        return frameWatch((fault) => report(`${process.name}: ${fault}`));
+      }),
       clock,
       random: simulation.random,
       onError: (error: unknown) => this.#failed(error),
@@ -143,18 +146,12 @@ export abstract class Program {
     else this.parts.report(`${this.name}: ${error instanceof Error ? error.stack : text}`);
   }
 
-  /**
-   * A link that a program keeps is not closed for good, but for one known case: the store binds the instance before this
-   * one later, if that one's `hello` waited for an owner while its program ended. Its user loads the page again.
-   */
+  /** A link that a program keeps is not closed for good. */
   #changed(process: SimulatedProcess, status: LinkStatus): void {
     this.#isConnected = status.state === 'connected';
     if (status.state === 'disconnected') this.parts.count(`link lost: ${status.reason}`);
-    if (status.state !== 'closed' || status.reason === 'client_closed') return;
-    if (status.reason === 'replaced' && this.#runs > 1) {
-      this.parts.count('replaced by the instance before');
-      this.parts.simulation.after(0, 'a page is loaded again', () => process.isDead || this.restart());
-    } else this.parts.report(`the link of ${process.name} is closed for good: ${status.reason}. ${status.message}`);
+    if (status.state === 'closed' && status.reason !== 'client_closed')
+      this.parts.report(`the link of ${process.name} is closed for good: ${status.reason}. ${status.message}`);
   }
 }
 

@@ -1,20 +1,23 @@
 /** The relays of a simulated deployment, as a workload and the judges see them, whatever their store is. */
-import { defaultPolicy } from '../../src/core/auth/principal.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { createCore, type Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
-import { Cursors } from '../../src/core/page.ts';
-import type { Log } from '../../src/core/ports.ts';
+import { Cursors } from '../../src/core/cursors.ts';
+import type { Clock, Log } from '../../src/core/ports.ts';
 import type { SpillStore } from '../../src/core/history/message.ts';
 import type { Shares } from '../../src/core/shares/shares.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Simulation } from './virtual.ts';
 
-/** A relay. `backend`: null while it starts. `core`: what the workload opens over its backend; null: nothing yet. */
+/**
+ * A relay. `clock`: the clock of the deployment; null while the relay starts, as `backend`. `core`: what the workload opens over its backend; null: nothing yet.
+ */
 export type Relay = {
   readonly process: SimulatedProcess;
+  readonly clock: Clock | null;
   readonly shares: Shares;
   readonly backend: Backend | null;
   core: Core | null;
@@ -23,7 +26,7 @@ export type Relay = {
 };
 
 /** A relay whose store is open. */
-export type OpenRelay = Relay & { readonly backend: Backend };
+export type OpenRelay = Relay & { readonly clock: Clock; readonly backend: Backend };
 
 export interface Relays {
   readonly simulation: Simulation;
@@ -61,8 +64,8 @@ export interface SimulatedDeployment extends Relays {
 }
 
 /** Makes the core of a relay. The caller starts it. `spill`: where large payloads are; default: in its memory. */
-export function coreOf({ process, backend, shares }: OpenRelay, log: Log, spill?: SpillStore): Core {
-  const { clock, crypto, loop } = process;
+export function coreOf({ process, clock, backend, shares }: OpenRelay, log: Log, spill?: SpillStore): Core {
+  const { crypto, loop } = process;
   return createCore({
     ...{ loop, clock, crypto, shares, nodeId: process.name, backend, log },
     ...{

@@ -16,7 +16,7 @@ const OPTIONS = {
     type: 'string',
     default: 'calls',
     takes: 'a,b',
-    says: 'the workloads, some of calls and store: acts on the stores alone',
+    says: 'the workloads, some of calls, events, sites, and store: acts on the stores alone',
   },
   store: {
     type: 'string',
@@ -89,6 +89,7 @@ process.on('uncaughtException', (error) => {
 
 const seen: Record<string, number> = {};
 let [count, events, acknowledged, failed, digest] = [0, 0, 0, 0, ''];
+const steps = { all: 0, loaded: 0, troubled: 0 };
 const reached = unreached ? new Reached(store) : null;
 await reached?.begin();
 const began = performance.now();
@@ -100,6 +101,7 @@ for (const { plan, setting } of runs()) {
   events += verdict.events;
   acknowledged += verdict.acknowledged;
   ({ digest } = verdict);
+  for (const kind of ['all', 'loaded', 'troubled'] as const) steps[kind] += verdict.steps[kind];
   for (const [what, times] of Object.entries(verdict.seen)) seen[what] = (seen[what] ?? 0) + times;
   if (verdict.broken.length === 0) continue;
   failed++;
@@ -112,11 +114,18 @@ for (const { plan, setting } of runs()) {
   break;
 }
 const seconds = ((performance.now() - began) / 1000).toFixed(1);
+const { user, system } = process.cpuUsage();
+const cpuSeconds = ((user + system) / 1e6).toFixed(1);
+const shareOf = (part: number): string => `${Math.round((100 * part) / Math.max(1, steps.all))} %`;
 for (const [what, times] of Object.entries(seen).toSorted()) write(`${String(times).padStart(8)}  ${what}`);
 const missing = claims ? settings.flatMap((setting) => unmet(claimsOf(setting), seen)) : [];
 for (const what of new Set(missing)) write(`never reached: ${what}`);
 const unlisted = (await reached?.end()) ?? [];
 for (const line of unlisted) write(line);
-write(`${count} runs, ${events} events, ${acknowledged} acknowledged commands, ${failed} runs broken, ${seconds} s`);
-if (json) write(JSON.stringify({ digest, events, acknowledged, failed }));
+write(
+  `${steps.all} steps: ${shareOf(steps.loaded)} under load, ${shareOf(steps.troubled)} during or soon after a fault`,
+);
+const time = `${seconds} s, ${cpuSeconds} s of CPU`;
+write(`${count} runs, ${events} events, ${acknowledged} acknowledged commands, ${failed} runs broken, ${time}`);
+if (json) write(JSON.stringify({ digest, events, acknowledged, failed, steps, seen }));
 process.exitCode = failed === 0 && missing.length === 0 && unlisted.length === 0 ? 0 : 1;

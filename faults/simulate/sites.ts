@@ -50,6 +50,7 @@ export class Sites implements Workload {
   /** What was received with tickets. */
   readonly #seen: Seen[] = [];
   #events = 0;
+  #unanswered = 0;
   #isOver = false;
   readonly broken: string[] = [];
 
@@ -69,6 +70,10 @@ export class Sites implements Workload {
 
   get acknowledged(): number {
     return this.#invokes.filter(({ answer }) => answer !== null).length;
+  }
+
+  get open(): number {
+    return this.#unanswered;
   }
 
   async onOpened(relay: OpenRelay): Promise<void> {
@@ -160,7 +165,9 @@ export class Sites implements Workload {
   }
 
   async #ask(what: string, target: Parameters<typeof ask>[1], relay?: string): Promise<HttpAnswer | null> {
+    this.#unanswered++;
     const answer = await ask(this.#network, target, { relay, withinMs: ASK_MS });
+    this.#unanswered--;
     this.#relays.count(`${what}: ${answer ? (refusalOf(answer) ?? answer.status) : 'unreachable'}`);
     return answer;
   }

@@ -53,6 +53,8 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
 export class StoreActs implements Workload {
   readonly #relays: Relays;
   readonly #commands = new Map<string, Known>();
+  /** The relays that have not answered an act, once for each. */
+  readonly #asked = new Set<{ readonly relay: OpenRelay }>();
   readonly broken: string[] = [];
 
   constructor(relays: Relays) {
@@ -61,6 +63,13 @@ export class StoreActs implements Workload {
 
   get acknowledged(): number {
     return [...this.#commands.values()].filter(({ admitted }) => admitted === 'acknowledged').length;
+  }
+
+  get open(): number {
+    return this.#asked
+      .values()
+      .filter(({ relay }) => !relay.process.isDead)
+      .toArray().length;
   }
 
   onOpened(): void {
@@ -140,6 +149,8 @@ export class StoreActs implements Workload {
     const began = this.#relays.simulation.now;
     const request = requestAt(began, may);
     history.push(request);
+    const asked = { relay };
+    this.#asked.add(asked);
     try {
       const kind = await run(backend);
       this.#relays.count(`${act}: ${kind}`);
@@ -157,6 +168,8 @@ export class StoreActs implements Workload {
       if (codeOf(error) === 'store_full') noteRefusal(request, this.#relays.simulation.now);
       this.#relays.trace(`${process.name} ${what}: ${codeOf(error)}`);
       return null;
+    } finally {
+      this.#asked.delete(asked);
     }
   }
 
@@ -204,15 +217,27 @@ export class StoreActs implements Workload {
     return broken;
   }
 
-  /** Reads commands, as a caller gets them: what is told has left the process. Asks again if its connection is closed. */
+  /**
+   * Reads commands, as a caller gets them: what is told has left the process. Asks again if its connection is closed, or
+   * if the relay has lost a partition meanwhile.
+   */
   async #read(relay: OpenRelay, all: readonly Known[]): Promise<readonly (Command | null)[]> {
-    const found = await relay.backend.commands.get(all.map(({ key }) => key));
+    const found = await this.#found(relay, all);
     const hasLeft = await new Promise<boolean>((leave) =>
       onRecord(relay, () => leave(true), { destroy: () => leave(false) }),
     );
-    if (hasLeft) return found;
+    if (found && hasLeft) return found;
     await new Promise<void>((next) => this.#relays.simulation.after(AGAIN_MS, 'asks again', next));
     return this.#read(relay, all);
+  }
+
+  async #found({ backend }: OpenRelay, all: readonly Known[]): Promise<readonly (Command | null)[] | null> {
+    try {
+      return await backend.commands.get(all.map(({ key }) => key));
+    } catch (error) {
+      if (codeOf(error) !== 'store_unavailable') throw error;
+      return null;
+    }
   }
 
   /** Compares what was acknowledged with what a process reads. */

@@ -22,9 +22,8 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
         {
           file: 'backends/owned/lease.ts',
           lines: [
-            'const [, sign, number, address = NO_ADDRESS, report] = /^([+-])(\\d+) (\\S+) (.*)$/s.exec(text) ?? [];',
+            'const [, sign, number, address = NONE, reportedAt = NONE] = /^([+-])(\\d+) (\\S+) (\\d+|-)$/.exec(text) ?? [];',
             'number: Number(number ?? 0),',
-            "report: report ?? '',",
           ],
         },
         {
@@ -35,6 +34,20 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
             "return isKnown || isEnd || OF_PROCESSES.has(note['kind']) ? (note as OwnerNote) : null;",
           ],
         },
+      ],
+    },
+    {
+      why: 'All relays of a run may own partitions, and send mail.',
+      places: [
+        {
+          file: 'backends/owned/lease.ts',
+          lines: [
+            "return `${claims ? '+' : '-'}${number} ${address ?? NONE} ${reportedAt ?? NONE}`;",
+            'const claiming = [...leases].flatMap(([name, lease]) => (lease.claims ? [name] : []));',
+            'const leases = new Map((renewed[0]?.leases ?? []).map(([name, found]) => [name, readLease(found)]));',
+          ],
+        },
+        { file: 'backends/owned/turns.ts', lines: ['const mail = this.#options.takeMail?.() ?? [];'] },
       ],
     },
     {
@@ -198,19 +211,6 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
           lines: [
             'if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share: RECORDED_SHARE, retryAfterMs: RETRY_AFTER_MS });',
             'return code && { code, share: RECORDED_SHARE };',
-          ],
-        },
-      ],
-    },
-    {
-      why: 'The workloads have no sites and no messages of hosts.',
-      places: [
-        {
-          file: 'backends/journal/snapshot.ts',
-          lines: [
-            "for (const site of sites.allSites().toArray()) yield* one(records, 'site', site);",
-            "for (const { session, hashes } of sites.allSessions().toArray()) yield* one(records, 'session', session, [...hashes]);",
-            'for (const { userId, clientId, messageId, setAt } of dedup.marks()) {',
           ],
         },
       ],

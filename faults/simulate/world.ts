@@ -22,6 +22,8 @@ export interface Workload {
   readonly broken: readonly string[];
   /** How many acts were acknowledged. */
   readonly acknowledged: number;
+  /** How many requests have no answer yet, of programs and relays that live. */
+  readonly open: number;
 }
 
 export type WorldOptions = Pick<DeploymentOptions, 'plan' | 'trace'> & {
@@ -31,12 +33,19 @@ export type WorldOptions = Pick<DeploymentOptions, 'plan' | 'trace'> & {
   readonly make: (relays: Relays) => Workload;
 };
 
+/**
+ * How many acts the workload had. `loaded`: so many began while earlier ones had no answer yet. `troubled`: so many began
+ * during a fault of the plan, or soon after one.
+ */
+export type Steps = { readonly all: number; readonly loaded: number; readonly troubled: number };
+
 /** How a run ended. `broken`: what was not as it must be. */
 export type Verdict = {
   readonly broken: readonly string[];
   readonly digest: string;
   readonly events: number;
   readonly acknowledged: number;
+  readonly steps: Steps;
   readonly seen: Readonly<Record<string, number>>;
 };
 
@@ -53,9 +62,13 @@ export async function simulate({ plan, trace, deploy, make }: WorldOptions): Pro
   if (!(await simulation.run(HEAL_MS, () => deployment.isInOrder())))
     broken.push(`the relays did not come into order: ${deployment.state()}`);
   let isOver = false;
+  const steps = { all: 0, loaded: 0, troubled: 0 };
   const actLater = (): void => {
     simulation.after(between(simulation.random, 1, ACT_MS), 'act', () => {
       if (isOver) return;
+      steps.all++;
+      if (workload.open > 0) steps.loaded++;
+      if (simulation.now < deployment.calmFrom) steps.troubled++;
       workload.act();
       actLater();
     });
@@ -72,5 +85,5 @@ export async function simulate({ plan, trace, deploy, make }: WorldOptions): Pro
   deployment.stop();
   const { acknowledged } = workload;
   const { digest, handled: events } = simulation;
-  return { broken: [...workload.broken, ...broken], digest, events, acknowledged, seen: deployment.seen };
+  return { broken: [...workload.broken, ...broken], digest, events, acknowledged, steps, seen: deployment.seen };
 }

@@ -1,5 +1,5 @@
 /**
- * Selects the REST documents that the command line also sends, as GraphQL operations. So the command line has the names
+ * Selects the REST documents that the command line sends as GraphQL operations. So the command line has the names
  * and members of REST.
  */
 

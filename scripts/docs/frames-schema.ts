@@ -1,15 +1,7 @@
 /** Writes frames.schema.json: JSON Schemas of all frames of PROTOCOL.md, from the tables of src/protocol. */
 import { ID, ROW_WORDS, WORDS, type FieldKind, type Table } from '../../src/protocol/fields.ts';
-import {
-  CONTEXT,
-  CONTEXTS_MAX,
-  DOWN,
-  DOWN_WITH_PAYLOAD,
-  UP,
-  UP_WITH_PAYLOAD,
-  WINDOW,
-  WINDOWS_MAX,
-} from '../../src/protocol/frames.ts';
+import { CONTEXT, CONTEXTS_MAX, WINDOW, WINDOWS_MAX } from '../../src/protocol/report-rows.ts';
+import { DOWN, DOWN_WITH_PAYLOAD, UP, UP_WITH_PAYLOAD } from '../../src/protocol/frames.ts';
 import { readIdentity } from '../release/identity.ts';
 
 /** A JSON Schema 2020-12. */

@@ -1,5 +1,6 @@
 /** Holds the sentence about each setting in docs/settings.md. */
-import { type SettingName, SETTINGS_OF_SHARE } from '../../src/settings.ts';
+import { SETTINGS_OF_SHARE } from '../../src/settings/share-settings.ts';
+import type { SettingName } from '../../src/settings.ts';
 
 /**
  * The text of each limit of core/limits.ts in docs/limits.md, in the order of that page. Limits that only tune the

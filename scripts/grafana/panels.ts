@@ -1,5 +1,6 @@
 /** Defines the panels of the dashboard: what each shows, as PromQL. `dashboard.ts` decides their positions. */
-import { METRICS, type MetricText, type GaugeName, type MetricName } from '../../src/core/metrics.ts';
+import { METRICS, type MetricText } from '../../src/core/metrics/metric-texts.ts';
+import type { GaugeName, MetricName } from '../../src/core/metrics.ts';
 export type Query = { readonly expr: string; readonly legend: string };
 export type Unit = 'short' | 's' | 'ops' | 'percentunit' | 'bytes';
 export type Panel = {
@@ -18,8 +19,6 @@ const RATE = '[$__rate_interval]';
  * maximum.
  */
 const OF_DEPLOYMENT: ReadonlySet<MetricName> = new Set<GaugeName>([
-  'waiters',
-  'oldest_wait_seconds',
   'reservations',
   'reservations_limit',
   'reservations_fullest_ratio',
@@ -94,7 +93,7 @@ export const OVERVIEW: readonly Panel[] = [
   stat('Commands a second', 'ops', `sum(rate(callboard_commands_admitted_total${OWN}${RATE}))`, 'Commands admitted.'),
   stat('Completed', 'percentunit', shareOf('completed'), 'The fraction of commands that ended completed.'),
   stat('Unknown', 'percentunit', shareOf('outcome_unknown'), 'The fraction of commands whose outcome is unknown.'),
-  stat('Callers that wait', 'short', `max(callboard_waiters${OWN})`, 'Pending RPCs of the deployment.'),
+  stat('Callers that wait', 'short', `sum(callboard_waiters${OWN})`, 'Pending RPCs of all relays.'),
   stat('Oldest wait', 's', `max(callboard_oldest_wait_seconds${OWN})`, 'Age of the oldest pending RPC.'),
 ];
 

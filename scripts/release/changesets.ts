@@ -65,6 +65,20 @@ export function datedChangelog(changelog: string, { version, changes, date }: Re
   return `${changelog.slice(0, at)}${heading}${section}\n${added}${changelog.slice(end)}`;
 }
 
+/**
+ * Returns the version that these changes make, and the changelog with its section; null if nothing is to be released. A
+ * first release keeps its version, whose section is still `(unreleased)`.
+ */
+export function nextRelease(
+  changelog: string,
+  { version: now, changes, date }: Release,
+): { readonly version: string; readonly changelog: string } | null {
+  const isOpen = changelog.includes(`## ${now} (unreleased)`);
+  if (!isOpen && changes.length === 0) return null;
+  const version = isOpen ? now : nextVersion(now, changes);
+  return { version, changelog: datedChangelog(changelog, { version, changes, date }) };
+}
+
 /** Returns the section of a version, without its heading; an empty text if the changelog has none. */
 export function notesOf(changelog: string, version: string): string {
   const [, section = ''] = changelog.split(new RegExp(`^## ${version.replaceAll('.', '\\.')} .*\n`, 'm'));

@@ -1,7 +1,8 @@
 /**
  * `npm run release`: makes the files of a release in release/: both tarballs, a software bill of materials for each,
  * their checksums, and the notes. It publishes nothing, and refuses while something is missing. `--check` says what is
- * missing and rehearses the rest, without the test run; it ends with 1 while something is missing.
+ * missing and rehearses the rest, the changelog of the next version too, without the test run; it ends with 1 while
+ * something is missing.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -16,7 +17,7 @@ import { buildImage, discardImages } from '../deploy/image.ts';
 import { checkContents } from '../deploy/run-image.ts';
 import { CannotRun } from '../deploy/steps.ts';
 import { generatedPages } from '../docs/pages.ts';
-import { notesOf } from './changesets.ts';
+import { nextRelease, notesOf, readChangeset } from './changesets.ts';
 import { placeholdersIn, readIdentity } from './identity.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -43,21 +44,28 @@ function run(command: string, ...args: readonly string[]): void {
 
 /** Returns what is missing for a release of this version, one sentence for each. */
 function missingFor(version: string): readonly string[] {
-  const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
-  const dated = new RegExp(`^## ${version.replaceAll('.', '\\.')} \\(\\d{4}-\\d\\d-\\d\\d\\)$`, 'm');
   const stale = generatedPages().filter(({ now, text: wanted }) => now !== wanted);
-  const waiting = readdirSync(join(ROOT, '.changeset')).filter((name) => name.endsWith('.md') && name !== 'README.md');
   const isTagged = text('git', 'tag', '--list', `v${version}`).trim() !== '';
   return [
     ...placeholdersIn(readIdentity()),
     ...stale.map(({ page }) => `${page} does not fit project.json or the sources: npm run docs`),
+    ...(notesOf(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), version) === ''
+      ? [`CHANGELOG.md says nothing about ${version}`]
+      : []),
     ...(text('git', 'status', '--porcelain').trim() === '' ? [] : ['the checkout has changes that are not committed']),
-    ...(dated.test(changelog) ? [] : [`CHANGELOG.md has no section "## ${version} (year-month-day)"`]),
-    ...(waiting.length === 0 ? [] : [`${waiting.length} changesets are not in CHANGELOG.md: npm run release:version`]),
     ...(isTagged && text('git', 'rev-list', '-1', `v${version}`) !== text('git', 'rev-parse', 'HEAD')
       ? [`the tag v${version} is another commit`]
       : []),
   ];
+}
+
+/** Returns what `npm run release:version` makes of the changelog and the changesets, or null if it was run already. */
+function nextVersioned(version: string): ReturnType<typeof nextRelease> {
+  const folder = join(ROOT, '.changeset');
+  const names = readdirSync(folder).filter((name) => name.endsWith('.md') && name !== 'README.md');
+  const changes = names.map((name) => readChangeset(name, readFileSync(join(folder, name), 'utf8')));
+  const date = new Date().toISOString().slice(0, 10);
+  return nextRelease(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), { version, changes, date });
 }
 
 /** Tags the commit in a copy of the repository, and checks that the tag names the version. */
@@ -175,8 +183,10 @@ function writeChecksums(): readonly string[] {
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
 const { version }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const missing = missingFor(version);
+const next = nextVersioned(version);
 if (!values.check) {
-  if (missing.length > 0) fail(missing.join('\nrelease: '));
+  const undone = next === null ? [] : [`CHANGELOG.md has no dated section of ${next.version}: npm run release:version`];
+  if (missing.length + undone.length > 0) fail([...missing, ...undone].join('\nrelease: '));
   run(join(ROOT, '.ci/run'));
 }
 rmSync(OUT, { recursive: true, force: true });
@@ -204,6 +214,9 @@ await tryInstalled(client, 'callboard-client', (folder) => {
 writeFileSync(join(OUT, 'NOTES.md'), notesOf(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), version));
 process.stdout.write(writeChecksums().join(''));
 if (values.check) {
+  say(
+    next === null ? 'changelog: is dated' : `changelog: npm run release:version makes the section of ${next.version}`,
+  );
   rehearseTag(version);
   say(`tag: v${version} can be made`);
   rehearseImage();

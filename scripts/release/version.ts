@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { datedChangelog, nextVersion, readChangeset } from './changesets.ts';
+import { nextRelease, readChangeset } from './changesets.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDER = join(ROOT, '.changeset');
@@ -20,11 +20,11 @@ const names = readdirSync(FOLDER).filter((name) => name.endsWith('.md') && name 
 const changes = names.map((name) => readChangeset(name, readFileSync(join(FOLDER, name), 'utf8')));
 const now: string = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version;
 const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
-const isOpen = changelog.includes(`## ${now} (unreleased)`);
-if (!isOpen && changes.length === 0) throw new Error('There are no changesets, so there is nothing to release.');
-const version = isOpen ? now : nextVersion(now, changes);
 const date = new Date().toISOString().slice(0, 10);
-writeFileSync(join(ROOT, 'CHANGELOG.md'), datedChangelog(changelog, { version, changes, date }));
+const next = nextRelease(changelog, { version: now, changes, date });
+if (next === null) throw new Error('There are no changesets, so there is nothing to release.');
+const { version } = next;
+writeFileSync(join(ROOT, 'CHANGELOG.md'), next.changelog);
 change('package.json', (text) => text.replace(`"version": "${now}"`, `"version": "${version}"`));
 change('deploy/kubernetes/base/kustomization.yaml', (text) =>
   text.replace(/(?<=newTag: '?)\d+\.\d+\.\d+/, () => version),

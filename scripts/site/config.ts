@@ -15,13 +15,21 @@ const WITHOUT_MEANING =
 /** How much more, or less, the search counts a page. Lists of words would otherwise come before the guides. */
 const WEIGHTS: Readonly<Record<string, number>> = {
   protocol: 0.3,
+  'redis-rights': 0.5,
+  runbooks: 0.3,
+  options: 0.6,
+  cli: 0.6,
   ...Object.fromEntries(REFERENCES.map(({ name }) => [name, 0.2])),
   ...Object.fromEntries(
-    ['glossary', 'changelog', 'architecture', 'contributing', 'releasing', 'faults', 'neighbours', 'measurements'].map(
-      (name) => [name, 0.15],
-    ),
+    [
+      ...['glossary', 'changelog', 'architecture', 'contributing', 'releasing', 'faults', 'simulation'],
+      ...['neighbours', 'neighbours-measured', 'input-costs', 'measurements'],
+    ].map((name) => [name, 0.15]),
   ),
   ...Object.fromEntries((SECTIONS[0]?.pages ?? []).map(({ name }) => [name, 1.5])),
+  // Its headings are codes, which are words of many questions.
+  troubleshooting: 1,
+  index: 1.5,
 };
 
 /** Returns the text of `.vitepress/config.mjs`. VitePress writes the functions of the search into the pages. */
@@ -38,6 +46,8 @@ export function configText(): string {
     title: 'callboard',
     description: 'Relays commands between callers and connected clients, and shows an operator what is true.',
     cleanUrls: true,
+    // The Markdown of each page lies beside it, as a file and not as another page.
+    srcExclude: ['public/**'],
     ignoreDeadLinks: [/^https?:\/\/(localhost|127\.0\.0\.1)/.source],
     themeConfig: {
       nav: [

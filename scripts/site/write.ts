@@ -50,7 +50,7 @@ function withoutMarks(text: string): string {
 
 async function describedRoutes(): Promise<unknown> {
   await using relay = createCallboard({ config: { auth: { adminTokens: ['an-admin-token-of-the-site'] } } });
-  return (await fetch(`${await relay.listen()}/openapi.json`)).json();
+  return await (await fetch(`${await relay.listen()}/openapi.json`)).json();
 }
 
 /** Returns `llms.txt`: what the project is, and each page as Markdown with its first sentence. */

@@ -1,16 +1,14 @@
 /**
  * Turns a verb into a command of Stricli, the library for command lines: its arguments, flags, completion and errors.
- * Also reads addresses and params from arguments, and asks for confirmation.
  */
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
 import { systemClock } from '../clients/link/platform.ts';
-import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
-import { EXIT, OperatorFailure, messageOf, usageFailure, type ExitCode, type Io } from './io.ts';
-import { OUTPUTS, SHARED_FLAGS, type Flag, type OperatorRun, type Output, type Verb } from './output.ts';
+import { EXIT, OperatorFailure, type ExitCode } from './exit-codes.ts';
+import { messageOf, type Io } from './io.ts';
+import { OUTPUTS, type Output } from './output.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
+import { SHARED_FLAGS, type Flag, type OperatorRun, type Verb } from './verb.ts';
 
 /** The context that Stricli passes to each command as `this`. */
 export type OperatorContext = CommandContext & {
@@ -159,7 +157,13 @@ function runOf({ io, given, args, output }: Invoked): OperatorRun {
   const clock = io.clock ?? systemClock;
   let relay: OperatorRelay | undefined;
   return {
-    ...{ io, clock, output, flags, lists, args, stopped: stop.signal },
+    io,
+    clock,
+    output,
+    flags,
+    lists,
+    args,
+    stopped: stop.signal,
     get relay() {
       return (relay ??= openRelay(flags, { env: io.env, clock }));
     },
@@ -185,58 +189,4 @@ function complain(error: unknown, output: Output, io: Io): ExitCode {
     output === 'table' || output === 'ids' ? `${visibleLine(`${code}: ${message}`)}\n` : `${JSON.stringify(problem)}\n`,
   );
   return exit;
-}
-
-// Reads addresses such as `alice/kiosk`, and the params of a call, from the arguments of a command.
-
-/** The parts of each kind of address, as usage errors show them. */
-const ADDRESSES = { 2: '<user>/<client>', 3: '<user>/<client>/<command>', site: '<owner>/<site>' } as const;
-
-/** Splits an address at its slashes; the third part is empty unless `parts` is 3. Throws a usage failure otherwise. */
-export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [string, string, string] {
-  const [user = '', client = '', ...rest] = address.split('/');
-  const command = rest.join('/');
-  if (user === '' || client === '' || (parts === 3) === (command === ''))
-    throw usageFailure(`expected ${ADDRESSES[parts]}, got "${address}"`);
-  return [user, client, command];
-}
-
-/** Reads the params of a call from the file of `--params`, and adds arguments such as `key:=json` and `key=text`. */
-export async function readParams(file: string | undefined, pairs: readonly string[]): Promise<unknown> {
-  const given = file === undefined ? undefined : parse(await contentOf(file), '--params');
-  if (pairs.length === 0) return given;
-  if (given !== undefined && !isRecord(given)) throw usageFailure('--params: only an object can be added to');
-  return { ...given, ...Object.fromEntries(pairs.map(readPair)) };
-}
-
-function readPair(pair: string): readonly [string, unknown] {
-  const at = pair.indexOf('=');
-  if (at < 1 || pair.startsWith(':=')) throw usageFailure(`expected key=text or key:=json, got "${pair}"`);
-  const value = pair.slice(at + 1);
-  if (pair[at - 1] !== ':') return [pair.slice(0, at), value];
-  const key = pair.slice(0, at - 1);
-  return [key, parse(value, key)];
-}
-
-async function contentOf(file: string): Promise<string> {
-  if (file === '-') return text(process.stdin);
-  return readFile(file, 'utf8').catch(() => {
-    throw usageFailure(`--params: ${file} cannot be read`);
-  });
-}
-
-function parse(json: string, name: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    throw usageFailure(`${name}: is not JSON`);
-  }
-}
-
-/** Resolves if the operator gave `--yes` or types `name`. Rejects with a usage failure otherwise. */
-export async function confirmed({ io, flags }: OperatorRun, what: string, name: string): Promise<void> {
-  if (flags['yes'] !== undefined) return;
-  if (!io.ask) throw usageFailure(`${what} needs --yes if the input is not a terminal`);
-  const typed = await io.ask(`${what}. Type ${name} to go on: `);
-  if (typed.trim() !== name) throw usageFailure('nothing was done: that is another name');
 }

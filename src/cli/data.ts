@@ -18,10 +18,12 @@ import { DataDirectory } from '../backends/journal/files.ts';
 import { readActs } from '../backends/journal/records.ts';
 import { readConfig } from '../config.ts';
 import { isRecord } from '../protocol/json.ts';
-import { CommandError, UsageError, splitFlags, EXIT, messageOf, type Io } from './io.ts';
+import { CommandError, UsageError, EXIT } from './exit-codes.ts';
+import { splitFlags } from './flags.ts';
+import { messageOf, type Io } from './io.ts';
 import { keepTrial } from './trial-credentials.ts';
 import { readAuditFile } from '../backends/memory/audit.ts';
-import { ChainVerifier, type ChainReport, type UncheckedRows } from '../core/audit/audit-rows.ts';
+import { ChainVerifier, type ChainReport, type UncheckedRows } from '../core/audit/audit-chain.ts';
 
 /** How often a copy begins again because the relay replaced a file during the copy. */
 const COPIES = 5;

@@ -2,7 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { CommandError, UsageError, splitFlags, type Io } from './io.ts';
+import { CommandError, UsageError } from './exit-codes.ts';
+import { splitFlags } from './flags.ts';
+import type { Io } from './io.ts';
 import { IN_CHECKOUT, packageSource } from './installation.ts';
 
 /** The files of the project as TypeScript has them. They have no types of their own, so JavaScript has the same text. */

@@ -1,8 +1,11 @@
 /** Runs the command that the arguments name, reports its error, and writes the text of `callboard help`. */
 import { CallboardError } from '../core/errors.ts';
-import { FILE_SETTINGS, SETTING_NAMES, SWITCHES } from '../settings.ts';
+import { FILE_SETTINGS } from '../settings/setting-files.ts';
+import { SETTING_NAMES, SWITCHES } from '../settings.ts';
 import { VERSION } from '../version.ts';
-import { CommandError, EXIT, NOUNS, UsageError, withVisibleText, type Io } from './io.ts';
+import { CommandError, EXIT, UsageError } from './exit-codes.ts';
+import { NOUNS } from './flags.ts';
+import { withVisibleText, type Io } from './io.ts';
 
 type Run = (argv: readonly string[], io: Io) => Promise<void>;
 

@@ -11,7 +11,8 @@ import {
 import { systemClock } from '../clients/link/platform.ts';
 import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
-import { readContexts, openRelay, type OperatorRelay } from './relay.ts';
+import { readContexts } from './contexts-file.ts';
+import { openRelay, type OperatorRelay } from './relay.ts';
 import type { Io } from './io.ts';
 
 /** How long each request to the relay may take, in milliseconds: a person waits at the keyboard. */
@@ -94,8 +95,10 @@ function userIn(words: readonly string[]): string | undefined {
 function relayFlags(words: readonly string[]): Readonly<Record<string, string | undefined>> {
   const flag = (name: string): string | undefined => valueOf(name, words);
   return {
-    ...{ context: flag('--context'), url: flag('--url') },
-    ...{ tokenFile: flag('--token-file'), tokenCommand: flag('--token-command') },
+    context: flag('--context'),
+    url: flag('--url'),
+    tokenFile: flag('--token-file'),
+    tokenCommand: flag('--token-command'),
   };
 }
 

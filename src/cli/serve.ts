@@ -1,23 +1,27 @@
 /**
- * Runs the commands that start a relay. `callboard serve` starts it, prints how to use it, reloads changed credential
- * and certificate files, and ends the relay after a stop signal or a crash; `callboard demo` starts it with demo
- * clients and traffic.
+ * Runs the commands that start a relay: `callboard serve` starts it, prints how to use it, and ends it after a stop
+ * signal; `callboard demo` starts it with demo clients and traffic.
  */
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
 import { openCallboard, servesMcp, type Callboard } from '../callboard.ts';
-import { readConfig, secretsIn, type Config } from '../config.ts';
-import { CallboardError, refuseInputs, type InputError } from '../core/errors.ts';
+import { readConfig, type Config } from '../config.ts';
+import { secretsIn } from '../config/auth-config.ts';
 import { DRAIN_MS } from '../core/limits.ts';
-import type { Cancel, Clock, Log } from '../core/ports.ts';
-import { createSignIn, signToken } from '../http/tokens.ts';
-import { createLog, type RedactingLog } from '../platform/log.ts';
+import { createSignIn } from '../http/sign-in.ts';
+import { signToken } from '../http/tokens.ts';
+import { createLog } from '../platform/log.ts';
 import { systemClock } from '../platform/system.ts';
-import { UsageError, allowHeapGrowth, splitFlags, type Io } from './io.ts';
-import { explainTaken, signInLine } from './tools.ts';
-import { openTraceExport } from './trace-export.ts';
+import { endOnCrash } from './crash.ts';
+import { UsageError } from './exit-codes.ts';
+import { splitFlags } from './flags.ts';
+import { allowHeapGrowth } from './heap-growth.ts';
 import { pasteable } from './installation.ts';
+import type { Io } from './io.ts';
+import { reloadOnChange } from './reload.ts';
+import { explainTaken } from './taken-port.ts';
+import { signInLine } from './tools.ts';
+import { openTraceExport } from './trace-export.ts';
 import { keepTrial } from './trial-credentials.ts';
 
 const ALONE =
@@ -70,83 +74,7 @@ async function listen(callboard: Callboard, config: Config, fd: number | null): 
   }
 }
 
-// Applies changed files of credentials, certificates and the policy while the relay runs. Other settings keep their
-// values.
-
-/**
- * The time between two readings of the files, in milliseconds. The files are read and not watched, because reading them
- * shows every replacement, even one by a symbolic link.
- */
-const CHECK_MS = 5_000;
-
-type ReloadParts = {
-  readonly callboard: Pick<Callboard, 'replaceCredentials' | 'replaceCertificate' | 'replaceRedisLogin' | 'policy'>;
-  readonly env: Io['env'];
-  readonly argv: readonly string[];
-  readonly clock: Pick<Clock, 'every'>;
-  readonly log: RedactingLog;
-};
-
-/**
- * Checks every 5 s whether a file of the configuration has changed, and then replaces the credentials, the certificate
- * and the policy. A faulty configuration is logged and changes nothing; the files are read again after their next
- * change. A faulty policy file keeps the policy before it, and nothing else from being replaced. Does nothing if the
- * configuration names no such file.
- */
-export function reloadOnChange(started: Config, { callboard, env, argv, clock, log }: ReloadParts): Cancel {
-  if (started.files.length === 0) return () => {};
-  let current = started;
-  let seen = contentOf(started.files);
-  const applyPolicy = (policy: Config['policy'], faults: readonly InputError[]): void => {
-    try {
-      refuseInputs(faults);
-      callboard.policy.replace(policy);
-    } catch (error) {
-      callboard.policy.refuse(faultsIn(error));
-    }
-  };
-  const apply = (next: Config): void => {
-    log.redact(secretsIn(next));
-    if (!next.generated) callboard.replaceCredentials(next.auth);
-    if (next.tls) callboard.replaceCertificate(next.tls);
-    const url = next.redis?.url;
-    if (url !== undefined && url !== current.redis?.url && !callboard.replaceRedisLogin(url))
-      log.warn({}, 'the Redis address has changed in more than its login: it is used after a restart');
-    current = next;
-    log.info({}, 'credentials and certificate were read again');
-  };
-  return clock.every(CHECK_MS, () => {
-    const content = contentOf(started.files);
-    if (content === seen) return;
-    seen = content;
-    try {
-      const policyFaults: InputError[] = [];
-      const next = readConfig(env, argv, policyFaults);
-      apply(next);
-      applyPolicy(next.policy, policyFaults);
-    } catch (error) {
-      log.error({ faults: faultsIn(error) }, 'the changed configuration is not valid; the one before stays in use');
-    }
-  });
-}
-
-function contentOf(paths: readonly string[]): string {
-  return JSON.stringify(paths.map(textOf));
-}
-
-/** Returns the text of a file. Null: it cannot be read, for example because it is just being replaced. */
-function textOf(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return null;
-  }
-}
-
-function faultsIn(error: unknown): string {
-  if (error instanceof CallboardError) return error.message;
-  throw error;
-}
+// Applies changed credential and certificate files while the relay runs. Other settings keep their values.
 
 type Started = {
   readonly url: string;
@@ -284,25 +212,6 @@ async function trialCredentials({ auth }: Config): Promise<Credentials | null> {
     audience: auth.audience,
   });
   return { adminToken, secret: auth.secret, userToken };
-}
-
-// Ends a relay after an error that nothing caught, because the state of the relay is then unknown.
-
-/**
- * From now on, an error that nothing caught is logged with its cause. Then the relay that `ends` was called with, if
- * any, is aborted, and the process exits with the code CRASHED.
- */
-export function endOnCrash(io: Pick<Io, 'onCrash'>, log: Log): { ends(callboard: Pick<Callboard, 'abort'>): void } {
-  let relay: Pick<Callboard, 'abort'> | null = null;
-  io.onCrash?.(async (error) => {
-    log.error({ err: error }, 'an error that nothing caught: the relay ends');
-    await relay?.abort();
-  });
-  return {
-    ends(callboard) {
-      relay = callboard;
-    },
-  };
 }
 
 // The command `callboard demo`.

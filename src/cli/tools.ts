@@ -1,9 +1,7 @@
-/**
- * Runs the small commands that need no relay in their process: token, console, healthcheck, schema and spill-clean.
- * Also explains which program holds a port that is taken.
- */
+/** Runs the small commands that need no relay in their process: token, console, healthcheck, schema and spill-clean. */
 import { once } from 'node:events';
-import http, { type IncomingMessage } from 'node:http';
+import http from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { userInfo } from 'node:os';
 import { text } from 'node:stream/consumers';
@@ -11,11 +9,13 @@ import { readConfig, type Config } from '../config.ts';
 import { readToolChoice } from '../core/auth/principal.ts';
 import { canonicalUser } from '../core/ids.ts';
 import { SIGN_IN_TICKET_SECONDS } from '../core/limits.ts';
-import { signTicket, signToken } from '../http/tokens.ts';
+import { signTicket } from '../http/sign-in-tickets.ts';
+import { signToken } from '../http/tokens.ts';
 import { createLog } from '../platform/log.ts';
-import { parseObject } from '../protocol/json.ts';
-import { CommandError, UsageError, isHttpUrl, messageOf, splitFlags, type Io } from './io.ts';
+import { CommandError, UsageError } from './exit-codes.ts';
+import { splitFlags } from './flags.ts';
 import { pasteable } from './installation.ts';
+import { isHttpUrl, messageOf, type Io } from './io.ts';
 import { keptSecret } from './trial-credentials.ts';
 
 const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'mcp', 'admin'];
@@ -143,7 +143,7 @@ export async function healthcheck(argv: readonly string[], io: Io): Promise<void
  * Requests a URL of the relay. It does not verify the certificate, because the certificate names the relay's public
  * host. The request stays on this machine and carries no secret.
  */
-async function ask(url: string, within: number): Promise<{ readonly status: number; readonly body: string }> {
+export async function ask(url: string, within: number): Promise<{ readonly status: number; readonly body: string }> {
   const signal = AbortSignal.timeout(within);
   const open = url.startsWith('https:') ? https.get : http.get;
   try {
@@ -158,30 +158,8 @@ async function ask(url: string, within: number): Promise<{ readonly status: numb
   }
 }
 
-/** How long the program that holds a port may take to say what it is, in milliseconds. */
-const HOLDER_MS = 2_000;
-
-/**
- * Returns an error that says which program holds the port on which the relay of this command was to listen, and what
- * helps. Returns every other error as it is.
- */
-export async function explainTaken(error: unknown, config: Config, verb: 'serve' | 'demo'): Promise<unknown> {
-  if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) return error;
-  const { host, port } = config;
-  const holder = await ask(`${addressOf(config)}/healthz`, HOLDER_MS).catch(() => null);
-  const { version, node_id, pid } = parseObject(holder?.body ?? '') ?? {};
-  const isRelay = typeof version === 'string' && typeof node_id === 'string' && typeof pid === 'number';
-  const who = isRelay
-    ? `the relay ${node_id} (callboard ${version}, process ${pid})`
-    : 'a program that is no callboard';
-  const stop = isRelay ? `Stop that relay (kill ${pid})` : 'Stop that program';
-  const other = pasteable(verb, '--port', String(port + 1));
-  return new CommandError(`EADDRINUSE: port ${port} of ${host} is taken by ${who}.
-${stop}, or choose another port, as with: ${other}`);
-}
-
 /** Returns the address at which this machine reaches a relay: loopback for a relay that listens on all addresses. */
-function addressOf({ host, port, basePath, tls }: Config): string {
+export function addressOf({ host, port, basePath, tls }: Config): string {
   return `${tls ? 'https' : 'http'}://${reachable(host)}:${port}${basePath}`;
 }
 

@@ -39,7 +39,7 @@ type ExportPackages = Awaited<ReturnType<typeof loadPackages>>;
  * Opens the export of spans. Returns null if no endpoint is set. If a package is missing, logs that and returns null.
  * Throws `invalid_argument` for variables with values that are not supported.
  */
-export async function openTraceExport(env: Environment, { log, clock }: ExportParts): Promise<TraceExport | null> {
+export async function openTraceExport(env: Environment, { log, clock }: ExportOptions): Promise<TraceExport | null> {
   const url = endpointOf(env);
   if (url === null) return null;
   const settings = { url, sampling: samplingOf(env) };
@@ -53,13 +53,13 @@ export async function openTraceExport(env: Environment, { log, clock }: ExportPa
 /** How long the stop of a relay waits for the export of its last spans, in milliseconds. */
 export const FLUSH_MS = 1_000;
 
-type ExportParts = { readonly log: Log; readonly clock: Pick<Clock, 'after'> };
+type ExportOptions = { readonly log: Log; readonly clock: Pick<Clock, 'after'> };
 type ExportSettings = { readonly url: string; readonly sampling: TraceSampling };
 
 async function start(
   packages: ExportPackages,
   { url, sampling }: ExportSettings,
-  { log, clock }: ExportParts,
+  { log, clock }: ExportOptions,
 ): Promise<TraceExport> {
   const { trace, TracerProvider, BatchSpanProcessor, OTLPTraceExporter, detectResources, envDetector } = packages;
   const exporter = noteFailures(new OTLPTraceExporter({ url }), log);

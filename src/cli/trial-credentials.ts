@@ -17,7 +17,8 @@ import type { Config } from '../config.ts';
 import { isRecord } from '../protocol/json.ts';
 import { VERSION } from '../version.ts';
 import { IN_CHECKOUT } from './installation.ts';
-import { UsageError, homeOf, messageOf, type Io } from './io.ts';
+import { UsageError } from './exit-codes.ts';
+import { homeOf, messageOf, type Io } from './io.ts';
 
 type Env = Io['env'];
 /** The administrator's token of a trial, and the secret that signs its tokens. */

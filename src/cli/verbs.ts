@@ -1,9 +1,11 @@
 /** The table of all operator verbs and their flags, as one application of Stricli. Only this folder imports Stricli. */
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
 import { commandOf, type OperatorContext } from './command.ts';
-import { EXIT, NOUNS, type ExitCode, type Io } from './io.ts';
-import type { Flag, Verb } from './output.ts';
-import { wordsOf } from './relay.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
+import { NOUNS } from './flags.ts';
+import type { Io } from './io.ts';
+import type { Flag, Verb } from './verb.ts';
+import { wordsOf } from './rest-words.ts';
 
 function applicationOf(): Application<OperatorContext> {
   const routes = Object.fromEntries(Object.entries(NOUNS).map(([noun, brief]) => [noun, routeOf(noun, brief)]));
@@ -11,7 +13,7 @@ function applicationOf(): Application<OperatorContext> {
     name: 'callboard',
     // After `--` come the words of another command, such as that of `conformance`.
     scanner: { caseStyle: 'allow-kebab-for-camel', allowArgumentEscapeSequence: true },
-    documentation: { caseStyle: 'convert-camel-to-kebab', disableAnsiColor: true },
+    documentation: { disableAnsiColor: true },
   });
 }
 

@@ -1,10 +1,12 @@
 /**
  * Keeps the token of this tab in memory and in session storage, which ends with the tab; never in a cookie, in a URL or
- * in local storage. Also hands the token to another tab of this browser, redeems the code of a sign-in link, and keeps
- * texts in the browser's storage.
+ * in local storage.
  */
 import { signal } from '@preact/signals';
 import { RELAY_PATH } from './base.ts';
+import { textMember } from './json-member.ts';
+import { recall, keep } from './kept-texts.ts';
+import { LEFT, tabs } from './tab-channel.ts';
 
 const KEY = 'callboard:token';
 
@@ -75,138 +77,9 @@ function tokenIdOf(given: string): string | null {
   }
 }
 
-function leave(): void {
+export function leave(): void {
   token.value = null;
   signedOut.value = { why: 'none', message: null };
   keep('session', KEY, null);
   keep('session', LEFT, 'yes');
-}
-
-/** Shows a message about an unusable link on the sign-in form. Does nothing if the tab is signed in. */
-function explainSignIn(message: string): void {
-  if (token.value === null) signedOut.value = { why: 'refused', message };
-}
-
-// Hands the token to another tab of this browser, so that a page can be opened in a second tab. Every script of the
-// origin can read the channel, so tabs share a token only if the relay has its origin to itself: without a base path.
-
-/** In session storage: the user signed this tab out, so it takes no token of another tab. */
-const LEFT = 'callboard:signed-out';
-/**
- * The time for which a tab shows no sign-in form while it waits for answers of other tabs, and the time in which answers
- * count: a later one may be for another tab. Milliseconds.
- */
-const FIRST_MS = 250;
-const LATEST_MS = 10_000;
-
-const tabs: BroadcastChannel | null =
-  RELAY_PATH === '' && 'BroadcastChannel' in globalThis ? new BroadcastChannel('callboard:session') : null;
-
-/** When the user did something in this tab last, in epoch milliseconds. */
-let usedAt = Date.now();
-/** Whether the user pressed a key or a button in this tab. */
-let isUsed = false;
-for (const name of ['pointerdown', 'keydown']) addEventListener(name, () => (usedAt = Date.now()), true);
-// The focus of the window alone: the page itself moves the focus between its elements.
-addEventListener('focus', () => (usedAt = Date.now()));
-for (const name of ['pointerdown', 'keydown']) addEventListener(name, () => (isUsed = true), true);
-
-tabs?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
-  const given = token.value;
-  if (given === null) return;
-  const kind = textMember(data, 'kind');
-  if (kind === 'ask') tabs.postMessage({ kind: 'answer', token: given, usedAt });
-  if (kind === 'sign-out' && textMember(data, 'token') === given) leave();
-});
-
-/**
- * Signs this tab in with the token of the tab that was used last. Does nothing if this tab is signed in, if the user
- * signed it out, or if no other tab answers. Resolves with the first answer, or after FIRST_MS. A later answer of a tab
- * that was used more recently replaces the token, until LATEST_MS or until the user does something here. Never rejects.
- */
-export async function takeTokenOfOtherTab(): Promise<void> {
-  if (tabs === null || !isWithoutToken()) return;
-  const first = Promise.withResolvers<void>();
-  let taken: { readonly token: string; readonly usedAt: number } | null = null;
-  const listen = ({ data }: MessageEvent<unknown>): void => {
-    const offered = textMember(data, 'kind') === 'answer' ? textMember(data, 'token') : null;
-    const at = Number(memberOf(data, 'usedAt'));
-    if (offered === null || at <= (taken?.usedAt ?? -Infinity)) return;
-    if (taken ? token.value !== taken.token || isUsed : !isWithoutToken()) return;
-    taken = { token: offered, usedAt: at };
-    if (offered !== token.value) signIn(offered);
-    first.resolve();
-  };
-  tabs.addEventListener('message', listen);
-  tabs.postMessage({ kind: 'ask' });
-  setTimeout(() => tabs.removeEventListener('message', listen), LATEST_MS);
-  await Promise.race([first.promise, pause(FIRST_MS)]);
-}
-
-/** Whether this tab is not signed in, and the user has not signed it out. */
-function isWithoutToken(): boolean {
-  return token.value === null && recall('session', LEFT) === null;
-}
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-// Signs the tab in with the one-time code of a link, `<base>/console/#code=...`, whose fragment no server gets.
-
-/**
- * Exchanges the code in the URL's fragment for a token, and removes the code from the URL. Does nothing without a code.
- * If the relay refuses the code, the sign-in form says so. Never rejects.
- */
-export async function redeemTicketOfUrl(): Promise<void> {
-  const code = new URLSearchParams(location.hash.slice(1)).get('code');
-  if (code === null) return;
-  history.replaceState(history.state, '', location.pathname + location.search);
-  try {
-    const answer = await fetch(`${RELAY_PATH}/sign-in`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json' },
-      body: JSON.stringify({ code }),
-    });
-    const body: unknown = await answer.json();
-    const given = answer.ok ? textMember(body, 'token') : null;
-    if (given !== null) return signIn(given);
-    explainSignIn(textMember(body, 'detail') ?? 'The relay did not accept the link. Paste a token instead.');
-  } catch {
-    explainSignIn('The relay could not be reached, so the link was not used. Load the page again, or paste a token.');
-  }
-}
-
-function textMember(body: unknown, name: string): string | null {
-  const value = memberOf(body, name);
-  return typeof value === 'string' ? value : null;
-}
-
-function memberOf(body: unknown, name: string): unknown {
-  if (typeof body !== 'object' || body === null) return undefined;
-  return Object.entries(body).find(([key]) => key === name)?.[1];
-}
-
-// Keeps texts in the browser. If the browser blocks that, a text lasts as long as the page.
-
-type Keeper = 'session' | 'local';
-
-export function recall(keeper: Keeper, key: string): string | null {
-  try {
-    return storageOf(keeper).getItem(key);
-  } catch {
-    return null;
-  }
-}
-
-/** Keeps the text; null removes it. */
-export function keep(keeper: Keeper, key: string, value: string | null): void {
-  try {
-    if (value === null) storageOf(keeper).removeItem(key);
-    else storageOf(keeper).setItem(key, value);
-  } catch {
-    // The browser blocks storage.
-  }
-}
-
-function storageOf(keeper: Keeper): Storage {
-  return keeper === 'session' ? sessionStorage : localStorage;
 }

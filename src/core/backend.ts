@@ -1,9 +1,11 @@
 /** What a backend consists of: one port for each kind of state, and the bus, whose port is here. Types only. */
-import type { AuditStore } from './audit/audit-rows.ts';
-import type { TicketStore } from './auth/principal.ts';
+import type { AuditStore } from './audit/audit-store.ts';
+import type { TicketStore } from './auth/ticket-store.ts';
 import type { CommandEvent, Listening } from './commands/command.ts';
 import type { CommandStore, DeliveryInspector, NodeStore, WaiterStore } from './commands/stores.ts';
-import type { Connection, ConnectionStore, DisconnectCause, ReconnectStore } from './connections/connection.ts';
+import type { ConnectionStore } from './connections/connection-store.ts';
+import type { ReconnectStore } from './connections/reconnects.ts';
+import type { Connection, DisconnectCause } from './connections/connection.ts';
 import type { ContextStore } from './contexts/context.ts';
 import type { DedupStore } from './dedup/dedup.ts';
 import type { HistoryStore } from './history/message.ts';
@@ -12,8 +14,9 @@ import type { JsonText } from './json.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { Cancel } from './ports.ts';
 import type { RevocationStore } from './revocations/revocation.ts';
-import type { ShareName } from './shares/shares.ts';
-import type { SessionStore, SiteEvent, SiteStore } from './sites/site.ts';
+import type { ShareName } from './shares/share-bounds.ts';
+import type { SessionStore, SiteStore } from './sites/site-stores.ts';
+import type { SiteEvent } from './sites/site.ts';
 
 /** The differences between backends that the interface allows, as data, so that answers can report them. */
 export type Capabilities = {

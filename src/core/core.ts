@@ -5,32 +5,42 @@
 import type { Durability } from './backend.ts';
 import type { AuditSign } from './audit/audit-rows.ts';
 import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
-import type { PolicyReport, RevealMode } from './auth/principal.ts';
+import type { PolicyReport, RevealMode } from './auth/policy.ts';
 import { createRpc } from './calls/calls.ts';
 import { Correlator, reattachWaits, releaseWaits } from './calls/wait.ts';
 import { createActs, createStoreRetryQueue, type DeliveryActs, type StoreRetryQueue } from './commands/acts.ts';
 import { Dispatcher } from './commands/dispatcher.ts';
 import { CommandEvents } from './commands/events.ts';
 import { createLinks } from './commands/link-session.ts';
-import { drainLinks, endWaits, handleNodeLoss, startLoops, NodeQuestions } from './commands/loops.ts';
+import { countNodes } from './commands/other-nodes.ts';
+import { drainLinks, endWaits } from './commands/drain.ts';
+import { handleNodeLoss } from './commands/node-loss.ts';
+import { startLoops } from './commands/loops.ts';
+import { NodeQuestions } from './commands/node-questions.ts';
 import { createLookup } from './commands/lookup.ts';
 import { createDeliveries } from './commands/operator.ts';
-import { createActions, createConnections } from './connections/connections.ts';
+import { createActions } from './connections/action-sample.ts';
+import { createConnections } from './connections/connections.ts';
 import { createContexts } from './contexts/contexts.ts';
 import { createDedup } from './dedup/dedup.ts';
-import { serverInfo, type Deps, type ServerInfo } from './deps.ts';
+import { serverInfo, type ServerInfo } from './server-info.ts';
+import type { Deps } from './deps.ts';
 import { fail } from './errors.ts';
-import { createHistories, createPayloadStorage } from './history/history.ts';
+import { createPayloadStorage } from './history/payload-storage.ts';
+import { createHistories } from './history/history.ts';
 import { createIngest } from './ingest/ingest.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, READ_TURNS } from './limits.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import { createSeries, type Series } from './metrics/series.ts';
-import type { Cancel, EventLoop } from './ports.ts';
+import type { Cancel, Clock, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
 import { createRevocations, type Revocations } from './revocations/revocations.ts';
-import { fullShares, sharesInUse, type ShareName, type SharesInUse } from './shares/shares.ts';
+import { fullShares } from './shares/full-shares.ts';
+import type { ShareName } from './shares/share-bounds.ts';
+import { sharesInUse, type SharesInUse } from './shares/shares-in-use.ts';
 import { ReadTurns, createDocumentTurns, createMessageTurns } from './shares/turns.ts';
-import { createProjector, createSites } from './sites/sites.ts';
+import { createProjector } from './sites/site-events.ts';
+import { createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
 
 export type { Requester } from './auth/principal.ts';
@@ -38,14 +48,18 @@ export type { ConnectionEvent } from './backend.ts';
 export type { ExecutionEvidence, Outcome, Stage } from './commands/command.ts';
 export type { TerminalError } from './history/message.ts';
 export type { Summary } from './page.ts';
+export type * from './connections/action-sample.ts';
 export type * from './connections/connections.ts';
 export type * from './calls/call.ts';
 export type * from './commands/links.ts';
 export type * from './commands/link-session.ts';
 export type * from './commands/lookup.ts';
 export type * from './commands/operator.ts';
+export type * from './connections/action-sample.ts';
 export type * from './connections/connections.ts';
 export type * from './history/history.ts';
+export type * from './history/raw-sample.ts';
+export type * from './sites/projection.ts';
 export type * from './sites/sites.ts';
 export type * from './users/users.ts';
 
@@ -86,12 +100,13 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const questions = new NodeQuestions(deps);
   const series = createSeries(deps, questions);
   const revocations = createRevocations({ deps, acts, questions });
-  sampleNode(deps, dispatcher, correlator);
   const server = serverInfo(deps);
   const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server, revocations };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
   const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
+  const nodeWaits = (): NodeWaits => waitsOf(correlator, clock);
+  sampleNode(deps, dispatcher, nodeWaits);
   return {
     nodeId,
     mode: capabilities.shared ? ('shared' as const) : ('direct' as const),
@@ -125,6 +140,9 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     dedup: createDedup(deps),
     ingest: createIngest({ deps, keeper, projector: createProjector(deps) }),
     delivery: createDeliveries(deps, dispatcher),
+    /** The waits of the callers of this node. */
+    nodeWaits,
+    nodeCounts: () => countNodes(deps),
     /** Finds commands by an id or a trace, and groups failures. */
     lookup: createLookup(deps),
     /** What the nodes counted and measured over time. */
@@ -152,20 +170,24 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
 }
 
 /** Registers the sampled gauges of this node that core can compute. */
-function sampleNode({ metrics, clock }: Deps, dispatcher: Dispatcher, correlator: Correlator): void {
+function sampleNode({ metrics }: Deps, dispatcher: Dispatcher, waits: () => NodeWaits): void {
   metrics.sample('commands_queued', () => [[null, dispatcher.load.queued]]);
   metrics.sample('commands_in_flight', () => [[null, dispatcher.load.inFlight]]);
-  metrics.sample('waiters', () => [[null, correlator.size]]);
-  metrics.sample('oldest_wait_seconds', () => {
-    const { oldestSince } = correlator;
-    return [[null, oldestSince === null ? 0 : clock.now() - oldestSince]];
-  });
+  metrics.sample('waiters', () => [[null, waits().count]]);
+  metrics.sample('oldest_wait_seconds', () => [[null, waits().oldestMs]]);
+}
+
+/** How many callers wait on a node, and for how long the first of them has waited; 0: none waits. */
+type NodeWaits = { readonly count: number; readonly oldestMs: number };
+
+function waitsOf({ size, oldestSince }: Correlator, clock: Pick<Clock, 'now'>): NodeWaits {
+  return { count: size, oldestMs: oldestSince === null ? 0 : clock.now() - oldestSince };
 }
 
 // Starts core, drains it and closes it. Each step handles the parts of core in the order in which they depend on each
 // other.
 
-type LifecycleParts = {
+type LifecycleOptions = {
   readonly deps: Deps;
   readonly correlator: Correlator;
   readonly dispatcher: Dispatcher;
@@ -177,7 +199,7 @@ type LifecycleParts = {
   readonly revocations: Pick<Revocations, 'start'>;
 };
 
-function createLifecycle(parts: LifecycleParts) {
+function createLifecycle(parts: LifecycleOptions) {
   const { deps, correlator, dispatcher, acts, retryQueue, questions, series, server, revocations } = parts;
   const { backend } = deps;
   let draining = false;

@@ -1,15 +1,13 @@
-/**
- * The dependencies that the parts of core share, and what a relay reports about itself: its version, label, limits and
- * features.
- */
+/** The dependencies that the parts of core share. */
 import type { AuditTrail } from './audit/audit.ts';
-import type { Policy, RevealMode } from './auth/principal.ts';
+import type { Policy, RevealMode } from './auth/policy.ts';
 import type { Backend } from './backend.ts';
 import type { CommandEvents } from './commands/events.ts';
+import type { Cursors } from './cursors.ts';
 import type { SpillStore } from './history/message.ts';
 import type { Metrics } from './metrics.ts';
-import type { Cursors } from './page.ts';
 import type { Clock, Crypto, EventLoop, Log, ProcessMeter, Tracing } from './ports.ts';
+import type { ServerSettings } from './server-info.ts';
 import type { Shares } from './shares/shares.ts';
 import type { ReadTurns } from './shares/turns.ts';
 
@@ -46,33 +44,3 @@ export type Deps = {
   /** The live feeds of what happens to commands. */
   readonly events: CommandEvents;
 };
-
-// Describes a relay to its clients and users.
-
-/** The part of the relay's description that the program around core contributes. */
-export type ServerSettings = {
-  readonly version: string;
-  /** A name of the deployment for people; null: it has none. */
-  readonly label: string | null;
-  /** The address of a trace, with `{traceId}` in place of its id; null: traces are shown nowhere. */
-  readonly traceUrl: string | null;
-  readonly maxBodyBytes: number;
-};
-
-/** An optional feature of this relay. */
-export type ServerFeature = 'raw_messages' | 'exact_dedup_counters' | 'cheap_stream_summaries';
-
-/**
- * What a relay reports about itself. `startedAt`: when this process created its core, in epoch milliseconds.
- * `features`: the optional features that are available.
- */
-export type ServerInfo = ServerSettings & { readonly startedAt: number; readonly features: readonly ServerFeature[] };
-
-/** Describes a relay that starts now. */
-export function serverInfo({ server, backend, clock, rawMessages }: Deps): ServerInfo {
-  const features: ServerFeature[] = [];
-  if (rawMessages) features.push('raw_messages');
-  if (backend.capabilities.exactDedupCounters) features.push('exact_dedup_counters');
-  if (backend.capabilities.cheapStreamSummaries) features.push('cheap_stream_summaries');
-  return { ...server, startedAt: clock.now(), features };
-}

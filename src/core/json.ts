@@ -1,6 +1,7 @@
 /** JSON text and JSON values: reading, writing and measuring them. */
 import { JSON_DEPTH } from '../protocol/bounds.ts';
-import { RawJson, countParts, nameOf, ownSlice, trustJson, type JsonFault, type JsonText } from '../protocol/json.ts';
+import { RawJson } from '../protocol/json-write.ts';
+import { countParts, nameOf, ownSlice, trustJson, type JsonFault, type JsonText } from '../protocol/json.ts';
 import {
   BRACE,
   BRACE_END,
@@ -22,6 +23,7 @@ import {
  * without parsing and serializing it again.
  */
 export * from '../protocol/json.ts';
+export * from '../protocol/json-write.ts';
 
 /** A parsed JSON value. */
 type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };

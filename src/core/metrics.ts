@@ -1,11 +1,11 @@
 /**
- * The list of all metrics, the port through which the relay counts and measures, the series and the buckets of
- * histograms, and the form in which nodes send each other what they recorded. Each metric has at most one label, whose
- * values are bounded, so the number of series stays small.
+ * The names of all metrics, and the port through which the relay counts and measures. Each metric has at most one
+ * label, whose values are bounded, so the number of series stays small.
  */
+import type { ReadingQuery, NodeReading } from './metrics/reading.ts';
 
 /** The counters, each with its help text. The listing of nodes shows some of them for each node. */
-const COUNTERS = {
+export const COUNTERS = {
   commands_admitted: 'Commands admitted.',
   commands_refused: 'Invocations refused before admission, by code.',
   commands_dispatched: 'Commands whose write to the client socket was started.',
@@ -42,7 +42,7 @@ const COUNTERS = {
 } as const;
 
 /** The histograms of durations, which are measured in milliseconds and shown in seconds. */
-const HISTOGRAMS = {
+export const HISTOGRAMS = {
   command_seconds: 'Time from the admission of a command to its end, by outcome.',
   dispatch_seconds: 'Time that a command spent in the queue of its client’s link, from queued to dispatched.',
   ack_seconds: 'Time from the dispatch of a command to the acknowledgement of its client.',
@@ -55,7 +55,7 @@ const HISTOGRAMS = {
  * The gauges: values that are computed when metrics are read. Those in SAMPLED_GAUGES are also computed every five
  * seconds.
  */
-const GAUGES = {
+export const GAUGES = {
   ready: 'Whether this node takes new links and commands, as `/readyz` says: 1, or 0 if not.',
   nodes:
     'Nodes of the deployment, by state: `live`, or `stale` for some 30 s after the lease of a node ended without its stop.',
@@ -64,8 +64,8 @@ const GAUGES = {
   caller_links: 'Open links of callers on this node.',
   commands_queued: 'Commands queued for the client links of this node.',
   commands_in_flight: 'Commands that were dispatched on the client links of this node and have not ended.',
-  waiters: 'Pending RPCs of the deployment: waits of callers for a command.',
-  oldest_wait_seconds: 'Age of the oldest pending RPC of the deployment; 0 if there is none.',
+  waiters: 'Pending RPCs of this node: waits of its callers for a command.',
+  oldest_wait_seconds: 'Age of the oldest pending RPC of this node; 0 if there is none.',
   reservations:
     'Live commands of the deployment by admission scope: the 20 scopes of the policy with the most, and `other` for the rest, such as the scopes of single users.',
   reservations_limit: 'Capacity of the admission scopes that `reservations` names, under the policy of this node.',
@@ -179,233 +179,3 @@ export const silentMetrics: Metrics = {
 function namesOf<Name extends string>(helps: Readonly<Record<Name, string>>): readonly Name[] {
   return Object.keys(helps) as Name[];
 }
-
-// Finds the metric that a series shows, and the series that show a metric. A series shows a counter, a sampled gauge,
-// or a quantile of a histogram, such as `command_p99`.
-
-/**
- * Where the values of a series come from. `quantile`: which quantile of a histogram, such as 0.99; null for a counter
- * and for a gauge.
- */
-export type SeriesSource =
-  | { readonly kind: 'counter'; readonly metric: CounterName; readonly quantile: null }
-  | { readonly kind: 'gauge'; readonly metric: SampledGaugeName; readonly quantile: null }
-  | { readonly kind: 'histogram'; readonly metric: HistogramName; readonly quantile: number };
-
-const QUANTILES = { p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99 } as const;
-const UNIT = /_seconds$/;
-
-const SOURCES: ReadonlyMap<string, SeriesSource> = new Map<string, SeriesSource>([
-  ...COUNTER_NAMES.map((metric) => [metric, { kind: 'counter', metric, quantile: null }] as const),
-  ...SAMPLED_GAUGE_NAMES.map((metric) => [metric, { kind: 'gauge', metric, quantile: null }] as const),
-  ...HISTOGRAM_NAMES.flatMap((metric) =>
-    Object.entries(QUANTILES).map(
-      ([suffix, quantile]) =>
-        [`${metric.replace(UNIT, '')}_${suffix}`, { kind: 'histogram', metric, quantile }] as const,
-    ),
-  ),
-]);
-
-/** Returns the counter, gauge or quantile that a series shows; undefined if there is no series of this name. */
-export function sourceOf(series: string): SeriesSource | undefined {
-  return SOURCES.get(series);
-}
-
-/** Returns the names of all series that show this metric. */
-function seriesOf(name: MetricName): readonly string[] {
-  return [...SOURCES].flatMap(([series, { metric }]) => (metric === name ? [series] : []));
-}
-
-// Every metric that the relay exposes, as data: for documentation, dashboards and alert rules.
-
-export type MetricType = 'counter' | 'histogram' | 'gauge';
-
-export type MetricText = {
-  /** The name in `/metrics`. Samples of a histogram end with `_bucket`, `_sum` and `_count`. */
-  readonly exposedName: string;
-  readonly type: MetricType;
-  readonly help: string;
-  /** The name of its label; null if it has none. */
-  readonly label: string | null;
-  /** The names under which `Query.series` shows it; empty for a gauge that is not sampled. */
-  readonly series: readonly string[];
-};
-
-const PREFIX = 'callboard_';
-
-/** All metrics: counters, histograms, gauges. */
-export const METRICS: readonly MetricText[] = [
-  ...COUNTER_NAMES.map(counterText),
-  ...HISTOGRAM_NAMES.map(histogramText),
-  ...GAUGE_NAMES.map(gaugeText),
-];
-
-export function counterText(name: CounterName): MetricText {
-  return text('counter', name, { exposedName: `${PREFIX}${name}_total`, help: COUNTERS[name] });
-}
-
-export function histogramText(name: HistogramName): MetricText {
-  return text('histogram', name, { exposedName: PREFIX + name, help: HISTOGRAMS[name] });
-}
-
-export function gaugeText(name: GaugeName): MetricText {
-  return text('gauge', name, { exposedName: PREFIX + name, help: GAUGES[name] });
-}
-
-function text(type: MetricType, name: MetricName, shown: Pick<MetricText, 'exposedName' | 'help'>): MetricText {
-  return { ...shown, type, label: LABELS[name] ?? null, series: seriesOf(name) };
-}
-
-// The buckets of every histogram. They are log-linear, eight for each doubling, from 1 ms to the longest life of a
-// command, so a quantile is at most 6 % off. Each bound that `/metrics` shows is also the bound of a bucket, so that
-// `/metrics` and the series count the same.
-
-/** The upper bounds that `/metrics` shows, in milliseconds. */
-export const SHOWN_BOUNDS_MS: readonly number[] = [
-  ...[5, 10, 25, 50, 100, 250, 500],
-  ...[1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000],
-];
-
-/** The binary logarithm of the number of buckets for each doubling of the value. */
-const LOG_PARTS = 3;
-const PARTS = 2 ** LOG_PARTS;
-/**
- * The longest life of a command: 600 s, the sum of the largest budgets to connect and to respond. Longer durations
- * share the last bucket.
- */
-const LONGEST_MS = 600_000;
-/** The upper bounds of the log-linear buckets, in milliseconds, before the shown bounds divide some of them. */
-const PLAIN_BOUNDS_MS = plainBounds();
-/**
- * The upper bound of each bucket, in milliseconds. A bucket contains the durations above the bound of the previous one.
- */
-const BOUNDS_MS = [...new Set([...PLAIN_BOUNDS_MS, ...SHOWN_BOUNDS_MS])].sort((a, b) => a - b);
-
-export const BUCKETS: number = BOUNDS_MS.length;
-
-/**
- * For each plain bucket: the first bucket that is a part of it, and the shown bound that divides it; Infinity if none
- * does.
- */
-const FIRST = Uint8Array.from(PLAIN_BOUNDS_MS, (_, plain) => BOUNDS_MS.findIndex((ms) => ms > lowerPlainBound(plain)));
-const DIVIDED_AT = Float64Array.from(
-  PLAIN_BOUNDS_MS,
-  (upper, plain) => SHOWN_BOUNDS_MS.find((ms) => ms > lowerPlainBound(plain) && ms < upper) ?? Infinity,
-);
-
-/** For each shown bound: the bucket of which it is the upper bound. */
-export const SHOWN_BUCKETS: readonly number[] = SHOWN_BOUNDS_MS.map((ms) => BOUNDS_MS.indexOf(ms));
-
-/**
- * For each bucket: the index of the first shown bound that is not below it. A bucket above all shown bounds has the
- * number of shown bounds instead.
- */
-const SHOWN_INDEX = Uint8Array.from(BOUNDS_MS, (upper) => {
-  const found = SHOWN_BOUNDS_MS.findIndex((ms) => upper <= ms);
-  return found < 0 ? SHOWN_BOUNDS_MS.length : found;
-});
-
-/**
- * Returns the index of the lowest shown bound that the duration does not exceed; the number of bounds if it exceeds
- * all.
- */
-export function shownIndexOf(ms: number): number {
-  return SHOWN_INDEX[bucketOf(ms)] ?? SHOWN_BOUNDS_MS.length;
-}
-
-/**
- * Returns the bucket of a duration in milliseconds. A duration of 1 ms or less, or a value that is not a number,
- * belongs to the first bucket.
- */
-export function bucketOf(ms: number): number {
-  const parts = Math.ceil(ms * PARTS) - 1;
-  if (!(parts >= PARTS)) return 0;
-  if (ms >= LONGEST_MS) return BUCKETS - 1;
-  const doublings = 31 - LOG_PARTS - Math.clz32(parts);
-  const plain = 1 + doublings * PARTS + (parts >>> doublings) - PARTS;
-  return (FIRST[plain] ?? 0) + (ms > (DIVIDED_AT[plain] ?? Infinity) ? 1 : 0);
-}
-
-/**
- * Returns the duration in milliseconds that represents a bucket. Durations from 1 ms to LONGEST_MS differ from it by at
- * most 6 %.
- */
-export function durationOf(bucket: number): number {
-  const upper = BOUNDS_MS[bucket] ?? LONGEST_MS;
-  const lower = BOUNDS_MS[bucket - 1];
-  return lower === undefined ? upper : (2 * lower * upper) / (lower + upper);
-}
-
-/**
- * Returns a quantile of the counted durations, in milliseconds: the smallest duration such that the fraction `quantile`
- * of all durations is not longer. `counts`: the number of durations in each bucket. Null if there are none.
- */
-export function quantileOf(counts: ArrayLike<number>, quantile: number): number | null {
-  let total = 0;
-  for (let i = 0; i < counts.length; i++) total += counts[i] ?? 0;
-  if (total === 0) return null;
-  const rank = Math.max(1, Math.ceil(quantile * total));
-  let seen = 0;
-  for (let i = 0; i < counts.length; i++) {
-    seen += counts[i] ?? 0;
-    if (seen >= rank) return durationOf(i);
-  }
-  return durationOf(counts.length - 1);
-}
-
-function plainBounds(): readonly number[] {
-  const bounds = [1];
-  for (let doubling = 1; (bounds.at(-1) ?? 0) < LONGEST_MS; doubling *= 2) {
-    for (let part = 1; part <= PARTS; part++) bounds.push((doubling * (PARTS + part)) / PARTS);
-  }
-  return bounds.slice(0, bounds.findIndex((ms) => ms >= LONGEST_MS) + 1);
-}
-
-function lowerPlainBound(plain: number): number {
-  return PLAIN_BOUNDS_MS[plain - 1] ?? 0;
-}
-
-// The time slots in which a node keeps what it counted: how long they are, and how many are kept.
-
-/** The fine slots: 5 s each, for the last hour. */
-export const FINE = { slotMs: 5_000, slots: 720 } as const;
-/** The coarse slots: a minute each, for the last day. */
-export const COARSE = { slotMs: 60_000, slots: 1440 } as const;
-
-// The form in which nodes send each other what they recorded in a window of time.
-
-/**
- * Asks for `points` steps of `stepMs` milliseconds each, from the time `from` on (epoch milliseconds). They are
- * computed from slots of `slotMs` milliseconds. `from` and `stepMs` are multiples of `slotMs`.
- */
-export type ReadingQuery = {
-  /** The names of the counters, histograms and sampled gauges to read. */
-  readonly names: readonly string[];
-  readonly from: number;
-  readonly slotMs: (typeof FINE | typeof COARSE)['slotMs'];
-  readonly stepMs: number;
-  readonly points: number;
-};
-
-/**
- * One counter, gauge or histogram with one value of its label; `label` is null if it has no label. `counts` is a flat
- * list of its values that are not zero. A counter has two numbers for each value: the index of the point, and the
- * count. A gauge also has two: the index of the point, and the value as a whole number (durations in milliseconds). A
- * histogram has three: the index of the point, the bucket, and the count.
- */
-export type ReadingRow = {
-  readonly name: string;
-  readonly label: string | null;
-  readonly counts: readonly number[];
-};
-
-/**
- * What one node recorded. `known`: for each point `1` if the node recorded any part of it, else `0`. A row without
- * counts may be left out.
- */
-export type NodeReading = {
-  readonly known: string;
-  readonly rows: readonly ReadingRow[];
-  /** The node is of a version that samples no gauges. */
-  readonly withoutGauges?: boolean;
-};

@@ -21,9 +21,10 @@ export interface Clock {
   every(ms: number, run: () => void): Cancel;
 }
 
-// Randomness and digests as a port, so that core imports no `node:` module. All methods are synchronous; all but
-// `random*` are pure.
-
+/**
+ * Randomness and digests as a port, so that core imports no `node:` module. All methods are synchronous; all but
+ * `random*` are pure.
+ */
 export interface Crypto {
   /** Returns a time-ordered UUID (version 7): ids sort by the millisecond of their creation. */
   randomId(): string;
@@ -42,14 +43,13 @@ export interface Crypto {
   fromBase64Url(text: string): string | undefined;
 }
 
-// The port for structured logging. Fields never hold a token or a payload.
-
 /**
  * Writes one line. `shared`: further fields, which several lines have in common. A log examines them once for each
  * object, so the object must not change after its first line.
  */
 type WriteLine = (fields: Record<string, unknown>, message: string, shared?: Record<string, unknown>) => void;
 
+/** The port for structured logging. Fields never hold a token or a payload. */
 export interface Log {
   readonly debug: WriteLine;
   readonly info: WriteLine;
@@ -58,8 +58,6 @@ export interface Log {
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
-
-// The port through which core records spans. `platform/tracing.ts` implements it over OpenTelemetry.
 
 /**
  * What a span covers. `server`: work for a request that came in. `client`: a request to another process. `internal`:
@@ -94,6 +92,7 @@ export interface Span {
   end(how: SpanEnd): void;
 }
 
+/** The port through which core records spans. `platform/tracing.ts` implements it over OpenTelemetry. */
 export interface Tracing {
   /** Whether spans may name users and clients. */
   readonly namesUsers: boolean;
@@ -104,9 +103,7 @@ export interface Tracing {
   start(kind: SpanKind, name: string, parent: TraceContext | null): Span;
 }
 
-// The port for the event loop of the process.
-
-/** Lets work wait for the end of a turn, or for other work. Tests implement this port to decide when it continues. */
+/** The event loop of the process: lets work wait for the end of a turn, or for other work. Tests implement this port to decide when it continues. */
 export interface EventLoop {
   /**
    * Calls `run` once, after the loop has handled the input and the timers that are ready now. Never in the same tick.
@@ -119,14 +116,13 @@ export interface EventLoop {
   atTurnEnd(run: () => void): void;
 }
 
-// The port for figures of the process that core runs in.
-
 /**
  * Figures of a process. `memoryBytes`: its resident memory. `loopDelayMs`: how late its event loop ran, in
  * milliseconds: 99 % of the timers that measured it were at most this late. Null before the first measurement.
  */
 export type ProcessFigures = { readonly memoryBytes: number; readonly loopDelayMs: number | null };
 
+/** The port for figures of the process that core runs in. */
 export interface ProcessMeter {
   /** Returns the figures now. The delay is that since the last call. */
   take(): ProcessFigures;

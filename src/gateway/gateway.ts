@@ -14,7 +14,7 @@ import { statusOf, type CloseReason } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frames.ts';
 import { addressOf } from '../web/forwarded.ts';
 import { originRefusal, type OriginRule, type RefusalLog, type RefusalReason } from '../web/origin.ts';
-import { BEAT_MS, Link, type GatewayParts } from './link.ts';
+import { BEAT_MS, Link, type GatewayServices } from './link.ts';
 import { ActionLists } from './payloads.ts';
 import type { LinkPeer } from './router.ts';
 import { LinkSocket, createSocketServer, createTurnEnd, type MessageSocket } from './socket.ts';
@@ -77,7 +77,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     links.delete(link);
     if (closing && links.size === 0) allGone.resolve();
   };
-  const parts: GatewayParts = {
+  const parts: GatewayServices = {
     inbound: new ByteRates(clock, INBOUND_BYTES_PER_SECOND),
     pingMs: PING_MS,
     ...options,

@@ -12,10 +12,18 @@ import type { Cancel, Clock } from '../core/ports.ts';
 import type { HeldRate } from '../core/shares/turns.ts';
 import type { CloseReason } from '../protocol/codes.ts';
 import { overlong, unreadable, type FrameFault } from '../protocol/frame-fault.ts';
-import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
+import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp } from '../protocol/frame-text.ts';
+import type { UpFrame } from '../protocol/frames.ts';
 import { CAUSE_OF_REASON, aboutFrame, causeOfSocket, reasonOfRefusal, refusalOf } from './refusals.ts';
 import { FrameWriter, type MessageSocket, type SocketHandler } from './socket.ts';
-import { FrameRouter, openLink, type Handshake, type HelloFrame, type LinkPeer, type RouterParts } from './router.ts';
+import {
+  FrameRouter,
+  openLink,
+  type Handshake,
+  type HelloFrame,
+  type LinkPeer,
+  type RouterServices,
+} from './router.ts';
 
 /** After these disconnect causes, the ends of commands that the client still sends are recorded. */
 const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<DisconnectCause>([
@@ -42,7 +50,7 @@ function beatsIn(ms: number): number {
 }
 
 /** What all links of a gateway share. */
-export type GatewayParts = RouterParts & {
+export type GatewayServices = RouterServices & {
   /** The number of the current beat; it grows by one every BEAT_MS. */
   readonly beat: () => number;
   /** Called once for each welcomed link, with its socket and its principal. */
@@ -58,7 +66,7 @@ type Message = { readonly message: Buffer; readonly isBinary: boolean };
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
 export class Link implements SocketHandler {
-  readonly #parts: GatewayParts;
+  readonly #parts: GatewayServices;
   readonly #socket: MessageSocket;
   readonly #address: string;
   readonly #writer: FrameWriter;
@@ -88,7 +96,7 @@ export class Link implements SocketHandler {
   #pending: Promise<void> | null = null;
 
   /** `address`: that of the peer. */
-  constructor(socket: MessageSocket, address: string, parts: GatewayParts) {
+  constructor(socket: MessageSocket, address: string, parts: GatewayServices) {
     this.#parts = parts;
     this.#socket = socket;
     this.#address = address;
@@ -379,7 +387,7 @@ export class Link implements SocketHandler {
 
 /** The reading side of a link's socket. */
 type Readable = { pause(): void; resume(): void };
-type InboundParts = { readonly clock: Clock; readonly metrics: Metrics };
+type InboundOptions = { readonly clock: Clock; readonly metrics: Metrics };
 
 /**
  * Keeps a link within its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
@@ -390,7 +398,7 @@ type InboundParts = { readonly clock: Clock; readonly metrics: Metrics };
 export class Inbound {
   readonly #held: HeldRate;
   readonly #socket: Readable;
-  readonly #parts: InboundParts;
+  readonly #parts: InboundOptions;
   #cancel: Cancel | null = null;
   #over = false;
   /** The size of the last message, in bytes. */
@@ -398,7 +406,7 @@ export class Inbound {
   /** The number of bytes that were charged in advance for the next message. */
   #reserved = 0;
 
-  constructor(held: HeldRate, socket: Readable, parts: InboundParts) {
+  constructor(held: HeldRate, socket: Readable, parts: InboundOptions) {
     this.#held = held;
     this.#socket = socket;
     this.#parts = parts;

@@ -30,10 +30,10 @@ import {
   RECEIVED_IDS,
 } from '../core/limits.ts';
 import type { Resumes } from '../core/commands/links.ts';
-import type { SiteDefinition } from '../core/sites/site.ts';
+import type { SiteDefinition } from '../core/sites/site-requests.ts';
 import type { Table } from '../protocol/fields.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
-import { CONTEXT, WINDOW, parseRow } from '../protocol/frames.ts';
+import { CONTEXT, WINDOW, parseRow } from '../protocol/report-rows.ts';
 
 /** The metadata and actions that a client advertises; the JSON texts are exactly as received. */
 export type Advertisement = { readonly metadata: JsonText | null; readonly actions: readonly ActionAdvertisement[] };

@@ -142,13 +142,13 @@ export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal
   };
 }
 
-type RefusalParts = { readonly log: Log; readonly metrics: Metrics; readonly crypto: Pick<Crypto, 'randomId'> };
+type RefusalOptions = { readonly log: Log; readonly metrics: Metrics; readonly crypto: Pick<Crypto, 'randomId'> };
 
 /**
  * Returns the refusal for an error. Hides every error that is not a CallboardError: the peer gets only an id, under
  * which the log has the error.
  */
-export function refusalOf(error: unknown, { log, metrics, crypto }: RefusalParts): Refusal {
+export function refusalOf(error: unknown, { log, metrics, crypto }: RefusalOptions): Refusal {
   if (error instanceof CallboardError) {
     const { retryAfterMs, share } = error.details;
     const later = retryAfterMs ?? (share === undefined ? undefined : SHARE_RETRY_MS);

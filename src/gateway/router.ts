@@ -26,14 +26,16 @@ import {
 } from '../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Log } from '../core/ports.ts';
-import { holderOf, type Holdings } from '../core/shares/shares.ts';
+import { holderOf } from '../core/shares/holder.ts';
+import type { Holdings } from '../core/shares/shares.ts';
 import type { ByteRates } from '../core/shares/turns.ts';
 import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
-import { FRAMES_PER_MESSAGE, type DownHeader, type Recorded, type UpFrame } from '../protocol/frames.ts';
+import { FRAMES_PER_MESSAGE } from '../protocol/frame-text.ts';
+import type { DownHeader, Recorded, UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
 import { aboutFrame, clip, refusalOf, type OffendingFrame } from './refusals.ts';
-import type { FrameWriter, WriterParts } from './socket.ts';
+import type { FrameWriter, WriterOptions } from './socket.ts';
 import {
   BadPayload,
   payloadOf,
@@ -56,7 +58,7 @@ type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { 
 export type LinkPeer = ClientType | 'caller';
 
 /** What the routers of all links share. */
-export type RouterParts = WriterParts & {
+export type RouterServices = WriterOptions & {
   readonly core: Core;
   readonly authenticator: Authenticator;
   readonly log: Log;
@@ -69,7 +71,7 @@ export type RouterParts = WriterParts & {
 };
 
 /** One link. `address`: the peer's address. */
-type LinkParts = { readonly parts: RouterParts; readonly writer: FrameWriter; readonly address: string };
+type RoutedLink = { readonly parts: RouterServices; readonly writer: FrameWriter; readonly address: string };
 
 /** The error codes with which a client refuses a command. */
 const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
@@ -94,7 +96,7 @@ type ReportedEnd = Parameters<LinkSession['end']>[1];
 
 /** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class FrameRouter {
-  readonly #parts: RouterParts;
+  readonly #parts: RouterServices;
   readonly #writer: FrameWriter;
   readonly #address: string;
   /** The handler of callers' requests. Created with the first request, because most client links never send one. */
@@ -109,7 +111,7 @@ export class FrameRouter {
   /** The address of the user's home that the peer was told; undefined: none. */
   #home: string | undefined;
 
-  constructor({ parts, writer, address }: LinkParts, { principal, clientId, session, holdings, welcome }: Handshake) {
+  constructor({ parts, writer, address }: RoutedLink, { principal, clientId, session, holdings, welcome }: Handshake) {
     this.#parts = parts;
     this.#writer = writer;
     this.#address = address;
@@ -157,7 +159,12 @@ export class FrameRouter {
         return this.#request(frame);
       case 'leave':
         return this.#ensureCallers().leave(frame.ref);
-      default:
+      case 'pong':
+      case 'closing':
+      case 'auth':
+      case 'actions':
+      case 'report':
+      case 'site':
         this.#takeControl(frame);
     }
   }
@@ -458,7 +465,7 @@ type Hello = {
  * ended. The share stays claimed only if the link opens.
  */
 export async function openLink(
-  parts: RouterParts,
+  parts: RouterServices,
   { hello, address, helloBytes }: Hello,
   link: FrameWriter,
 ): Promise<Handshake> {
@@ -498,12 +505,20 @@ export async function openLink(
 }
 
 /** Refuses a link of a client that is revoked. The authenticator has refused tokens that are revoked for all clients. */
-function requireNotRevoked({ core }: Pick<RouterParts, 'core'>, principal: Principal, clientId: string | null): void {
+function requireNotRevoked(
+  { core }: Pick<RouterServices, 'core'>,
+  principal: Principal,
+  clientId: string | null,
+): void {
   if (core.revocations.find(principal, clientId)) fail('forbidden', 'The client was revoked.');
 }
 
 /** Reads what a hello advertises, when it is its user's turn. */
-function advertisedIn(parts: RouterParts, payload: string | null, principal: Principal): MaybePromise<Advertisement> {
+function advertisedIn(
+  parts: RouterServices,
+  payload: string | null,
+  principal: Principal,
+): MaybePromise<Advertisement> {
   const read = (): Advertisement => readAdvertised(parts, payload, principal);
   if (payload === null || payload.length < LARGE_MESSAGE_BYTES) return read();
   return parts.core.messages.run(holderOf(principal), read, payload.length);
@@ -511,7 +526,7 @@ function advertisedIn(parts: RouterParts, payload: string | null, principal: Pri
 
 /** Reads an advertisement. The bytes of a list that is not known are charged to the user by what they cost. */
 function readAdvertised(
-  { actionLists, inbound }: RouterParts,
+  { actionLists, inbound }: RouterServices,
   payload: string | null,
   principal: Principal,
 ): Advertisement {
@@ -550,7 +565,7 @@ function admit(principal: Principal | null, kind: LinkRole): Principal {
 }
 
 function welcomeOf(
-  { core, pingMs }: RouterParts,
+  { core, pingMs }: RouterServices,
   principal: Principal,
   session: LinkSession | null,
 ): Handshake['welcome'] {

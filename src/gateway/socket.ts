@@ -25,7 +25,9 @@ import { SlidingWindow, TokenBucket, type BucketRate, type WindowRate } from '..
 import type { TraceFields } from '../core/trace-context.ts';
 import { CLOSE, type CloseReason, reconnectAfter } from '../protocol/codes.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
-import { SUBPROTOCOL, joinFrame, writeHeader, type DownHeader } from '../protocol/frames.ts';
+import { writeHeader } from '../protocol/write-header.ts';
+import { joinFrame } from '../protocol/frame-text.ts';
+import { SUBPROTOCOL, type DownHeader } from '../protocol/frames.ts';
 import { REASON_OF_CAUSE, byeFor, refusedFrame, type OffendingFrame, type Refusal } from './refusals.ts';
 
 /** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */
@@ -182,7 +184,7 @@ const TOLERATED: WindowRate = { most: BAD_FRAMES - 1, ms: BAD_FRAMES_MS };
 const REMEMBERED = IN_FLIGHT * 8;
 
 /** What the writers of all links share. */
-export type WriterParts = {
+export type WriterOptions = {
   readonly turnEnd: TurnEnd;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -197,7 +199,7 @@ export type WriterParts = {
 export class FrameWriter implements ClientLink {
   readonly #socket: MessageSocket;
   readonly #handler: SocketHandler;
-  readonly #parts: WriterParts;
+  readonly #parts: WriterOptions;
   /** The texts of the frames that wait for the end of the turn; null if there are none. */
   #waiting: string[] | null = null;
   #chars = 0;
@@ -212,7 +214,7 @@ export class FrameWriter implements ClientLink {
   /** The commands that the client may report on, by id: they were written to this link. Null before the first one. */
   commands: BoundedMap<string, 'written' | 'acknowledged'> | null = null;
 
-  constructor(socket: MessageSocket, handler: SocketHandler, parts: WriterParts) {
+  constructor(socket: MessageSocket, handler: SocketHandler, parts: WriterOptions) {
     this.#socket = socket;
     this.#handler = handler;
     this.#parts = parts;

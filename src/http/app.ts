@@ -1,6 +1,6 @@
 /**
- * Creates the request handlers of one relay and connects them, registers the node's gauges, and describes the route of
- * site events for OpenAPI. It contains no request logic.
+ * Creates the request handlers of one relay and connects them, and registers the node's gauges. It contains no request
+ * logic.
  */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -9,14 +9,13 @@ import type { Core } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
 import {
   INBOUND_BYTES_PER_SECOND,
-  PAGE_MAX,
   UNAUTHENTICATED_SOCKETS,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
 } from '../core/limits.ts';
-import { SHARE_NAMES, type ShareName } from '../core/shares/shares.ts';
+import { SHARE_NAMES, type ShareName } from '../core/shares/share-bounds.ts';
 import { ByteRates } from '../core/shares/turns.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
-import type { Introspection } from '../graphql/execute/documents.ts';
+import type { Introspection } from '../graphql/execute/anonymous-query.ts';
 import { createPlans, readDocument } from '../graphql/execute/executor.ts';
 import { createMask } from '../graphql/execute/mask.ts';
 import { createGraphqlHandler, type LoadYoga } from '../graphql/http/handler.ts';
@@ -24,17 +23,20 @@ import { createContext } from '../graphql/schema/context.ts';
 import { restSchema, schema } from '../graphql/schema/schema.ts';
 import { createMcpHandler } from '../mcp/handler.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { socketRoom } from '../platform/system.ts';
-import { ACCESS_WORDS } from '../rest/compile.ts';
-import type { Described } from '../rest/openapi.ts';
+import { socketRoom } from '../platform/open-files.ts';
 import { createRestHandler, type RestHandler } from '../rest/serve.ts';
 import { createRefusalLog } from '../web/origin.ts';
 import { createSseStreams, type SseStreams } from '../web/sse.ts';
-import { type BearerAuthenticator, createAuthenticateRequest, createTokenGuard } from './auth.ts';
+import { createAuthenticateRequest } from './authenticate-request.ts';
+import { createTokenGuard } from './token-guard.ts';
+import type { BearerAuthenticator } from './auth.ts';
+import { BUILTIN_DESCRIPTIONS } from './builtin-descriptions.ts';
+import { MetricsToken } from './metrics-token.ts';
 import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
-import { BUILTIN_DESCRIPTIONS, createSiteEvents, requireReady } from './routes.ts';
-import { Sockets, UnreadBytes } from './sockets.ts';
-import { MetricsToken } from './tokens.ts';
+import { requireReady } from './routes.ts';
+import { createSiteEvents, SITE_EVENTS_DESCRIPTION } from './site-events.ts';
+import { UnreadBytes } from './unread-bytes.ts';
+import { Sockets } from './sockets.ts';
 
 export type AppOptions = Omit<
   RequestHandlerOptions,
@@ -116,12 +118,22 @@ export function createApp(options: AppOptions): App {
   const authenticator = guard.around(options.authenticator);
   const streams = createSseStreams({ clock: core.clock, direct: fastPath, pingMs: options.pingMs });
   const graphql = createGraphqlHandler({
-    ...{ schema, core, log, metrics: meter, basePath, fastPath, streams },
+    schema,
+    core,
+    log,
+    metrics: meter,
+    basePath,
+    fastPath,
+    streams,
     introspection: options.introspection,
     loadYoga: options.loadYoga,
   });
   const sockets = new Sockets({
-    ...{ clock, loop: core.loop, log, metrics: meter, shares: core.shares },
+    clock,
+    loop: core.loop,
+    log,
+    metrics: meter,
+    shares: core.shares,
     inAll: Math.min(UNAUTHENTICATED_SOCKETS, socketRoom(options.descriptors ?? null).unauthenticated),
     perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   });
@@ -133,7 +145,14 @@ export function createApp(options: AppOptions): App {
   };
   const refused = createRefusalLog({ clock, log });
   const gateway = createGateway({
-    ...{ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, refused },
+    core,
+    authenticator,
+    log,
+    metrics: meter,
+    clock,
+    inbound,
+    onWelcome,
+    refused,
     ...origins,
     ...(options.pingMs !== undefined && { pingMs: options.pingMs }),
   });
@@ -149,7 +168,16 @@ export function createApp(options: AppOptions): App {
   const requestHandler = createRequestHandler({
     ...options,
     metricsToken: options.metricsToken ?? new MetricsToken(),
-    ...{ authenticate, graphql, rest, mcp, gateway, siteEvents, sockets, inbound, unread, refused },
+    authenticate,
+    graphql,
+    rest,
+    mcp,
+    gateway,
+    siteEvents,
+    sockets,
+    inbound,
+    unread,
+    refused,
   });
   let stopPreload = (): void => {};
   return {
@@ -213,7 +241,7 @@ const CALLER = 'caller';
 
 /** Registers the gauges of this node and of its deployment. Each is computed when it is read. */
 function meterNode(meter: Meter, { core, ready, gateway, sockets }: GaugeSources): void {
-  const { delivery, rpc, policyReport } = core;
+  const { delivery, nodeCounts, nodeWaits, policyReport } = core;
   meter.gauge('ready', async () => {
     try {
       await ready();
@@ -224,10 +252,9 @@ function meterNode(meter: Meter, { core, ready, gateway, sockets }: GaugeSources
     }
   });
   meter.gauges('nodes', async () => {
-    const { nodes } = await delivery.nodes(READER, { first: PAGE_MAX });
-    const stale = nodes.filter((node) => node.stale).length;
+    const { live, stale } = await nodeCounts();
     return [
-      ['live', nodes.length - stale],
+      ['live', live],
       ['stale', stale],
     ];
   });
@@ -240,11 +267,8 @@ function meterNode(meter: Meter, { core, ready, gateway, sockets }: GaugeSources
   meter.sample('caller_links', () => [[null, callers()]]);
   meter.gauge('commands_queued', () => delivery.nodeLoad().queued);
   meter.gauge('commands_in_flight', () => delivery.nodeLoad().inFlight);
-  meter.gauge('waiters', async () => (await rpc.count(READER, {})).count);
-  meter.gauge('oldest_wait_seconds', async () => {
-    const { nodes } = await rpc.pending(READER, {}, { first: 1 });
-    return (nodes[0]?.ageMs ?? 0) / 1000;
-  });
+  meter.gauge('waiters', () => nodeWaits().count);
+  meter.gauge('oldest_wait_seconds', () => nodeWaits().oldestMs / 1000);
   const readReservations = shared(() => delivery.reservations(READER));
   meter.gauges('reservations', async () => {
     const { named, others } = await readReservations();
@@ -285,42 +309,3 @@ function meterShares(meter: Meter, { shares, sharesInUse }: Core): void {
     return each((share) => (inStore(share) ? null : [...shares.over(share)].length));
   });
 }
-
-/** Describes the event stream of a session, by hand because no REST document does. */
-export const SITE_EVENTS_DESCRIPTION: Described = {
-  method: 'GET',
-  path: '/site-sessions/{session_id}/events',
-  operationId: 'ListenToSite',
-  summary: 'The events of a session’s site as they happen, as plain server-sent events.',
-  description: `${ACCESS_WORDS.GRANT} A ticket in the query replaces the token: it must be redeemed within 30 seconds and is then valid for reconnects, one stream at a time. The stream begins with \`callboard.ready\`, sends a ping every 20 seconds by default, and ends with \`callboard.closed\` and an error code. There is no replay, not even with \`Last-Event-ID\`: the first event after a gap has the number of missed events in \`missed\`.`,
-  security: [{ bearer: [] }, { ticket: [] }],
-  parameters: [
-    { name: 'session_id', in: 'path', required: true, description: 'The session.', schema: { type: 'string' } },
-    {
-      name: 'names',
-      in: 'query',
-      required: false,
-      description: 'Send only events with these names. When absent, send all events that the grant allows.',
-      style: 'form',
-      explode: false,
-      schema: { type: 'array', items: { type: 'string' } },
-    },
-  ],
-  responses: {
-    '200': {
-      description:
-        'Frames: `event` is the name of the event, `id` the id of the retained message, `data` the JSON `{ "name", "data", "message_id", "published_at", "missed" }`.',
-      content: { 'text/event-stream': { schema: { type: 'string' } } },
-    },
-    '204': { description: 'The session has ended; an `EventSource` does not reconnect.' },
-  },
-  problems: ['400', '401', '403', '404', '429', '500', '503'],
-  securitySchemes: {
-    ticket: {
-      type: 'apiKey',
-      in: 'query',
-      name: 'ticket',
-      description: 'Must be redeemed within 30 seconds; then valid for reconnects.',
-    },
-  },
-};

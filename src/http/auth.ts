@@ -1,7 +1,6 @@
 /**
- * Takes tokens from requests and authenticates them: configured administrator tokens, JWTs, and the tokens of grants.
- * Joins the credentials that can be replaced while the relay runs. Counts, logs and limits invalid tokens and tickets,
- * and GraphQL requests without a token. A token must never appear in a log line.
+ * Authenticates tokens: configured administrator tokens, JWTs, and the tokens of grants. Joins the credentials that can
+ * be replaced while the relay runs. A token must never appear in a log line.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import {
@@ -12,39 +11,18 @@ import {
   type JWTVerifyGetKey,
   type JWTVerifyOptions,
 } from 'jose';
-import {
-  parseAdminToken,
-  type AdminPrincipal,
-  type Authenticator,
-  type Principal,
-  type TicketStore,
-} from '../core/auth/principal.ts';
+import { parseAdminToken } from '../core/auth/admin-token.ts';
+import type { TicketStore } from '../core/auth/ticket-store.ts';
+import type { AdminPrincipal, Authenticator, Principal } from '../core/auth/principal.ts';
 import { BoundedMap } from '../core/collections.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
-import { type MaybePromise, orElse, thenDo } from '../core/maybe-promise.ts';
-import type { Clock, Log } from '../core/ports.ts';
-import {
-  DEFAULT_CLAIMS,
-  MetricsToken,
-  TOLERANCE_SECONDS,
-  createKeySet,
-  createTicketDesk,
-  digest,
-  namesIn,
-  principalOf,
-  type ClaimRules,
-  type KeySet,
-  type Names,
-} from './tokens.ts';
-import type { Core, Sites } from '../core/core.ts';
-import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
-import type { Metrics } from '../core/metrics.ts';
-import { LineLimit, RateTable, SlidingWindow, TokenBucket } from '../core/rates.ts';
-import { isGrantToken } from '../core/sites/sessions.ts';
-import { networkOf } from '../web/forwarded.ts';
-import type { RequestInfo } from './request-info.ts';
-import type { Sockets } from './sockets.ts';
-import type { HttpRequest } from '../web/request.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { Clock } from '../core/ports.ts';
+import { createKeySet, type KeySet } from './key-set.ts';
+import { MetricsToken } from './metrics-token.ts';
+import { digest } from './secret-digest.ts';
+import { createTicketDesk } from './sign-in-tickets.ts';
+import { DEFAULT_CLAIMS, TOLERANCE_SECONDS, namesIn, principalOf, type ClaimRules, type Names } from './tokens.ts';
 
 export type AuthOptions = {
   /** The administrators' tokens. Each is a bare token or `name=token`; see `parseAdminToken`. */
@@ -274,7 +252,8 @@ function algorithmOf(token: string): string {
   }
 }
 
-function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): never {
+/** Refuses a token as `unauthenticated`. The fault is for the log and the metrics. */
+export function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): never {
   fail('unauthenticated', detail, { tokenFault });
 }
 
@@ -312,254 +291,13 @@ export function createCredentials(
   const metricsToken = new MetricsToken(given.metricsToken ?? null);
   const tickets = createTicketDesk(given, store, () => clock.now());
   return {
-    ...{ bearer, metricsToken, tickets },
+    bearer,
+    metricsToken,
+    tickets,
     replace(next: ReplacedCredentials): void {
       bearer.replace(next);
       metricsToken.replace(next.metricsToken ?? null);
       tickets.replace(next);
     },
   };
-}
-
-/** The limit of failed tokens per minute of one address. Beyond it, a failure is answered with `rate_limited`. */
-export const FAILURES_A_MINUTE = 20;
-/** The limit of failed tokens per minute over all addresses. Beyond it, a failure is answered with `rate_limited`. */
-export const FAILURES_IN_ALL_A_MINUTE = 1_000;
-/** The greatest number of addresses that are remembered. Beyond it, the least recently used is forgotten. */
-const ADDRESSES = 10_000;
-const WINDOW_MS = 60_000;
-/** The rate of log lines about single refused tokens; the next line has the number of suppressed ones. */
-const LINES = { perSecond: 10, burst: 20 };
-/** The faults that do not count towards the limits: the key set is unavailable, or does not have the key yet. */
-const NOT_COUNTED: ReadonlySet<TokenFault | undefined> = new Set<TokenFault>(['keys_unavailable', 'key_unknown']);
-
-type TokenGuardOptions = { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics };
-
-/**
- * Handles invalid tokens and tickets: counts them by reason, logs the reason (never the token), and answers them with
- * `rate_limited` above a rate per address or in total. A valid token from an address with many invalid ones may have to
- * wait. It is refused only if too many tokens wait (VerifyQueue).
- */
-export type TokenGuard = {
-  /** Runs `work`, which checks a token or ticket from this address. Throws what it throws, or `rate_limited`. */
-  check<T>(address: string, work: () => Promise<T>): Promise<T>;
-  /** Wraps the authenticator with this guard. A call without an address is neither counted nor limited. */
-  around(authenticator: BearerAuthenticator): Authenticator & BearerAuthenticator;
-};
-
-export function createTokenGuard({ clock, log, metrics }: TokenGuardOptions): TokenGuard {
-  const failures = countFailures(clock);
-  const queue = new VerifyQueue();
-  const note = createNotes({ clock, log });
-  const explain = (error: unknown, address: string): unknown => {
-    if (!(error instanceof CallboardError)) return error;
-    const { tokenFault } = error.details;
-    if (tokenFault === undefined) return error;
-    metrics.count('tokens_refused', tokenFault);
-    note(tokenFault, address, error);
-    if (NOT_COUNTED.has(tokenFault)) return error;
-    const retryAfterMs = failures.count(address);
-    if (retryAfterMs === 0) return error;
-    return new CallboardError('rate_limited', 'Too many invalid tokens.', { retryAfterMs });
-  };
-  const check: TokenGuard['check'] = async (from, work) => {
-    const address = networkOf(from);
-    try {
-      return failures.over(address) ? await queue.run(address, work) : await work();
-    } catch (error) {
-      throw explain(error, address);
-    }
-  };
-  return {
-    check,
-    around: (authenticator) => ({
-      ready: () => authenticator.ready?.(),
-      recall: (token) => authenticator.recall(token),
-      async authenticate(token, address) {
-        if (token === null) return null;
-        const known = await authenticator.recall(token);
-        if (known || address === undefined) return known ?? authenticator.authenticate(token);
-        return check(address, () => authenticator.authenticate(token));
-      },
-    }),
-  };
-}
-
-/** Counts failed tokens per address and in total, in sliding windows of one minute. */
-function countFailures(clock: Clock) {
-  const inAll = new SlidingWindow(clock, { most: FAILURES_IN_ALL_A_MINUTE, ms: WINDOW_MS });
-  const windows = new RateTable(ADDRESSES, () => new SlidingWindow(clock, { most: FAILURES_A_MINUTE, ms: WINDOW_MS }));
-  return {
-    /** Whether this address has reached its limit of failed tokens. */
-    over: (address: string): boolean => (windows.find(address)?.waitMs ?? 0) > 0,
-    /**
-     * Counts a failed token. Returns how long failures are answered with `rate_limited`, in milliseconds; 0 within the
-     * limits.
-     */
-    count(address: string): number {
-      const wait = windows.of(address).take();
-      const waitOfAll = inAll.take();
-      return wait > 0 ? wait : waitOfAll;
-    },
-  };
-}
-
-/** Writes log lines about refused tokens, at the rate LINES. */
-function createNotes({ clock, log }: Pick<TokenGuardOptions, 'clock' | 'log'>) {
-  const lines = new LineLimit(clock, LINES);
-  return (reason: TokenFault, address: string, { cause }: CallboardError): void =>
-    lines.pass({ reason, address }, (fields) => {
-      if (reason === 'keys_unavailable')
-        log.warn({ ...fields, err: cause }, 'the keys that verify tokens are unavailable');
-      else log.info(fields, 'a token was refused');
-    });
-}
-
-/** The number of concurrent verifications for addresses over their rate. Half of Node's four threads stay free. */
-const RUNNING = 2;
-/** The most verifications that wait for one address: 0.1 s of work at 10 000 verifications per second. */
-const WAITING_PER_ADDRESS = 1_000;
-
-/**
- * Verifies tokens from addresses that sent too many invalid ones: a few at a time, round-robin by address. Other
- * addresses never wait. A valid token of such an address waits too, and is refused only if the queue is full.
- */
-export class VerifyQueue {
-  readonly #waiting = new Map<string, (() => void)[]>();
-  #running = 0;
-
-  /** Runs `work` in its turn. Throws `rate_limited` if too many jobs of this address, or too many addresses, wait. */
-  async run<T>(address: string, work: () => Promise<T>): Promise<T> {
-    if (this.#running >= RUNNING) await this.#turn(address);
-    else this.#running++;
-    try {
-      return await work();
-    } finally {
-      this.#next();
-    }
-  }
-
-  /** The number of verifications that wait. */
-  get size(): number {
-    return this.#waiting.values().reduce((sum, jobs) => sum + jobs.length, 0);
-  }
-
-  #turn(address: string): Promise<void> {
-    const jobs = this.#waiting.get(address) ?? [];
-    if (jobs.length >= WAITING_PER_ADDRESS || (jobs.length === 0 && this.#waiting.size >= ADDRESSES))
-      fail('rate_limited', 'Too many invalid tokens from this address.', { retryAfterMs: 1_000 });
-    this.#waiting.set(address, jobs);
-    return new Promise((start) => void jobs.push(start));
-  }
-
-  /** Starts the next job of the address whose last turn is longest ago, or frees the slot. */
-  #next(): void {
-    const [first] = this.#waiting;
-    if (!first) return void this.#running--;
-    const [address, jobs] = first;
-    const [start, ...rest] = jobs;
-    this.#waiting.delete(address);
-    if (rest.length > 0) this.#waiting.set(address, rest);
-    start?.();
-  }
-}
-
-/** Bounds what GraphQL accepts without a token. */
-export class AnonymousGate {
-  /** The largest body that is read. */
-  readonly bodyBytes: number;
-  readonly #maxBodyBytes: number;
-  readonly #buckets: RateTable<TokenBucket>;
-
-  /** `maxBodyBytes`: the largest body that is read with a token. */
-  constructor(clock: Clock, maxBodyBytes: number) {
-    const rate = { perSecond: ANONYMOUS_RATE, burst: ANONYMOUS_BURST };
-    this.bodyBytes = Math.min(maxBodyBytes, ANONYMOUS_BODY_BYTES);
-    this.#maxBodyBytes = maxBodyBytes;
-    this.#buckets = new RateTable(ADDRESSES, () => new TokenBucket(clock, rate));
-  }
-
-  /**
-   * Counts one request of this address. Over the rate, throws `rate_limited` with the time to wait and counts nothing.
-   * Throws `unauthenticated` if the announced body is larger than `bodyBytes`.
-   */
-  admit({ headers }: Pick<HttpRequest, 'headers'>, address: string): void {
-    const retryAfterMs = this.#buckets.of(address).take();
-    if (retryAfterMs > 0)
-      fail('rate_limited', 'Too many GraphQL requests without a token from this address.', { retryAfterMs });
-    const announced = Number(headers['content-length'] ?? 0);
-    if (announced > this.bodyBytes && announced <= this.#maxBodyBytes)
-      fail('unauthenticated', 'A bearer token is needed.');
-  }
-}
-
-// Takes the bearer token from a request and authenticates it. Permissions are checked by the handlers and core.
-
-/** Authenticates a request. Called once per request. Null: the request has no token. */
-export type AuthenticateRequest = (info: RequestInfo) => MaybePromise<Principal | null>;
-
-/**
- * Reads the token from `Authorization: Bearer` only, never from cookies or the query. Throws `unauthenticated` or
- * `invalid_user` (401) for an invalid token, and `rate_limited` after too many invalid tokens. A valid token counts
- * the socket for its holder, and throws `share_exceeded` or `store_full` if the holder has too many sockets.
- */
-export function createAuthenticateRequest(
-  authenticator: BearerAuthenticator,
-  sockets: Pick<Sockets, 'authenticated'>,
-): AuthenticateRequest {
-  return ({ request, address }) => {
-    const token = bearerOf(request);
-    if (token === null) return null;
-    const found = thenDo(authenticator.recall(token), (known) => known ?? authenticator.authenticate(token, address));
-    return thenDo(found, (requester) => {
-      if (requester) sockets.authenticated(request.socket, requester);
-      return requester;
-    });
-  };
-}
-
-/** Returns the bearer token of a request; null if it has none. Throws `unauthenticated` for any other authorization. */
-export function bearerOf({ headers }: HttpRequest): string | null {
-  const { authorization } = headers;
-  if (authorization === undefined) return null;
-  const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];
-  return token ?? fail('unauthenticated', 'Only "Authorization: Bearer <token>" is supported.');
-}
-
-/**
- * Returns an authenticator that also accepts grant tokens. Core looks them up each time, so a revoked grant is refused
- * at once. `recall` accepts them too, because looking one up verifies no signature.
- */
-export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'holder'>): BearerAuthenticator {
-  return {
-    ready: () => bearer.ready?.(),
-    recall: (token) => (isGrantToken(token) ? orElse(() => sites.holder(token), nullIfUnknown) : bearer.recall(token)),
-    authenticate: (token) => (token !== null && isGrantToken(token) ? sites.holder(token) : bearer.authenticate(token)),
-  };
-}
-
-/**
- * Returns an authenticator that refuses revoked tokens (`unauthenticated`). Until this node knows all revocations, each
- * token waits for them, and fails with `store_unavailable` if they cannot be read.
- */
-export function withRevocations(
-  bearer: BearerAuthenticator,
-  revocations: Pick<Core['revocations'], 'find' | 'isLoaded' | 'loaded'>,
-): BearerAuthenticator {
-  const isUsable = (principal: Principal): boolean => revocations.isLoaded && revocations.find(principal) === null;
-  return {
-    ready: () => bearer.ready?.(),
-    recall: (token) => thenDo(bearer.recall(token), (known) => (known && isUsable(known) ? known : null)),
-    async authenticate(token) {
-      const principal = await bearer.authenticate(token);
-      if (principal === null || isUsable(principal)) return principal;
-      await revocations.loaded();
-      return revocations.find(principal) === null ? principal : badToken('revoked', 'The token was revoked.');
-    },
-  };
-}
-
-function nullIfUnknown(error: unknown): null {
-  if (error instanceof CallboardError && error.code === 'unauthenticated') return null;
-  throw error;
 }

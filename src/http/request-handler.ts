@@ -10,49 +10,43 @@ import { CallboardError, fail, internalMessage, notFound } from '../core/errors.
 import type { JsonText } from '../core/json.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Clock, Log } from '../core/ports.ts';
-import { holderOf } from '../core/shares/shares.ts';
+import { holderOf } from '../core/shares/holder.ts';
 import type { ByteRate, ByteRates } from '../core/shares/turns.ts';
 import { rejectUpgrade, type Gateway, type UpgradeRefusal } from '../gateway/gateway.ts';
 import { wantsPage } from '../graphql/http/graphiql.ts';
 import type { GraphqlHandler } from '../graphql/http/handler.ts';
-import { GRAPHQL_PATH, STREAM_PATH, createBodyReader } from '../graphql/http/request.ts';
+import { GRAPHQL_PATH, createBodyReader } from '../graphql/http/request.ts';
 import type { McpHandler } from '../mcp/handler.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { RestHandler } from '../rest/serve.ts';
-import { createReply, requestBegan, requestDone, type HttpReply } from '../web/exchange.ts';
 import { addressOf, networkOf } from '../web/forwarded.ts';
 import type { OriginRule, RefusalLog } from '../web/origin.ts';
-import {
-  crossOrigin,
-  fixedRouteOf,
-  isChunked,
-  logAccess,
-  mayHaveBody,
-  parseBody,
-  pathOf,
-  readBody,
-  requestInfoOf,
-  requireOwnPage,
-  type AccessEntry,
-  type BuiltinRoute,
-  type RequestInfo,
-  decodeBody,
-  deferContinue,
-  refuseBody,
-} from './request-info.ts';
-import {
-  MCP_PATH,
-  challenge,
-  createBuiltinRoutes,
-  createConsoleRoute,
-  isSiteEvents,
-  metadataUrl,
-  type BuiltinRoutesOptions,
-} from './routes.ts';
-import { isAnswering, type Sockets, type UnreadBytes } from './sockets.ts';
-import { AnonymousGate } from './auth.ts';
-import { namesIn, type Names } from './tokens.ts';
+import { createReply, type HttpReply } from '../web/reply.ts';
+import { requestBegan, requestDone } from '../web/request-count.ts';
 import type { HttpRequest, HttpResponse, HttpSocket } from '../web/request.ts';
+import { fixedRouteOf, logAccess, type AccessEntry } from './access-log.ts';
+import { challenge, metadataUrl } from './agent-metadata.ts';
+import { AnonymousGate } from './anonymous-gate.ts';
+import type { BuiltinRoute } from './builtin-route.ts';
+import { crossOrigin, requireOwnPage } from './cross-origin.ts';
+import { isChunked, mayHaveBody, parseBody, readBody, decodeBody, deferContinue, refuseBody } from './request-body.ts';
+import {
+  isGraphql,
+  refuseExpectation,
+  NO_TUNNELS,
+  hostFault,
+  requireHost,
+  requireMethod,
+  isReading,
+  MCP_TOKEN,
+  isMcp,
+} from './request-form.ts';
+import { pathOf, requestInfoOf, type RequestInfo } from './request-info.ts';
+import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './routes.ts';
+import { isSiteEvents } from './site-events.ts';
+import { isAnswering, type Sockets } from './sockets.ts';
+import { namesIn, type Names } from './tokens.ts';
+import type { UnreadBytes } from './unread-bytes.ts';
 
 export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'agents'> & {
   readonly core: Core;
@@ -321,84 +315,6 @@ function refuse(
   if (!request.complete || share === 'sockets' || share === 'requests') response.setHeader('connection', 'close');
   if (isGraphql(path)) graphql.refuse(response, error);
   else rest.refuse(response, error);
-}
-
-// Checks the form of every request before it is routed, and refuses requests that fail.
-
-/** Matches a name or address with an optional port (RFC 9112, 3.2), or the empty host of a target without one. */
-const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
-
-/**
- * Throws `invalid_argument` if the Host header is missing, appears twice, or is not a host of a URL. Libraries build
- * the URL of a request from it, and fail with an invalid host. With two headers, a proxy may have routed by the other
- * one. HTTP/1.1 requires the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
- */
-function requireHost({ request, response }: RequestInfo): void {
-  const fault = hostFault(request);
-  if (fault === null) return;
-  response.setHeader('connection', 'close');
-  fail('invalid_argument', fault);
-}
-
-function hostFault(request: HttpRequest): string | null {
-  const { host } = request.headers;
-  if (host === undefined) return request.httpVersionMinor === 0 ? null : 'A request needs a Host header.';
-  if (hasTwoHosts(request)) return 'A request has one Host header.';
-  return isHost(host) ? null : 'The Host header is not a valid host.';
-}
-
-/** Node drops all Host headers but the first from `headers`, so the header lines are read. */
-function hasTwoHosts({ rawHeaders }: HttpRequest): boolean {
-  let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i];
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
-  }
-  return hosts > 1;
-}
-
-/** The last valid host: nearly every request has the same one, and parsing a URL costs more than the other checks. */
-let lastHost = '';
-
-function isHost(host: string): boolean {
-  if (host === '' || host === lastHost) return true;
-  if (!HOST.test(host) || !URL.canParse(`http://${host}/`)) return false;
-  lastHost = host;
-  return true;
-}
-
-function refuseExpectation({ response }: RequestInfo): never {
-  response.setHeader('connection', 'close');
-  fail('invalid_argument', 'Only the expectation 100-continue is supported.', { status: 417 });
-}
-
-const NO_TUNNELS: UpgradeRefusal = {
-  status: 405,
-  code: 'method_not_allowed',
-  detail: 'This server is not a proxy.',
-  headers: ['Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS'],
-};
-
-function isGraphql(path: string | null): boolean {
-  return path === GRAPHQL_PATH || path === STREAM_PATH;
-}
-
-/** Whether a path is that of the endpoint of agents. Hosts may end an address with a slash. */
-function isMcp(path: string | null): boolean {
-  return path === MCP_PATH || path === `${MCP_PATH}/`;
-}
-
-const MCP_TOKEN = 'A bearer token of a user is needed. The command "callboard token --mcp --user <user>" prints one.';
-
-function isReading(method: string): boolean {
-  return method === 'GET' || method === 'HEAD';
-}
-
-/** Refuses a method that the path does not have. */
-function requireMethod({ method, response }: RequestInfo, methods: readonly string[]): void {
-  if (methods.includes(method)) return;
-  response.setHeader('allow', methods.join(', '));
-  fail('method_not_allowed', `This path supports ${methods.join(' and ')} only.`);
 }
 
 // Charges request bodies to the inbound byte rate of a user, before they are read.

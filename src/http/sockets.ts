@@ -1,7 +1,4 @@
-/**
- * Holds the sockets of the server: bounds them, makes room for new ones, and closes stalled ones. Also counts and
- * bounds the bytes that wait in them until peers read them. Reads no request.
- */
+/** Holds the sockets of the server: bounds them, makes room for new ones, and closes stalled ones. Reads no request. */
 import { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
@@ -10,10 +7,13 @@ import { READ_NOTHING_MS } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Cancel, Clock, EventLoop, Log } from '../core/ports.ts';
 import { LineLimit } from '../core/rates.ts';
-import { SHARE_MESSAGE, holderOf, type Holdings, type Shares, BORROWED_PART } from '../core/shares/shares.ts';
+import { holderOf } from '../core/shares/holder.ts';
+import { SHARE_MESSAGE } from '../core/shares/share-bounds.ts';
+import type { Holdings, Shares } from '../core/shares/shares.ts';
 import { networkOf } from '../web/forwarded.ts';
 import type { HttpSocket } from '../web/request.ts';
 import { isEventStream } from '../web/sse.ts';
+import { RETRY_MS, takenBytes } from './unread-bytes.ts';
 
 /** The interval at which stalled readers and idle sockets are looked for, in milliseconds. */
 const CHECK_MS = 1_000;
@@ -23,7 +23,6 @@ const CHECK_MS = 1_000;
 const IDLE_MS = 3_000;
 /** The rate of log lines about evicted and refused sockets; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 1, burst: 5 };
-const RETRY_MS = 5_000;
 /** How long the sockets of a requester who revoked its own token stay open, in milliseconds. */
 const BY_ITSELF_MS = 500;
 
@@ -158,8 +157,16 @@ export class Sockets {
     }
     if (this.#unauthenticated.size >= inAll) this.#evict(this.#unauthenticated, 'all');
     const watched: Watched = {
-      ...{ socket, address, holdings: null, requester: null, upgraded: false, requests: 0 },
-      ...{ waitsSince: clock.monotonic(), sent: 0, taken: 0, stalledSince: null },
+      socket,
+      address,
+      holdings: null,
+      requester: null,
+      upgraded: false,
+      requests: 0,
+      waitsSince: clock.monotonic(),
+      sent: 0,
+      taken: 0,
+      stalledSince: null,
     };
     this.#open.set(socket, watched);
     this.#addUnauthenticated(watched);
@@ -350,186 +357,8 @@ export class Sockets {
   }
 }
 
-/**
- * Returns the number of bytes that the operating system has accepted for the peer so far, including the finished part
- * of a large write. No public property of a socket shows that part, so this reads the socket's handle: bytes given to
- * it minus bytes that still wait in it. Without such a handle only whole writes count.
- */
-export function takenBytes(socket: HttpSocket): number {
-  const handle: unknown = Reflect.get(socket, '_handle');
-  const given = numberOf(handle, 'bytesWritten');
-  const waiting = numberOf(handle, 'writeQueueSize');
-  return given === null || waiting === null ? socket.bytesWritten - socket.writableLength : given - waiting;
-}
-
 /** Whether a response is being sent over this socket: bytes of another response would be read as part of it. */
 export function isAnswering(socket: Duplex): boolean {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return response instanceof ServerResponse && response.headersSent;
-}
-
-function numberOf(holder: unknown, name: string): number | null {
-  if (typeof holder !== 'object' || holder === null) return null;
-  const value: unknown = Reflect.get(holder, name);
-  return typeof value === 'number' ? value : null;
-}
-
-/** The time between two counts of the unread bytes of all sockets, in milliseconds. */
-const SAMPLE_MS = 1_000;
-/** Responses of at least this many bytes are counted when they are written; smaller ones by the samples only. */
-const LARGE_BYTES = 64 * 1024;
-
-/** The part of a socket that is used here. */
-interface Writable {
-  readonly writableLength: number;
-  destroy(): unknown;
-  on(event: 'close', listener: (this: Writable) => void): unknown;
-  off(event: 'close', listener: (this: Writable) => void): unknown;
-}
-
-/** The requester of a socket's last request; null before authentication and for a request without a token. */
-type SocketRequester = { readonly requester: Principal | null };
-
-type Reader = { requester: SocketRequester | null; holdings: Holdings | null; bytes: number };
-
-type UnreadOptions = {
-  readonly shares: Shares;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-};
-
-/**
- * Bounds the bytes that wait in the sockets of the server (responses, event streams and links) until their peers read
- * them: the share `unread_bytes`. They count for the user of the socket's last request (or of its link). They are
- * sampled once a second and after each large response. Above three quarters of the total, users over their guarantee
- * lose the sockets with the most unread bytes. Above the total, any user may lose sockets.
- */
-export class UnreadBytes {
-  readonly #options: UnreadOptions;
-  readonly #readers = new Map<Writable, Reader>();
-  readonly #stop: Cancel;
-  /** The one listener of all sockets, so that an idle link holds none of its own. */
-  readonly #onClose: (this: Writable) => void;
-  /** The number of unread bytes above which users over their guarantee lose sockets and have their requests refused. */
-  readonly #short: number;
-
-  constructor(options: UnreadOptions) {
-    this.#options = options;
-    this.#short = (options.shares.bounds.unread_bytes.total ?? Infinity) * BORROWED_PART;
-    const forget = (socket: Writable): void => this.#forget(socket);
-    this.#onClose = function () {
-      forget(this);
-    };
-    this.#stop = options.clock.every(SAMPLE_MS, () => this.#sample());
-  }
-
-  accepted(socket: Writable): void {
-    this.#readers.set(socket, { requester: null, holdings: null, bytes: 0 });
-    socket.on('close', this.#onClose);
-  }
-
-  /** Called when a socket no longer counts here, because it belongs to another program. */
-  released(socket: Writable): void {
-    this.#forget(socket);
-    socket.off('close', this.#onClose);
-  }
-
-  /** Sets the requester of a socket: a request arrived over it, or its link was welcomed. */
-  serves(socket: Writable, requester: SocketRequester): void {
-    const reader = this.#readers.get(socket);
-    if (reader) reader.requester = requester;
-  }
-
-  /** Throws `share_exceeded` if room for unread bytes is short and the requester holds more than the guarantee. */
-  requireRoom(requester: Principal | null): void {
-    const { shares } = this.#options;
-    if (shares.used('unread_bytes') <= this.#short) return;
-    if (shares.of(holderOf(requester)).held('unread_bytes') > shares.bounds.unread_bytes.guarantee) throw exceeded();
-  }
-
-  /** Returns the error to send instead of a response whose unread bytes would be too many; null: send the response. */
-  refusal(socket: Writable, bytes: number): CallboardError | null {
-    const reader = bytes < LARGE_BYTES ? undefined : this.#readers.get(socket);
-    if (!reader) return null;
-    const { shares } = this.#options;
-    if (shares.used('unread_bytes') + bytes <= this.#short) return null;
-    const held = this.#holdingsOf(reader).held('unread_bytes');
-    return held + bytes > shares.bounds.unread_bytes.guarantee ? exceeded() : null;
-  }
-
-  /** Counts the socket's unread bytes after a large write, without waiting for the next sample. */
-  wrote(socket: Writable, bytes: number): void {
-    const reader = bytes < LARGE_BYTES ? undefined : this.#readers.get(socket);
-    if (reader) this.#count(reader, socket.writableLength);
-  }
-
-  close(): void {
-    this.#stop();
-  }
-
-  #sample(): void {
-    for (const [socket, reader] of this.#readers) this.#count(reader, socket.writableLength);
-    const { shares } = this.#options;
-    const { total } = shares.bounds.unread_bytes;
-    if (shares.used('unread_bytes') <= this.#short) return;
-    this.#cutBehind(this.#short, (holdings) => holdings.held('unread_bytes') > shares.bounds.unread_bytes.guarantee);
-    this.#cutBehind(total ?? Infinity, () => true);
-  }
-
-  #count(reader: Reader, bytes: number): void {
-    if (bytes === 0 && reader.bytes === 0) return;
-    const holdings = this.#holdingsOf(reader);
-    if (reader.holdings !== holdings) {
-      reader.holdings?.release('unread_bytes', reader.bytes);
-      reader.bytes = 0;
-      reader.holdings = holdings;
-    }
-    if (bytes > reader.bytes) holdings.take('unread_bytes', bytes - reader.bytes);
-    else holdings.release('unread_bytes', reader.bytes - bytes);
-    reader.bytes = bytes;
-  }
-
-  #holdingsOf({ requester, holdings }: Reader): Holdings {
-    const holder = holderOf(requester?.requester ?? null);
-    return holdings?.userId === holder ? holdings : this.#options.shares.of(holder);
-  }
-
-  /**
-   * Closes sockets of the users that `mayCut` allows, those with the most unread bytes first, until `most` bytes or
-   * fewer are unread in all.
-   */
-  #cutBehind(most: number, mayCut: (holdings: Holdings) => boolean): void {
-    const { shares } = this.#options;
-    if (shares.used('unread_bytes') <= most) return;
-    const behind = [...this.#readers].filter(([, { bytes }]) => bytes > 0).sort(([, a], [, b]) => b.bytes - a.bytes);
-    for (const [socket, reader] of behind) {
-      if (shares.used('unread_bytes') <= most) return;
-      if (reader.holdings && mayCut(reader.holdings)) this.#cut(socket, reader);
-    }
-  }
-
-  #cut(socket: Writable, reader: Reader): void {
-    const { log, metrics } = this.#options;
-    const { bytes, holdings } = reader;
-    metrics.count('unread_cut');
-    log.info(
-      { holder: holdings?.userId, bytes },
-      'a connection was closed: its user leaves more bytes unread than the share allows',
-    );
-    this.#forget(socket);
-    socket.destroy();
-  }
-
-  #forget(socket: Writable): void {
-    const reader = this.#readers.get(socket);
-    if (!reader) return;
-    this.#count(reader, 0);
-    this.#readers.delete(socket);
-  }
-}
-
-function exceeded(): CallboardError {
-  const details = { share: 'unread_bytes', retryAfterMs: RETRY_MS };
-  return new CallboardError('share_exceeded', SHARE_MESSAGE.share_exceeded, details);
 }

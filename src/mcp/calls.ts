@@ -1,29 +1,21 @@
 /**
- * Calls of agents: chooses the client, recognises repeated calls, waits for a bounded time with progress, and cancels a
- * call that its agent cancels or whose connection has closed.
+ * Calls of agents: recognises repeated calls, waits for a bounded time with progress, and cancels a call that its agent
+ * cancels or whose connection has closed.
  */
+import type { CallerLabel } from '../core/auth/caller-label.ts';
+import type { UserPrincipal } from '../core/auth/principal.ts';
 import type { HangUp, Invocation, InvokeRequest } from '../core/calls/call.ts';
 import type { EarlierCall } from '../core/calls/equal-calls.ts';
 import type { Entered } from '../core/calls/repeats.ts';
 import { isTerminal, type Command } from '../core/commands/command.ts';
-import { isLive, type Connection } from '../core/connections/connection.ts';
-import { seenConnection } from '../core/connections/seen-clients.ts';
 import type { Core } from '../core/core.ts';
-import { isId, type ClientKey, type CommandKey } from '../core/ids.ts';
-import type { JsonText } from '../core/json.ts';
-import {
-  AGENT_CLIENTS,
-  AGENT_HUNG_UP_MS,
-  AGENT_PROGRESS_MS,
-  AGENT_SHOWN_CLIENTS,
-  AGENT_WAIT_MS,
-  PAGE_MAX,
-} from '../core/limits.ts';
+import type { ClientKey, CommandKey } from '../core/ids.ts';
+import { AGENT_HUNG_UP_MS, AGENT_PROGRESS_MS, AGENT_WAIT_MS } from '../core/limits.ts';
 import type { Cancel, Log } from '../core/ports.ts';
-import { seenActions, type CallerLabel, type UserPrincipal } from '../core/auth/principal.ts';
-import type { TraceContext } from '../core/trace-context.ts';
-import { noteCommand, spanNoter, type RequestNotes } from '../web/exchange.ts';
-import type { Turn } from './turn.ts';
+import { noteCommand, spanNoter } from '../web/request-notes.ts';
+import type { AgentRequest, AgentCall } from './agent-request.ts';
+import { chooseClient, type ChosenClient } from './choose-client.ts';
+import { clientText } from './client-text.ts';
 import {
   answerOf,
   cancelledCall,
@@ -34,48 +26,6 @@ import {
   type ToolResult,
 } from './results.ts';
 import type { RunningCall } from './running-call.ts';
-import { clientText, passing, type ArgumentNames } from './tools.ts';
-
-/** One request of an agent. */
-export type AgentRequest = {
-  readonly requester: UserPrincipal;
-  /** The program of the agent, as it describes itself; null: it did not. */
-  readonly host: AgentHost | null;
-  /** The session of the agent, or without one its program: equal calls of another one do not concern this one. */
-  readonly agent: string;
-  readonly trace: TraceContext | undefined;
-  readonly notes: RequestNotes | undefined;
-  /** Whether the agent still awaits the answer, and what becomes of it. */
-  readonly call: RunningCall;
-  /** Reads the connected clients of the requester's user, once for the whole request. */
-  readonly clients: () => Promise<ReadClients>;
-  /** Runs a part of the work when it is the turn of the user. */
-  readonly turn: Turn;
-  /** The key with which the host tells repeated calls apart; null: it gave none. */
-  readonly idempotencyKey: string | null;
-  /** Sends progress. Null: the agent did not ask for it. Never throws. */
-  readonly progress: ((seconds: number, message: string) => void) | null;
-};
-
-/** Connected clients of a user. `more`: there may be more than these AGENT_CLIENTS. */
-export type LiveClients = { readonly clients: readonly Connection[]; readonly more: boolean };
-
-/** The clients of a user that were read. `rows`: also those that were connected until lately. */
-export type ReadClients = LiveClients & { readonly rows: readonly Connection[] };
-
-export type AgentHost = { readonly name: string; readonly version: string | null };
-
-/** What an agent calls. */
-export type AgentCall = {
-  readonly action: string;
-  readonly client: string | null;
-  readonly contextId: string | null;
-  readonly params: JsonText | null;
-  readonly repeatOf: string | null;
-  readonly respondWithinMs: number | null;
-  /** The names that these arguments have in the tool that is called, for the texts of answers. */
-  readonly names: ArgumentNames;
-};
 
 /** The most characters of a report of progress that is passed on. */
 const PROGRESS_CHARS = 200;
@@ -138,7 +88,11 @@ export function createCalls(core: Core, log: Log) {
       const { trace, notes } = request;
       const found = await core.rpc
         .await(request.requester, {
-          ...{ ...key, withinMs, trace, callerLabel: labelOf(request), onSpan: spanNoter(notes) },
+          ...key,
+          withinMs,
+          trace,
+          callerLabel: labelOf(request),
+          onSpan: spanNoter(notes),
           ...wait.side,
         })
         .finally(() => wait.end());
@@ -152,128 +106,13 @@ export function createCalls(core: Core, log: Log) {
   };
 }
 
-// Chooses the client that runs an action.
-
-/**
- * Reads the connections of the requester's user, up to AGENT_CLIENTS. `rows` has them as all tokens of the user see them
- * together, because these share a catalog; what an agent is shown of it is filtered for its token.
- */
-export async function liveClients({ connections, clock }: Core, requester: UserPrincipal): Promise<ReadClients> {
-  const found: Connection[] = [];
-  let after: string | null = null;
-  do {
-    const page: Awaited<ReturnType<Core['connections']['list']>> = await connections.list(
-      withAllActions(requester),
-      { userId: requester.userId },
-      { first: PAGE_MAX, after },
-    );
-    found.push(...page.nodes);
-    after = page.hasNextPage ? page.cursors.end() : null;
-  } while (after !== null && found.length < AGENT_CLIENTS);
-  const now = clock.now();
-  const live = found.filter((connection) => isLive(connection, now));
-  const sight = seenActions(requester);
-  const clients = sight.actions ? live.flatMap((row) => seenConnection(sight, row) ?? []) : live;
-  return { clients, rows: found, more: after !== null };
-}
-
-/** Returns the principal without the limits of its token, for what all tokens of the user share. */
-export function withAllActions({ actions: _, ...user }: UserPrincipal): UserPrincipal {
-  return user;
-}
-
-/** The client that is to run an action, and what it advertises of it: `asks`, that a person decides about each call. */
-type Target = { readonly clientId: string; readonly harmless: boolean; readonly asks: boolean };
-
-async function chooseClient(
-  core: Core,
-  request: AgentRequest,
-  call: AgentCall,
-): Promise<Target | { readonly refused: ToolResult }> {
-  const { requester } = request;
-  const { action, client, contextId, names } = call;
-  const { userId } = requester;
-  if (client !== null) {
-    if (!isId(client))
-      return {
-        refused: refusal('invalid_argument', `${names.client ?? 'client'}: this is no id of a client.`, SEE_CLIENTS),
-      };
-    const [connection = null] = await core.connections.many(requester, [{ userId, clientId: client }]);
-    return targetOf(client, connection, action);
-  }
-  const { clients, more } = await request.clients();
-  const offering = clients.filter(
-    ({ actions, clientType }) =>
-      actions.some(({ name }) => name === action) && core.actions.mayInvoke(requester, { userId, clientType, action }),
-  );
-  const reporting =
-    contextId === null || offering.length < 2 ? null : await having(core, request, { clients: offering, contextId });
-  const [first, ...others] = reporting ?? offering;
-  // A client that was not looked at may offer the action too.
-  if (first && others.length === 0 && !more) return targetOf(first.clientId, first, action);
-  if (offering.length === 0 && !more) return { refused: noClient(action) };
-  const report = reporting && reporting.length > 0;
-  return { refused: ambiguous(call, { clients: report ? reporting : offering, more, report }) };
-}
-
-export const SEE_CLIENTS = 'list_clients shows the clients and their contexts.';
-
-/** Returns the clients that report this context. */
-async function having(
-  core: Core,
-  { requester }: AgentRequest,
-  { clients, contextId }: { readonly clients: readonly Connection[]; readonly contextId: string },
-): Promise<readonly Connection[]> {
-  if (!isId(contextId)) return [];
-  const keys = clients.map(({ userId, clientId }) => ({ userId, clientId, contextId }));
-  const rows = await core.contexts.many(requester, keys);
-  return clients.filter((_, i) => rows[i] != null);
-}
-
-function targetOf(clientId: string, connection: Connection | null, action: string): Target {
-  const { effects, guards } = connection?.actions.find(({ name }) => name === action) ?? {};
-  const harmless = effects?.idempotent === true || effects?.readOnly === true;
-  return { clientId, harmless, asks: guards?.approval === true };
-}
-
-/** The beginning of a sentence which says that none of these clients offers something. */
-export function noneOf({ more }: LiveClients): string {
-  return more ? `None of the first ${AGENT_CLIENTS} clients` : 'No connected client';
-}
-
-function noClient(action: string): ToolResult {
-  return refusal(
-    'not_connected',
-    `No connected client offers the action "${action}" to you.`,
-    'Wait until a client is connected (list_clients), or find another action (find_actions).',
-  );
-}
-
-/** Clients that offer an action. `report`: whether they report the context that the call names; null: not looked up. */
-type Candidates = LiveClients & { readonly report: boolean | null };
-
-function ambiguous({ action, names }: AgentCall, { clients, more, report }: Candidates): ToolResult {
-  const shown = clients
-    .slice(0, AGENT_SHOWN_CLIENTS)
-    .map(({ clientId, clientType }) => `"${clientId}" (${clientType})`);
-  const others = clients.length > shown.length ? ` and ${clients.length - shown.length} more` : '';
-  const list = shown.length === 0 ? '' : ` (${shown.join(', ')}${others})`;
-  const that = report === true ? `"${action}" and report this context` : `"${action}"`;
-  const says = [
-    `Clients that offer the action ${that}: ${clients.length}${list}.`,
-    ...(report === false ? ['None of them reports this context.'] : []),
-    ...(more ? [`Only the first ${AGENT_CLIENTS} clients of the user were searched.`] : []),
-  ];
-  return refusal('ambiguous_client', says.join(' '), `To choose a client, ${passing(names, 'client')}. ${SEE_CLIENTS}`);
-}
-
 // Recognises repeated calls.
 
 type Run = Extract<Entered['decision'], { readonly kind: 'new' | 'attach' }>;
 /** What was decided about a call; with a key of the host's own, nothing is. */
 type Decided = Pick<Entered, 'leave'> & { readonly decision: Entered['decision'] };
 
-async function enter(core: Core, request: AgentRequest, call: AgentCall, target: Target): Promise<Decided> {
+async function enter(core: Core, request: AgentRequest, call: AgentCall, target: ChosenClient): Promise<Decided> {
   const { requester, idempotencyKey, agent } = request;
   if (idempotencyKey !== null)
     return { decision: { kind: 'new', commandId: idempotencyKey, long: null }, leave: async () => {} };
@@ -292,7 +131,7 @@ function foreignRepeat({ names }: AgentCall): ToolResult {
 
 type Invoking = {
   readonly call: AgentCall;
-  readonly target: Target;
+  readonly target: ChosenClient;
   readonly decision: Run;
   readonly entered: Pick<Entered, 'leave'>;
   readonly abandon: (request: AgentRequest, key: CommandKey) => Promise<void>;

@@ -14,16 +14,9 @@ import {
 } from '../core/limits.ts';
 import type { Holdings } from '../core/shares/shares.ts';
 import { judgeSchema, type Judged } from './schemas.ts';
-import {
-  PLAIN_NAMES,
-  clientText,
-  ownNames,
-  ownSchemas,
-  plainName,
-  toolName,
-  type Placing,
-  type Tool,
-} from './tools.ts';
+import { clientText } from './client-text.ts';
+import { PLAIN_NAMES, ownNames, ownSchemas, type Placing } from './tool-arguments.ts';
+import { plainName, toolName, type Tool } from './tools.ts';
 
 /** A client whose actions are shown. `live`: whether it is connected; otherwise it was until lately. */
 export type Advertiser = Pick<Connection, 'clientId' | 'clientType' | 'connectedAt' | 'actions'> & {

@@ -40,7 +40,10 @@ export class Catalogs {
     const kept = this.#kept.get(userId) ?? this.#begin(userId);
     kept.usedAt = this.#core.clock.monotonic();
     kept.rows = rows.map(({ clientId, clientType, connectedAt, actions, ...row }) => ({
-      ...{ clientId, clientType, connectedAt, actions },
+      clientId,
+      clientType,
+      connectedAt,
+      actions,
       live: connectionStatus(row, now) !== 'disconnected',
     }));
     if (kept.running === null && kept.catalog.isOf(kept.rows)) return kept.catalog;

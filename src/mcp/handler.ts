@@ -5,7 +5,8 @@ import type { Core } from '../core/core.ts';
 import { fail, invalid } from '../core/errors.ts';
 import { isRecord, type JsonText } from '../core/json.ts';
 import type { Cancel, Log } from '../core/ports.ts';
-import type { HttpReply, RequestNotes } from '../web/exchange.ts';
+import type { HttpReply } from '../web/reply.ts';
+import type { RequestNotes } from '../web/request-notes.ts';
 import { atTime } from '../web/sse.ts';
 import { readMessage, type AgentMessage } from './message.ts';
 import { AnswerDeliveries } from './running-call.ts';
@@ -92,7 +93,13 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
       const name = agents.sessionOf(headers['mcp-session-id']);
       const listed: string[] = [];
       const session: Agents.AgentSession = {
-        ...{ requester, choice, headers, notes, args, turn, session: name },
+        requester,
+        choice,
+        headers,
+        notes,
+        args,
+        turn,
+        session: name,
         runs: deliveries.expect({ socket, response, closingCancels: agents.isModern(parsed) }),
         lists: (tools) => void listed.push(tools),
       };

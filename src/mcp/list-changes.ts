@@ -3,7 +3,7 @@ import type { UserPrincipal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { AGENT_LIST_CHANGED_MS, FORGET_MS } from '../core/limits.ts';
 import type { Cancel, Log } from '../core/ports.ts';
-import { withAllActions } from './calls.ts';
+import { withAllActions } from './choose-client.ts';
 
 type WatchOptions = {
   readonly core: Core;

@@ -9,7 +9,9 @@ import { isRecord, type JsonText } from '../core/json.ts';
 import { AGENT_RESULT_CHARS, AGENT_UNARRIVED_MS } from '../core/limits.ts';
 import type { Log } from '../core/ports.ts';
 import type { EarlierCall } from '../core/calls/equal-calls.ts';
-import { clientText, passing, type ArgumentNames, type Tool } from './tools.ts';
+import { clientText } from './client-text.ts';
+import { passing, type ArgumentNames } from './tool-arguments.ts';
+import type { Tool } from './tools.ts';
 
 /**
  * The answer of `tools/call`. A success has the value in `structuredContent` too, if it is an object. A failure has

@@ -6,7 +6,7 @@ import type { Cancel, Clock } from '../core/ports.ts';
 import type { HttpResponse, HttpSocket } from '../web/request.ts';
 
 /** What a running call tells of its answer. `answered`: notes that the answer told the end of a command, whole. */
-export type CallParts = {
+export type RunningCallOptions = {
   readonly begin: (cancel: () => void) => OwedAnswer;
   readonly answered: (key: CommandKey) => void;
 };
@@ -15,7 +15,7 @@ export class RunningCall {
   /** Who owes the answer, for the records. */
   readonly owed: OwedAnswer;
   readonly #ended = new AbortController();
-  readonly #parts: CallParts;
+  readonly #parts: RunningCallOptions;
   readonly #told = new Set<CommandKey>();
   #key: CommandKey | null = null;
   #tellsOwn = false;
@@ -24,7 +24,7 @@ export class RunningCall {
   #working = 1;
   #sending = true;
 
-  constructor(parts: CallParts) {
+  constructor(parts: RunningCallOptions) {
     this.#parts = parts;
     this.owed = parts.begin(() => this.cancel());
   }

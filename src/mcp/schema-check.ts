@@ -4,7 +4,7 @@
  */
 import { isRecord } from '../core/json.ts';
 import { AGENT_SCHEMA_LEVELS } from '../core/limits.ts';
-import { clientText } from './tools.ts';
+import { clientText } from './client-text.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -16,7 +16,7 @@ import {
   AGENT_SCHEMA_TEXT_CHARS,
 } from '../core/limits.ts';
 import { partFault, schemaFault, type CheckedSchemas } from './schema-check.ts';
-import { clientText } from './tools.ts';
+import { clientText } from './client-text.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -11,23 +11,18 @@ import { isRecord, parsedJson, trustJson, type JsonText } from '../core/json.ts'
 import { AGENT_LIST_TTL_MS } from '../core/limits.ts';
 import type { Cancel, Crypto, Log } from '../core/ports.ts';
 import { traceContextOf } from '../core/trace-context.ts';
-import type { RequestNotes } from '../web/exchange.ts';
-import { BUILTIN_NAMES, BUILTIN_TEXTS, BUILTIN_TOOLS, actionCall, runBuiltin } from './builtin-tools.ts';
-import {
-  createCalls,
-  liveClients,
-  noneOf,
-  type AgentHost,
-  type AgentRequest,
-  type LiveClients,
-  type ReadClients,
-} from './calls.ts';
+import type { RequestNotes } from '../web/request-notes.ts';
+import { actionCall } from './builtin-actions.ts';
+import { BUILTIN_NAMES, BUILTIN_TEXTS, BUILTIN_TOOLS, runBuiltin } from './builtin-tools.ts';
+import { liveClients, noneOf } from './choose-client.ts';
+import type { AgentHost, AgentRequest, LiveClients, ReadClients } from './agent-request.ts';
+import { createCalls } from './calls.ts';
 import type { Catalog, Shown } from './catalog.ts';
 import { Catalogs } from './catalogs.ts';
 import { watchList } from './list-changes.ts';
 import { failedResult, refusal, refusedArguments, type ToolResult } from './results.ts';
 import { RunningCall } from './running-call.ts';
-import { IN_PARAMS, splitArguments, unknownArguments } from './tools.ts';
+import { IN_PARAMS, splitArguments, unknownArguments } from './tool-arguments.ts';
 import { AT_ONCE, readingText, type Turn } from './turn.ts';
 
 /** The member of `_meta` by which a host tells repeated calls apart. */
@@ -131,11 +126,13 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
 
   return {
     /** Creates the server of one agent, or of one request of an agent. */
+    // oxlint-disable-next-line typescript/no-deprecated -- tools come from JSON Schema of clients, which McpServer cannot take
     create(sdk: typeof Sdk, session: AgentSession): Sdk.Server {
       const { requester, lists, turn = AT_ONCE } = session;
       const choices = choicesOf(session);
       const hasBuiltin = choices.every(({ tools }) => tools !== 'actions');
       const { label } = core.server;
+      // oxlint-disable-next-line typescript/no-deprecated -- as above
       const server = new sdk.Server(
         { name: 'callboard', ...(label !== null && { title: label }), version },
         {
@@ -150,12 +147,15 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
         const all = lists ? [] : [...BUILTIN_TOOLS, ...shown.tools.map(({ tool }) => tool)];
         const tools = all.filter(({ name }) => isChosen(choices, name));
         return {
-          ...{ tools: tools as unknown as Sdk.Tool[], ttlMs: AGENT_LIST_TTL_MS, cacheScope: 'private' as const },
+          tools: tools as unknown as Sdk.Tool[],
+          ttlMs: AGENT_LIST_TTL_MS,
+          cacheScope: 'private' as const,
           ...(clients.more && { _meta: { [MORE_META]: true } }),
         };
       });
       server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
         const { id, envelope } = mcpReq;
+        // oxlint-disable-next-line typescript/no-deprecated -- agents of 2025 name themselves only there
         const host = hostOf(infoIn(envelope) ?? server.getClientVersion()) ?? session.session?.host ?? null;
         const given = session.args?.get(id) ?? (params.arguments ? trustJson(JSON.stringify(params.arguments)) : null);
         const clients = once(() => liveClients(core, requester));
@@ -254,7 +254,12 @@ function agentRequest(
   const { progressToken } = meta;
   const key = meta[KEY_META];
   return {
-    ...{ requester, host, notes, clients, call, turn },
+    requester,
+    host,
+    notes,
+    clients,
+    call,
+    turn,
     agent: session ? `session ${session.id}` : `program ${host?.name ?? ''}`,
     trace: traceContextOf(textsIn(meta)) ?? traceContextOf(headers),
     idempotencyKey: typeof key === 'string' ? key : null,

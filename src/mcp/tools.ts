@@ -1,8 +1,6 @@
-/** The tool of an action: its name, its arguments besides the params of the action, and the texts of clients. */
+/** The tool of an action, and its name. */
 import { hash } from 'node:crypto';
-import { isRecord, membersOf, trustJson, type JsonText } from '../core/json.ts';
 import { AGENT_TOOL_NAME_CHARS } from '../core/limits.ts';
-import { visibleText } from '../protocol/visible-text.ts';
 
 /** A tool as `tools/list` answers it. */
 export type Tool = {
@@ -16,32 +14,6 @@ export type Tool = {
     readonly idempotentHint: boolean;
     readonly openWorldHint: boolean;
   };
-};
-
-/** The arguments that every tool of an action takes besides the params of the action. */
-const OWN_ARGUMENTS = ['client', 'context_id', 'repeat_of', 'respond_within_ms'] as const;
-type OwnArgument = (typeof OWN_ARGUMENTS)[number];
-
-/** The schema of each own argument. They never change, so that the list stays the same while clients come and go. */
-export const ARGUMENT_SCHEMAS: Readonly<Record<OwnArgument, object>> = {
-  client: {
-    type: 'string',
-    description: 'The client that runs it, if several offer it: see list_clients.',
-  },
-  context_id: {
-    type: 'string',
-    description: 'The tab or other context that it runs in: see list_clients.',
-  },
-  repeat_of: {
-    type: 'string',
-    description: 'The id of an equal earlier command, to run it once more.',
-  },
-  respond_within_ms: {
-    type: 'integer',
-    minimum: 1000,
-    maximum: 300_000,
-    description: 'How long it may take (default 30000).',
-  },
 };
 
 // Names.
@@ -59,107 +31,3 @@ const DIGEST_CHARS = 6;
 export function plainName(action: string): string {
   return action.replaceAll(/[^A-Za-z0-9_]/g, '_');
 }
-
-// Texts of clients. They are shown to models, so each says which client wrote it, and cannot end that statement.
-
-/** Returns a text of a client on one line, with hidden characters as their codes, and at most `most` characters. */
-export function clientText(text: string, most: number): string {
-  if (text.length <= most && PLAIN_LINE.test(text)) return text;
-  // White space first: a line feed could make the rest look like a text of the relay or of another client.
-  const line = visibleText(
-    text
-      .slice(0, 4 * most)
-      .toWellFormed()
-      .replaceAll(/\s+/g, ' '),
-  ).trim();
-  return line.length <= most ? line : `${line.slice(0, most - 1).toWellFormed()}…`;
-}
-
-/** Matches most texts of clients: words of printable ASCII with a space between two of them. It is faster than the rest. */
-const PLAIN_LINE = /^(?:[!-~]+(?: [!-~]+)*)?$/;
-
-// Arguments.
-
-/** The name under which a tool takes each own argument; null: the tool does not take it. */
-export type ArgumentNames = Readonly<Record<OwnArgument, string | null>>;
-
-/** How the arguments of a tool hold the params: as `params`, or as the members that are no own arguments. */
-export type Placing = { readonly within: 'params' | 'members'; readonly names: ArgumentNames };
-
-export const PLAIN_NAMES: ArgumentNames = {
-  client: 'client',
-  context_id: 'context_id',
-  repeat_of: 'repeat_of',
-  respond_within_ms: 'respond_within_ms',
-};
-
-/** The names of a tool that takes no own argument. */
-export const NO_ARGUMENTS: ArgumentNames = { client: null, context_id: null, repeat_of: null, respond_within_ms: null };
-
-/** Says how to pass an own argument: to `call_action`, which takes all of them, if the tool does not take it. */
-export function passing(names: ArgumentNames, argument: OwnArgument): string {
-  const name = names[argument];
-  return name === null ? `use call_action and pass ${argument}` : `pass ${name}`;
-}
-
-/** Returns a name for each own argument that is no name of a param of the action. */
-export function ownNames(params: ReadonlySet<string>): ArgumentNames {
-  const nameOf = (name: OwnArgument): string | null =>
-    [name, `callboard_${name}`].find((candidate) => !params.has(candidate)) ?? null;
-  return {
-    client: nameOf('client'),
-    context_id: nameOf('context_id'),
-    repeat_of: nameOf('repeat_of'),
-    respond_within_ms: nameOf('respond_within_ms'),
-  };
-}
-
-/** Returns the schemas of the own arguments, by the names that a tool has for them. */
-export function ownSchemas(names: ArgumentNames): Readonly<Record<string, object>> {
-  return Object.fromEntries(
-    OWN_ARGUMENTS.flatMap((name) => (names[name] === null ? [] : [[names[name], ARGUMENT_SCHEMAS[name]]])),
-  );
-}
-
-// The arguments of a call.
-
-/** The arguments of a call: the params of the action, and the own arguments as they were given. */
-export type SplitArguments = {
-  readonly params: JsonText | null;
-  readonly own: { readonly [Name in OwnArgument]?: JsonText | undefined };
-};
-
-/** The most members of the arguments of a call. */
-const MEMBERS = 10_000;
-
-/** Separates the own arguments from the params, whose text is not changed. Null: the arguments are not an object. */
-export function splitArguments(args: JsonText | null, { within, names }: Placing): SplitArguments | null {
-  if (args === null) return { params: null, own: {} };
-  const members = membersOf(args, MEMBERS);
-  if (members === null) return null;
-  const own: { [Name in OwnArgument]?: JsonText } = {};
-  const rest = new Map(members);
-  for (const name of OWN_ARGUMENTS) {
-    const given = names[name];
-    const value = given === null ? undefined : members.get(given);
-    if (given === null || value === undefined) continue;
-    own[name] = value;
-    rest.delete(given);
-  }
-  if (within === 'params') return { params: rest.get('params') ?? null, own };
-  return { params: rest.size === members.size ? args : objectOf(rest), own };
-}
-
-/** Returns the names of the arguments that the schema of a tool does not have. */
-export function unknownArguments(args: JsonText | null, { properties }: Tool['inputSchema']): readonly string[] {
-  const members = args === null ? null : membersOf(args, MEMBERS);
-  if (members === null || !isRecord(properties)) return [];
-  return [...members.keys()].filter((name) => !Object.hasOwn(properties, name));
-}
-
-function objectOf(members: ReadonlyMap<string, JsonText>): JsonText {
-  return trustJson(`{${[...members].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`);
-}
-
-/** The placing of call_action, whose params are in a member. */
-export const IN_PARAMS: Placing = { within: 'params', names: PLAIN_NAMES };

@@ -2,15 +2,8 @@
  * Holds the current numbers of all counters, sampled gauges and histograms of a process, and exemplars. Keeps no
  * history.
  */
-import {
-  BUCKETS,
-  SAMPLED_GAUGES,
-  bucketOf,
-  shownIndexOf,
-  type MeasuredCommand,
-  type SampleReader,
-  type SampledGaugeName,
-} from '../core/metrics.ts';
+import { BUCKETS, bucketOf, shownIndexOf } from '../core/metrics/buckets.ts';
+import { SAMPLED_GAUGES, type MeasuredCommand, type SampleReader, type SampledGaugeName } from '../core/metrics.ts';
 import { DECLINED, isSampled, readTraceparent } from '../core/trace-context.ts';
 
 /** The most label values of one metric. They come from closed sets; further values would be counted as `other`. */

@@ -1,12 +1,8 @@
 /** Writes the metrics with prom-client. Loaded for the first exposition only. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { SHOWN_BOUNDS_MS, SHOWN_BUCKETS } from '../core/metrics/buckets.ts';
+import { counterText, gaugeText, histogramText, type MetricText } from '../core/metrics/metric-texts.ts';
 import {
-  SHOWN_BOUNDS_MS,
-  SHOWN_BUCKETS,
-  counterText,
-  gaugeText,
-  histogramText,
-  type MetricText,
   COUNTER_NAMES,
   HISTOGRAM_NAMES,
   type CounterName,

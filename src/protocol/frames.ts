@@ -1,27 +1,5 @@
-/**
- * The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` those that the relay sends. Also the
- * rows of reports, and the functions that parse and write frames.
- */
-import {
-  CHECKS,
-  DOWN_CHECKS,
-  ID,
-  NAME,
-  WORDS,
-  checkRow,
-  faultIn,
-  membersOf,
-  type BareCheck,
-  type DownTable,
-  type FieldKind,
-  type FieldRule,
-  type FieldsOf,
-  type RowTable,
-  type Table,
-} from './fields.ts';
-import { HEADER_CHARS } from './bounds.ts';
-import { TYPE_CHARS, overlong, refusable, unreadable, type FrameFault } from './frame-fault.ts';
-import { isRecord, ownSlice, parseObject } from './json.ts';
+/** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` those that the relay sends. */
+import type { DownTable, FieldsOf, Table } from './fields.ts';
 
 /** What a client or caller sends. Only frames in UP_WITH_PAYLOAD may have a payload, the text after the header line. */
 export const UP = {
@@ -32,8 +10,12 @@ export const UP = {
    * `{ metadata?, actions?, received? }`; `received` and `link_attempt` come together or not at all.
    */
   hello: {
-    ...{ token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?' },
-    ...{ places: 'bool?', link_attempt: 'int?' },
+    token: 'token',
+    client_id: 'id?',
+    instance_id: 'id?',
+    client_type: 'clientType?',
+    places: 'bool?',
+    link_attempt: 'int?',
   },
   /** A new token of the same user. Answer: `renewed`, or `refused`; the link then lives until its old token expires. */
   auth: { token: 'token' },
@@ -106,7 +88,7 @@ export const UP = {
 } as const satisfies Record<string, Table>;
 
 /** The frames that the relay sends on every link. */
-const DOWN_TO_ALL = {
+export const DOWN_TO_ALL = {
   /**
    * The link is open. `epoch`: a number that grows by one or more with each connection of the client. `resumed`: the
    * same instance reconnected. Members ending in `_ms` are durations in milliseconds; `token_expires_at` is epoch
@@ -156,7 +138,7 @@ const DOWN_TO_ALL = {
 } as const satisfies Record<string, DownTable>;
 
 /** The frames that the relay sends to a client only. */
-const DOWN_TO_CLIENT = {
+export const DOWN_TO_CLIENT = {
   /**
    * Run this command. Payload: the params. `remaining_ms`: time left until the deadline, by the relay's clock.
    * `context_id`: run it in this context, or refuse it.
@@ -185,7 +167,7 @@ const DOWN_TO_CLIENT = {
 } as const satisfies Record<string, DownTable>;
 
 /** The frames that the relay sends to a caller only. */
-const DOWN_TO_CALLER = {
+export const DOWN_TO_CALLER = {
   /** The stage that its command reached. */
   stage: { ref: 'id', command_id: 'id', stage: 'text' },
   /**
@@ -225,12 +207,6 @@ export type Recorded = (typeof RECORDED)[number];
 export const UP_WITH_PAYLOAD = ['hello', 'progress', 'result', 'cancelled', 'actions', 'report', 'site', 'invoke'];
 export const DOWN_WITH_PAYLOAD = ['command', 'closed', 'outcome', 'progress'];
 
-// Marked as pure, so that a client library is built with the table of the frames that it reads, and no other.
-const UP_FORMS = /* @__PURE__ */ formsOf(UP, CHECKS, UP_WITH_PAYLOAD);
-const CLIENT_FORMS = /* @__PURE__ */ downForms(DOWN_TO_CLIENT);
-const CALLER_FORMS = /* @__PURE__ */ downForms(DOWN_TO_CALLER);
-const ALL_FORMS = /* @__PURE__ */ downForms(DOWN);
-
 export type UpType = keyof typeof UP;
 type DownType = keyof typeof DOWN;
 type FrameOf<T extends Record<string, Table>> = {
@@ -243,312 +219,4 @@ export type DownFrame = FrameOf<typeof DOWN>;
 export type UpHeader = { [K in UpType]: { readonly type: K } & FieldsOf<(typeof UP)[K]> }[UpType];
 export type DownHeader = { [K in DownType]: { readonly type: K } & FieldsOf<(typeof DOWN)[K]> }[DownType];
 
-/** Returns a frame or a fault; never throws. Leaves it to the code that uses the payload to check that it is JSON. */
-export function parseUp(text: string): UpFrame | FrameFault {
-  return (
-    parseReport(text) ?? parseInvoke(text) ?? longHeaderOf(text) ?? (parse(UP_FORMS, text) as UpFrame | FrameFault)
-  );
-}
-
-/** Returns the fault of a frame whose first line is longer than HEADER_CHARS; null for any other frame. */
-function longHeaderOf(text: string): FrameFault | null {
-  const cut = text.indexOf('\n');
-  if ((cut < 0 ? text.length : cut) <= HEADER_CHARS) return null;
-  const detail = `the first line is longer than ${HEADER_CHARS} characters`;
-  return overlong(cut < 0 ? text : text.slice(0, cut), { fault: 'invalid_argument', detail });
-}
-
-/** Reads a frame that the relay sends. Returns null for any other text, which a client ignores; never throws. */
-export function parseDown(text: string): DownFrame | null {
-  return parseBy(ALL_FORMS, text);
-}
-
-/** Reads a frame that a client gets, likewise. */
-export function parseForClient(text: string): DownFrame | null {
-  return parseBy(CLIENT_FORMS, text);
-}
-
-/** Reads a frame that a caller gets, likewise. */
-export function parseForCaller(text: string): DownFrame | null {
-  return parseBy(CALLER_FORMS, text);
-}
-
-function parseBy(forms: Forms, text: string): DownFrame | null {
-  const cut = text.indexOf('\n');
-  const header = parseObject(cut < 0 ? text : text.slice(0, cut));
-  const payload = cut < 0 ? null : text.slice(cut + 1);
-  const type = header?.['type'];
-  const form = typeof type === 'string' ? forms.get(type) : undefined;
-  if (!header || !form || (payload !== null && !form.takesPayload)) return null;
-  const frame: Record<string, unknown> = { type, payload };
-  for (const { field, optional, check } of form.members) {
-    const value = header[field] ?? undefined;
-    if (value === undefined ? !optional : !check.test(value)) return null;
-    if (value !== undefined) frame[field] = value;
-  }
-  return frame as DownFrame;
-}
-
-export function isFault(frame: UpFrame | FrameFault): frame is FrameFault {
-  return 'fault' in frame;
-}
-
-type Forms = ReadonlyMap<string, { readonly members: readonly FieldRule[]; readonly takesPayload: boolean }>;
-
-function formsOf<Kind extends FieldKind>(
-  tables: Readonly<Record<string, Readonly<Record<string, Kind | `${Kind}?`>>>>,
-  checks: Readonly<Record<Kind, BareCheck>>,
-  withPayload: readonly string[],
-): Forms {
-  return new Map(
-    Object.entries(tables).map(([type, table]) => [
-      type,
-      { members: membersOf(table, checks), takesPayload: withPayload.includes(type) },
-    ]),
-  );
-}
-
-function downForms(tables: Readonly<Record<string, DownTable>>): Forms {
-  return formsOf({ ...DOWN_TO_ALL, ...tables }, DOWN_CHECKS, DOWN_WITH_PAYLOAD);
-}
-
-function parse(forms: Forms, text: string): unknown {
-  const { head, payload } = splitFrame(text);
-  const header = parseObject(head);
-  if (!header) return unreadable('the first line is not a JSON object');
-  const { type } = header;
-  if (typeof type !== 'string') return unreadable('type: a string was expected');
-  const form = forms.get(type);
-  if (!form) return refusable(`type: unknown frame ${JSON.stringify(type.slice(0, TYPE_CHARS))}`, header);
-  const frame: Record<string, unknown> = { type, payload };
-  for (const member of form.members) {
-    // No field has the name of a member of Object.prototype, so this reads only own members of the header.
-    const value = header[member.field];
-    const wrong = faultIn(member, value);
-    if (wrong !== null) return refusable(wrong, header);
-    if (value !== undefined && value !== null) frame[member.field] = value;
-  }
-  if (payload !== null && !form.takesPayload) return refusable(`${type}: takes no payload`, header);
-  return frame;
-}
-
 export const SUBPROTOCOL = 'callboard.v1';
-
-/** Separates the frames of one message. No valid frame holds it, because JSON text escapes control characters. */
-export const FRAME_SEPARATOR = '\u001e';
-/** The most frames that the relay reads from one message. */
-export const FRAMES_PER_MESSAGE = 64;
-
-/**
- * Splits one text frame: a JSON header on the first line, then optionally a newline and the payload's JSON text. The
- * relay never serializes the payload again, so it stays text here. The code that uses the payload checks that it is
- * JSON.
- */
-function splitFrame(text: string): { readonly head: string; readonly payload: string | null } {
-  const cut = text.indexOf('\n');
-  if (cut < 0) return { head: text, payload: null };
-  return { head: text.slice(0, cut), payload: ownSlice(text, cut + 1, text.length) };
-}
-
-/** Writes a frame. `payload`: JSON text; newlines in it do no harm, because only the first one separates. */
-export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
-  const head = JSON.stringify(header);
-  return payload === null ? head : `${head}\n${payload}`;
-}
-
-// The members of a `report` payload, in which a client reports its contexts and windows. The relay reads them, and the
-// client sends them.
-
-/** One execution context. Besides these members, it may have `metadata`: any JSON of at most METADATA_MAX_BYTES. */
-export const CONTEXT = {
-  context_id: 'id',
-  status: 'contextStatus',
-  ownership: 'ownership',
-  window_id: 'id?',
-  /** The task that the context is assigned to now. */
-  task_id: 'id?',
-  title: 'title?',
-} as const satisfies RowTable;
-
-/**
- * One browser window. The last three members are the window's own counts, 0 when absent. The relay shows them while the
- * client reports no contexts.
- */
-export const WINDOW = {
-  window_id: 'id',
-  ownership: 'ownership',
-  focused: 'bool',
-  type: 'word',
-  state: 'word',
-  incognito: 'bool',
-  tab_count: 'count',
-  capacity: 'count?',
-  draining: 'bool',
-  status: 'windowStatus',
-  worker_count: 'count?',
-  idle_count: 'count?',
-  busy_count: 'count?',
-} as const satisfies RowTable;
-
-export type WireContext = FieldsOf<typeof CONTEXT>;
-export type WireWindow = FieldsOf<typeof WINDOW>;
-
-/** The limits of one client: contexts, windows, and the bytes of metadata of each context. */
-export const CONTEXTS_MAX = 1000;
-export const WINDOWS_MAX = 100;
-export const METADATA_MAX_BYTES = 16 * 1024;
-
-/**
- * Returns the row, or a description of its first fault. The description begins with the wrong member's name if the row
- * is an object. Never throws. Members that the table does not name are returned unchecked.
- */
-export function parseRow<T extends RowTable>(table: T, row: unknown): FieldsOf<T> | string {
-  if (!isRecord(row)) return 'an object was expected';
-  const fault = checkRow(table, row);
-  if (fault !== null) return fault;
-  // Members that are null count as absent.
-  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FieldsOf<T>;
-}
-
-// Writes the three frames that the relay sends most often, once or more for each command, by concatenation. The text
-// equals that of `joinFrame`: ids contain no character that JSON escapes.
-
-type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;
-
-/**
- * Writes a header line. Ids, names and state words are not escaped: a field of kind `id` must match `ID`, and one of
- * kind `name` must match `NAME`.
- */
-export function writeHeader(header: DownHeader): string {
-  if (header.type === 'command') return command(header);
-  if (header.type === 'result_ack')
-    return `{"type":"result_ack","command_id":"${header.command_id}","recorded":"${header.recorded}"}`;
-  return header.type === 'outcome' ? outcome(header) : joinFrame(header);
-}
-
-function command({ command_id, action, remaining_ms, at_ms, context_id, ...trace }: HeaderOf<'command'>): string {
-  const at = at_ms === undefined ? '' : `,"at_ms":${at_ms}`;
-  const place = context_id === undefined ? '' : `,"context_id":"${context_id}"`;
-  const ids = text('trace_id', trace.trace_id) + text('parent_span_id', trace.parent_span_id);
-  const rest = text('trace_flags', trace.trace_flags) + text('trace_state', trace.trace_state);
-  const start = `{"type":"command","command_id":"${command_id}","action":"${action}"`;
-  return `${start},"remaining_ms":${remaining_ms}${at}${place}${ids}${rest}}`;
-}
-
-function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderOf<'outcome'>): string {
-  const rpc = rpc_id === undefined ? '' : `,"rpc_id":"${rpc_id}"`;
-  const ended = more.outcome === undefined ? '' : `,"outcome":"${more.outcome}"`;
-  const error = text('error_code', more.error_code) + text('error_message', more.error_message);
-  const proven = more.last_proven_stage === undefined ? '' : `,"last_proven_stage":"${more.last_proven_stage}"`;
-  const states = `${rpc}${ended},"stage":"${stage}"${proven},"execution":"${execution}"`;
-  return `{"type":"outcome","ref":"${ref}","command_id":"${command_id}"${states}${error}}`;
-}
-
-/** Writes `,"name":"value"`, or an empty text when the value is undefined. */
-function text(name: string, value: string | undefined): string {
-  return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`;
-}
-
-// Reads the frames that are sent for each command, if they are written as libraries write them: without spaces, and
-// with the members in a fixed order. Ids and names contain no character that JSON escapes, so they can be cut out of
-// the text. For any other text a reader returns null, and the text is then read as JSON.
-
-const QUOTE = '"';
-const BRACE_END = 0x7d;
-const NEWLINE = 0x0a;
-
-const REPORT_HEADS = [
-  { type: 'result', head: '{"type":"result","command_id":"', takesPayload: true },
-  { type: 'ack', head: '{"type":"ack","command_id":"', takesPayload: false },
-] as const;
-
-const PROGRESS_HEAD = '{"type":"progress","command_id":"';
-/** The number and the end of the header of a progress report, after its id. */
-const NUMBER_END = /","number":(0|[1-9]\d{0,14})}\n/y;
-
-/** Reads a `progress` with a number and a payload, as the client libraries write it. */
-function parseProgress(text: string): UpFrame | null {
-  const end = text.indexOf(QUOTE, PROGRESS_HEAD.length);
-  const command_id = text.slice(PROGRESS_HEAD.length, end);
-  NUMBER_END.lastIndex = end;
-  const number = end < 0 ? null : NUMBER_END.exec(text);
-  if (!number || !ID.test(command_id)) return null;
-  const payload = ownSlice(text, NUMBER_END.lastIndex, text.length);
-  return { type: 'progress', payload, command_id, number: Number(number[1]) };
-}
-
-/** Reads `ack` and `result`, the two reports that a client sends for each command, and `progress`. */
-function parseReport(text: string): UpFrame | null {
-  if (text.startsWith(PROGRESS_HEAD)) return parseProgress(text);
-  for (const { type, head, takesPayload } of REPORT_HEADS) {
-    if (!text.startsWith(head)) continue;
-    const end = text.indexOf(QUOTE, head.length);
-    const command_id = text.slice(head.length, end);
-    if (end < 0 || !ID.test(command_id)) return null;
-    const payload = payloadAfter(text, end);
-    return payload === undefined || (payload !== null && !takesPayload) ? null : { type, payload, command_id };
-  }
-  return null;
-}
-
-const INVOKE_HEAD = '{"type":"invoke","ref":"';
-/** A user id that JSON writes without an escape. */
-const PLAIN_USER = /^[^\\\u0000-\u001f"]{1,128}$/;
-
-/** Reads an `invoke` without time limits, trace or named instance. */
-export function parseInvoke(text: string): UpFrame | null {
-  if (!text.startsWith(INVOKE_HEAD)) return null;
-  const cursor = new Cursor(text, INVOKE_HEAD.length);
-  const ref = cursor.value();
-  const user_id = cursor.member('","user_id":"');
-  const client_id = cursor.member('","client_id":"');
-  const command_id = cursor.member('","command_id":"');
-  const action = cursor.member('","action":"');
-  const wait_for = oneOf(WORDS.waitFor, cursor.member('","wait_for":"'));
-  const stages = oneOf(WORDS.stages, cursor.member('","stages":"'));
-  const payload = payloadAfter(text, cursor.at);
-  if (payload === undefined || client_id === undefined || action === undefined) return null;
-  if (!ID.test(ref) || !ID.test(client_id) || !NAME.test(action)) return null;
-  if (user_id !== undefined && !PLAIN_USER.test(user_id)) return null;
-  if (command_id !== undefined && !ID.test(command_id)) return null;
-  if (wait_for === null || stages === null) return null;
-  return { type: 'invoke', payload, ref, user_id, client_id, command_id, action, wait_for, stages };
-}
-
-/** Reads members whose values are strings, one after another. */
-class Cursor {
-  readonly #text: string;
-  /** The position of the quote that ends the last value; -1 if a value does not end. */
-  at: number;
-
-  constructor(text: string, at: number) {
-    this.#text = text;
-    this.at = at;
-  }
-
-  /** Returns the value that begins at `at`. */
-  value(): string {
-    const from = this.at;
-    this.at = this.#text.indexOf(QUOTE, from);
-    return this.at < 0 ? '' : this.#text.slice(from, this.at);
-  }
-
-  /** Returns the value that follows `opening`; undefined if another text follows. */
-  member(opening: string): string | undefined {
-    if (this.at < 0 || !this.#text.startsWith(opening, this.at)) return undefined;
-    this.at += opening.length;
-    return this.value();
-  }
-}
-
-/** Returns the text if it is one of the words; undefined if it is absent; null if it is another text. */
-function oneOf<T extends string>(words: readonly T[], text: string | undefined): T | undefined | null {
-  return text === undefined ? undefined : (words.find((word) => word === text) ?? null);
-}
-
-/** Returns the payload after a header whose last value ends at `end`. Undefined: the header does not end there. */
-function payloadAfter(text: string, end: number): string | null | undefined {
-  if (end < 0 || text.charCodeAt(end + 1) !== BRACE_END) return undefined;
-  if (text.length === end + 2) return null;
-  return text.charCodeAt(end + 2) === NEWLINE ? ownSlice(text, end + 3, text.length) : undefined;
-}

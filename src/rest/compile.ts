@@ -23,27 +23,18 @@ import { requireAdmin, requirePrincipal, requireScope, requireUser, type Princip
 import { CallboardError, fail, type InputError } from '../core/errors.ts';
 import type { Shape } from '../core/json.ts';
 import type { Plan, Plans } from '../graphql/execute/executor.ts';
-import {
-  aroundBody,
-  findBody,
-  findItemRefusal,
-  withTypename,
-  type Around,
-  type Body,
-  type ItemRefusal,
-} from './answer.ts';
+import { findItemRefusal, type ItemRefusal } from './item-refusal.ts';
+import { findBody, withTypename, type Body } from './response-body.ts';
+import { aroundBody, type Around } from './written-answer.ts';
 import {
   REST_SDL,
-  bodyShape,
   readDirective,
-  readInputs,
   type Access,
-  type Input,
   type Method,
-  type OperationSource,
   type ReportFault,
   type RestDirective,
-} from './inputs.ts';
+} from './directive.ts';
+import { bodyShape, readInputs, type Input, type OperationSource } from './inputs.ts';
 
 /** One operation of a document, compiled into a route. */
 export type Route = Pick<
@@ -134,7 +125,10 @@ function compileRoute(
   return (
     plan && {
       ...directive,
-      ...{ id, body, itemRefusal, plan },
+      id,
+      body,
+      itemRefusal,
+      plan,
       summary: operation.description?.value ?? null,
       mutates: operation.operation === 'mutation',
       inputs: new Map(inputs.map((input) => [input.name, input])),

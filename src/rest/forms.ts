@@ -20,7 +20,7 @@ import {
   USER_GIVEN_CHARS,
   USER_MAX_CHARS,
 } from '../core/limits.ts';
-import { RESERVED_EVENTS, RESERVED_PREFIX } from '../core/sites/site.ts';
+import { RESERVED_EVENTS, RESERVED_PREFIX } from '../core/sites/site-definition.ts';
 
 /** A JSON Schema (2020-12, as OpenAPI 3.1 takes it). */
 export type JsonSchema = { readonly [keyword: string]: unknown };

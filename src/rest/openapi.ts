@@ -1,7 +1,7 @@
 /** Generates the OpenAPI document from the compiled routes. Loaded when the document is first requested. */
 import { readFileSync } from 'node:fs';
 import type { Code } from '../core/errors.ts';
-import type { Variant } from './answer.ts';
+import type { Variant } from './response-body.ts';
 import { accessWords, type Route } from './compile.ts';
 import { componentOf, named, type JsonSchema } from './forms.ts';
 import { takesBody, type Input } from './inputs.ts';

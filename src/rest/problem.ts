@@ -1,9 +1,9 @@
 /** Builds problem documents (RFC 9457), and defines their members, statuses and JSON Schema. */
 import type { CallboardError, Code, InputError } from '../core/errors.ts';
-import { RECORDED_SHARE, SCOPE_SHARE, SHARE_NAMES } from '../core/shares/shares.ts';
+import { RECORDED_SHARE, SCOPE_SHARE, SHARE_NAMES } from '../core/shares/share-bounds.ts';
 import { callboardErrorOf, type Mask } from '../graphql/execute/mask.ts';
 import { CODES, isCode, statusOf } from '../protocol/codes.ts';
-import type { Inserts } from '../web/exchange.ts';
+import type { Inserts } from '../web/reply.ts';
 import { named } from './forms.ts';
 
 /** What a problem tells the requester. `id` also identifies the log entry that holds the cause. */

@@ -13,15 +13,18 @@ import {
 } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
-import type { DocumentReading } from '../core/page.ts';
+import type { DocumentReading } from '../core/document-reading.ts';
 import { traceContextOf, type TraceContext } from '../core/trace-context.ts';
 import type { ReadingRequest, Plans } from '../graphql/execute/executor.ts';
 import type { Mask } from '../graphql/execute/mask.ts';
 import type { TextInfo } from '../graphql/writer/texts.ts';
 import type { CallUpdates } from '../graphql/schema/context.ts';
-import { HangUpSignal, wholeText, type HttpReply, type RequestNotes } from '../web/exchange.ts';
+import { HangUpSignal } from '../web/hang-up.ts';
+import { wholeText, type HttpReply } from '../web/reply.ts';
+import type { RequestNotes } from '../web/request-notes.ts';
 import { eventFrame, type SseStream, type SseStreams } from '../web/sse.ts';
-import { answerOf, writtenAnswer } from './answer.ts';
+import { writtenAnswer } from './written-answer.ts';
+import { answerOf } from './answer.ts';
 import {
   checkAccess,
   compileRoutes,
@@ -298,7 +301,7 @@ function send(
 // Reads the variables of an operation from the path, query and body of a request.
 
 /** The parts of a request that hold its input. `path` values are still percent-encoded. */
-type RequestParts = Pick<Match, 'path'> & Pick<RestExchange, 'query' | 'body'>;
+type RequestInputs = Pick<Match, 'path'> & Pick<RestExchange, 'query' | 'body'>;
 type Reading = Pick<Route, 'inputs' | 'bodyAs' | 'bodyShape'>;
 type Variables = Record<string, unknown>;
 
@@ -306,7 +309,7 @@ type Variables = Record<string, unknown>;
  * Reads the variables, as resolvers receive them, and every fault of a request. `defaulted`: the variables that the
  * request left to their defaults.
  */
-function readVariables(reading: Reading, parts: RequestParts) {
+function readVariables(reading: Reading, parts: RequestInputs) {
   const faults = collectFaults();
   // Every variable that was sent, valid or not, so that an invalid one is neither reported as missing nor replaced by
   // its default.
@@ -327,7 +330,7 @@ function readVariables(reading: Reading, parts: RequestParts) {
 
 type Target = { readonly variables: Variables; readonly faults: Faults };
 
-function readPath({ inputs }: Reading, path: RequestParts['path'], { variables, faults }: Target): void {
+function readPath({ inputs }: Reading, path: RequestInputs['path'], { variables, faults }: Target): void {
   for (const [name, raw] of Object.entries(path)) {
     const input = inputs.get(name);
     if (input?.place !== 'path' || raw === undefined) continue;
@@ -347,7 +350,7 @@ function readQuery({ inputs }: Reading, query: string, { variables, faults }: Ta
   }
 }
 
-function readBody({ inputs, bodyAs, bodyShape }: Reading, json: RequestParts['body'], target: Target): void {
+function readBody({ inputs, bodyAs, bodyShape }: Reading, json: RequestInputs['body'], target: Target): void {
   if (json === undefined) return;
   const { variables, faults } = target;
   const built = readShaped(json, bodyShape, ENVELOPE_PARTS);

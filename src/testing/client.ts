@@ -63,7 +63,12 @@ export async function openTestClient(
   const sockets = new Set<WebSocket>();
   const names = Object.entries(actions);
   const runtime = createRuntime({
-    ...{ onStatus: () => {}, ...options, ...opened, clock, clientId, clientType },
+    onStatus: () => {},
+    ...options,
+    ...opened,
+    clock,
+    clientId,
+    clientType,
     actions: names.map(([name, spec]) => ({ ...spec, name, run: (params, call) => inbox.run(name, params, call) })),
     WebSocket: class extends WebSocket {
       constructor(url: string, protocols: string) {
@@ -136,7 +141,10 @@ class Inbox {
     if (handler) return handler(params, call);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const command: ReceivedCommand = {
-      ...{ action, params, commandId: call.commandId, signal: call.signal },
+      action,
+      params,
+      commandId: call.commandId,
+      signal: call.signal,
       progress: (value) => call.progress(value),
       answer: resolve,
       fail: (message, code) => reject(new ActionError(message, code)),

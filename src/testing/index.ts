@@ -4,7 +4,8 @@
  */
 import { openCallboard, type Callboard, type Settings } from '../callboard.ts';
 import { createAdmin, type Admin } from '../clients/admin/index.ts';
-import { createHttpCaller, type Caller } from '../clients/caller/caller.ts';
+import { createHttpCaller } from '../clients/caller/http-caller.ts';
+import type { Caller } from '../clients/caller/caller.ts';
 import { signToken } from '../http/tokens.ts';
 import { openTestClient, type TestClient, type TestClientOptions } from './client.ts';
 import { TestClock, turns } from './clock.ts';
@@ -90,7 +91,13 @@ export async function openTestRelay({ config = {} }: TestRelayOptions = {}): Pro
     return last ?? never();
   };
   return {
-    ...{ url, connectUrl, clock, callboard, admin, token, record },
+    url,
+    connectUrl,
+    clock,
+    callboard,
+    admin,
+    token,
+    record,
     adminToken: ADMIN_TOKEN,
     async client(options) {
       const { userId, clientId } = options;
@@ -99,7 +106,9 @@ export async function openTestRelay({ config = {} }: TestRelayOptions = {}): Pro
         return !nodes.some((one) => one.clientId === clientId);
       };
       const client = await openTestClient(options, {
-        ...{ url: connectUrl, token: () => token(userId), clock },
+        url: connectUrl,
+        token: () => token(userId),
+        clock,
         noticed: () => eventually(isDown, () => `${userId}/${clientId} is still connected.`),
       });
       opened.use(client);

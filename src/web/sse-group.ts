@@ -29,7 +29,7 @@ type GroupMemberOptions = {
   readonly onEnd: () => void;
 };
 
-type GroupParts = { readonly loop: EventLoop; readonly onEmpty: () => void };
+type GroupOptions = { readonly loop: EventLoop; readonly onEmpty: () => void };
 
 /**
  * The members that receive the same events. They share one source and one encoding of each event. Members with streams
@@ -46,7 +46,10 @@ class Group<T> {
   #pendingChars = 0;
   #scheduled = false;
 
-  constructor(encoder: EventEncoder<T>, { listen, loop, onEmpty }: Pick<SharedSubscription<T>, 'listen'> & GroupParts) {
+  constructor(
+    encoder: EventEncoder<T>,
+    { listen, loop, onEmpty }: Pick<SharedSubscription<T>, 'listen'> & GroupOptions,
+  ) {
     this.encoder = encoder;
     this.#onEmpty = onEmpty;
     this.#loop = loop;

@@ -6,7 +6,7 @@ import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import { fail } from '../core/errors.ts';
 import { SSE_PER_ADMIN, SSE_PER_PRINCIPAL, SSE_PING_MS, SSE_STALL_MS } from '../core/limits.ts';
 import type { Cancel, Clock } from '../core/ports.ts';
-import { requestDone } from './exchange.ts';
+import { requestDone } from './request-count.ts';
 import type { HttpResponse, HttpSocket } from './request.ts';
 
 /** The text before and after an event in its SSE frame. */

@@ -1,47 +1,59 @@
-/** Finds files that are no subject of their own: short files with one importer beside them, and names that occur twice. */
+/** Finds files of more than one subject, and names that occur twice. */
 import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { listSource, readSource, type SourceFile } from './imports.ts';
 
-/** A file with fewer lines belongs into its only importer, if that is in the same folder. */
-const SHORT_LINES = 100;
+/** The most sections of a file: comments that stand alone above the declarations of a subject. */
+const SECTIONS_MAX = 2;
 
-const ROOM_IN_PARTS = 'One of the parts of a room that Redis still has in several files.';
+/** The files of more than one subject that are still to be divided. A file leaves this list when it is. */
+export const SUITCASES: readonly string[] = [
+  'backends/redis/bus.ts',
+  'backends/redis/client.ts',
+  'backends/redis/connections-rows.ts',
+  'backends/redis/inspector.ts',
+  'backends/redis/nodes-rows.ts',
+  'backends/redis/open.ts',
+  'backends/redis/rights.ts',
+  'backends/redis/sites.ts',
+  'backends/redis/store.ts',
+  'clients/runtime/ends.ts',
+  'console/pages/audit.tsx',
+  'console/pages/timeline.tsx',
+  'core/calls/calls.ts',
+  'core/calls/wait.ts',
+  'core/commands/acts.ts',
+  'core/commands/command.ts',
+  'core/commands/link-session.ts',
+  'core/commands/links.ts',
+  'core/commands/operator.ts',
+  'core/commands/stores.ts',
+  'graphql/schema/builder.ts',
+  'graphql/schema/calls.ts',
+  'graphql/schema/commands.ts',
+  'graphql/schema/connections.ts',
+  'graphql/schema/context.ts',
+  'graphql/schema/delivery.ts',
+  'graphql/schema/history.ts',
+  'graphql/schema/schema.ts',
+  'graphql/schema/sites.ts',
+];
 
-/** The short files that stay on their own, each with its reason. */
-export const SPLINTERS: Readonly<Record<string, string>> = {
-  'console/pages/deduplication.tsx': 'another subject than the nodes, whose page shows it',
-  'require-node.ts': 'Must run before any other import of index.ts.',
-  'backends/redis/audit.ts': 'Implements a port of core.',
-  'backends/memory/revocations.ts': 'Implements a port of core.',
-  'graphql/schema/revocations.ts': 'One file a room.',
-  'backends/owned/budget.ts': 'A rule of its own, which tests of owners use without the rest of its importer.',
-  'backends/owned/connections.ts': 'Keeps what owners told within a bound; its importer passes calls on.',
-  'core/commands/answers.ts': 'A subject of its own: what became of an answer, and nothing about the end of a command.',
-  'mcp/list-changes.ts': 'Lives as long as an event stream; its importer serves single requests.',
-  'mcp/message.ts': 'Bounds what arrives; its importer passes requests on to a package.',
-};
+/** The helper files beside src of more than one subject that are still to be divided. */
+export const HELPER_SUITCASES: readonly string[] = [
+  'faults/outages/judge/promises.ts',
+  'faults/outages/log/reader.ts',
+  'faults/outages/processes/memory-log.ts',
+];
+
+/** Whether a fault that `suitcases` found is about a listed file. */
+export function isListed(fault: string, paths: readonly string[]): boolean {
+  return paths.some((path) => fault.startsWith(`${path}: `));
+}
 
 /** The names that two files of one ring have, as `<ring> <name>`, each with its reason. */
 export const NAMES_TWICE: Readonly<Record<string, string>> = {
-  'backends/redis store': ROOM_IN_PARTS,
-};
-
-const GUARDS = 'A table of mutants, which a test reads through guards.ts.';
-
-/** The short helper files beside src that stay on their own, each with its reason. */
-export const HELPER_SPLINTERS: Readonly<Record<string, string>> = {
-  'faults/mutants/guards-advertised.ts': GUARDS,
-  'faults/mutants/guards-audit.ts': GUARDS,
-  'faults/mutants/guards-json.ts': GUARDS,
-  'faults/mutants/guards-places.ts': GUARDS,
-  'faults/mutants/guards-redis-history.ts': GUARDS,
-  'faults/mutants/guards-revocations.ts': GUARDS,
-  'faults/neighbours/attacks/agents.ts': 'A list of attacks, as the files beside it.',
-  'test/mcp/kit/host-rules.ts': 'The rules of others, which do not change with ours.',
-  'test/mcp/kit/texts.ts': 'Judges tools without the code that marks their texts.',
-  'faults/outages/judge/aimed.ts': 'Judges what kills hit; the files beside it judge what came of them.',
-  'faults/outages/processes/memory-log.ts': 'An entry point, which node loads before the relay.',
+  'backends/redis store': 'One of the parts of a room that Redis still has in several files.',
 };
 
 /**
@@ -60,25 +72,29 @@ export function listHelpers(): { readonly helpers: ReadonlySet<string>; readonly
   return { helpers: new Set(paths), files };
 }
 
-/**
- * Returns the paths of short files that exactly one file imports, which is in the same folder. A kit folder counts as
- * part of the folder of its tests. A file that is only loaded when it is needed (`import()`), or as a worker, is an
- * entry point and not meant.
- */
-export function splinters(files: readonly SourceFile[]): readonly string[] {
-  const importers = Map.groupBy(
-    files.flatMap(({ path, own, text }) => [...new Set(own)].map((to) => ({ to, path, text }))),
-    ({ to }) => to,
-  );
-  return files
-    .filter(({ text }) => linesOf(text) < SHORT_LINES)
-    .map(({ path }) => path)
-    .filter((path) => {
-      const [only, ...others] = importers.get(path) ?? [];
-      if (!only || others.length > 0 || folderOf(only.path) !== folderOf(path)) return false;
-      const name = posix.basename(path).replaceAll('.', String.raw`\.`);
-      return !new RegExp(String.raw`import\('\./${name}'\)|'\./${name}\?worker`).test(only.text);
-    });
+/** Returns what shows that a file has more than one subject; undefined if nothing does. */
+export function suitcaseFault(text: string): string | undefined {
+  if (/\balso\b/i.test(headOf(text))) return 'its head says "also"';
+  const sections = sectionsOf(text);
+  return sections.length > SECTIONS_MAX ? `it has ${sections.length} sections` : undefined;
+}
+
+/** Returns `<path>: <fault>` for each file of more than one subject. */
+export function suitcases(files: readonly SourceFile[]): readonly string[] {
+  return files.flatMap(({ path, text }) => {
+    const fault = suitcaseFault(text);
+    return fault === undefined ? [] : [`${path}: ${fault}`];
+  });
+}
+
+/** Returns the first comment of a file. */
+function headOf(text: string): string {
+  return /^(?:#!.*\n)?\s*(\/\*\*[^]*?\*\/|(?:\/\/.*\n)+)/.exec(text)?.[1] ?? '';
+}
+
+/** Returns the comments that stand alone between two blank lines, each of which begins a section. */
+function sectionsOf(text: string): readonly string[] {
+  return [...text.matchAll(/(?<=\n\n)(?:\/\/.*\n)+(?=\n)/g)].map(([comment]) => comment);
 }
 
 /** Returns `<ring> <name>` for each file name, without its extension, that occurs twice in a ring. */
@@ -91,10 +107,6 @@ export function namesTwice(files: readonly SourceFile[]): readonly string[] {
 
 function ringOf(path: string): string {
   return /^((?:backends|graphql|clients|test|faults|bench|scripts)\/[a-z]+|[a-z]+)\//.exec(path)?.[1] ?? '';
-}
-
-function folderOf(path: string): string {
-  return posix.dirname(path).replace(/\/kit$/, '');
 }
 
 /** Returns the length of each Lua file below src. */

@@ -1,6 +1,6 @@
 /** Tests events of commands over both backends: who gets them, and what they cost without a subscriber. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { createMemoryBus } from '../../src/backends/memory/backend.ts';
+import { createMemoryBus } from '../../src/backends/memory/bus.ts';
 import type { Bus } from '../../src/core/backend.ts';
 import { type Cancel, silentLog } from '../../src/core/ports.ts';
 import type { Command, CommandEvent, CommandEventFilter } from '../../src/core/commands/command.ts';

@@ -1,7 +1,7 @@
 /** Tests the index of items by the time at which they are due. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DueIndex, DueItem } from '../../src/backends/memory/collections.ts';
+import { DueIndex, DueItem } from '../../src/backends/memory/due-index.ts';
 
 class Named extends DueItem {
   readonly name: number;

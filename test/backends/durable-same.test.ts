@@ -7,7 +7,7 @@ import { comparable, shownHoldings, shownState } from '../../faults/lib/shown-st
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import type { Binding } from '../../src/core/commands/stores.ts';
-import type { ConnectRequest } from '../../src/core/connections/connection.ts';
+import type { ConnectRequest } from '../../src/core/connections/connection-store.ts';
 import type { ClientKey, CommandKey } from '../../src/core/ids.ts';
 import { toJson } from '../../src/core/json.ts';
 import { FORGET_MS } from '../../src/core/limits.ts';

@@ -9,7 +9,8 @@ import { ANY_COMMAND, type AdmitRequest } from '../../src/core/commands/stores.t
 import { toJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics, type Metrics } from '../../src/core/metrics.ts';
-import { type ShareBounds, createShares } from '../../src/core/shares/shares.ts';
+import type { ShareBounds } from '../../src/core/shares/share-bounds.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { CALLER, admission, BOUND, ending } from '../contract/kit/bench.ts';
 import { FakeClock } from '../kit/clock.ts';

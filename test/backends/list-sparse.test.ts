@@ -1,7 +1,7 @@
 /** Tests the queue of the memory backend from which items may be deleted at any position. */
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { SparseQueue } from '../../src/backends/memory/collections.ts';
+import { SparseQueue } from '../../src/backends/memory/sparse-queue.ts';
 
 it('returns the oldest remaining item, whichever items were removed before it', () => {
   const act = fc.oneof(fc.constant('push' as const), fc.constant('first' as const), fc.nat(200));

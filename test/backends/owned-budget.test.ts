@@ -10,7 +10,7 @@ import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
 import { clientStream } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/ports.ts';
-import type { GivenBounds } from '../../src/core/shares/shares.ts';
+import type { GivenBounds } from '../../src/core/shares/share-bounds.ts';
 import { admission, ending } from '../contract/kit/bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { LEASE_MS, OwnerDeployment, type OwnerProcess } from '../kit/owners.ts';

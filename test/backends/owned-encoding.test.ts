@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import { RawJson } from '../../src/core/json.ts';
-import { DocumentReading } from '../../src/core/page.ts';
+import { DocumentReading } from '../../src/core/document-reading.ts';
 import {
   decode,
   decodeError,

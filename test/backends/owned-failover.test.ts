@@ -24,9 +24,11 @@ const FAILOVERS = 20;
 describe('owners over a Redis with a replica', () => {
   let clock: FakeClock;
   let warnings: string[];
+  let places: OwnerDeployment[];
   beforeEach(() => {
     clock = new FakeClock();
     warnings = [];
+    places = [];
   });
 
   async function startPair(): Promise<RedisPair> {
@@ -45,6 +47,7 @@ describe('owners over a Redis with a replica', () => {
     const connect = (url: string): Client => patient(connectCommands(url));
     const options = { clock, namespace: randomUUID(), partitions: PARTITIONS, log, waitMs, connect };
     const place = new OwnerDeployment(options);
+    places.push(place);
     onTestFinished(() => place[Symbol.asyncDispose]());
     return place;
   }
@@ -55,12 +58,13 @@ describe('owners over a Redis with a replica', () => {
     if (!stores) throw new Error(`the partition ${partition} is not here`);
     return stores;
   };
-  /** Lets time pass until what is expected is so. */
+  /** Lets time pass until what is expected is so. Time never passes while Redis has not answered what was asked before. */
   const until = (see: () => void | Promise<void>): Promise<void> =>
     eventually(async () => {
       await clock.advance(LEASE_MS / 4);
+      for (const place of places) await place.answered();
       await see();
-    });
+    }, 1);
 
   /** Lets time pass until a process has started: the note that it is known may be lost, and it then waits for a lease. */
   async function started(starting: Promise<OwnerProcess>): Promise<OwnerProcess> {
@@ -100,7 +104,7 @@ describe('owners over a Redis with a replica', () => {
   }
 
   const fencesAt = async (place: OwnerDeployment, url: string): Promise<readonly (string | undefined)[]> => {
-    const client = connectCommands(url);
+    const client = patient(connectCommands(url));
     await client.connect();
     const fences = await client.mget(ALL.map((partition) => place.keys.of(partition).fence));
     client.disconnect();
@@ -109,7 +113,7 @@ describe('owners over a Redis with a replica', () => {
 
   it('claim and give only once the replica has the fence', async () => {
     const pair = await startPair();
-    const place = deploy();
+    const place = deploy(TEST_MS);
     const first = await place.start('a.1', pair.url);
     const seen: Promise<unknown>[] = [];
     const see = ({ owners, id }: OwnerProcess): unknown =>
@@ -120,7 +124,9 @@ describe('owners over a Redis with a replica', () => {
       });
     see(first);
     await until(() => expect(ownedBy(first)).toEqual(ALL));
-    const second = await place.start('b.1', pair.url);
+    // A partition that moves on has another fence.
+    await Promise.all(seen);
+    const second = await started(place.start('b.1', pair.url));
     see(second);
     await until(() => expect(seen.length).toBeGreaterThan(PARTITIONS));
     await Promise.all(seen);
@@ -148,6 +154,31 @@ describe('owners over a Redis with a replica', () => {
     const second = await hasty.start('b.1', pair.url);
     await until(() => expect(ownedBy(second)).toEqual(ALL));
     expect(warnings).toHaveLength(1);
+  });
+
+  it('do not accept a partition while its giver waits for the replica', async () => {
+    const pair = await startPair();
+    const place = deploy(TEST_MS);
+    const first = await place.start('a.1', pair.url);
+    await until(() => expect(ownedBy(first)).toEqual(ALL));
+    place.onNote = (text) => {
+      // The handover begins with this note. The replica must not have it.
+      if (JSON.parse(text).kind === 'ready') pair.replica.process.kill('SIGSTOP');
+    };
+    const second = await started(place.start(nextAfter(first.id), pair.url));
+    await until(async () => expect(await blockedAt(pair.master.url)).toBe(1));
+    place.onNote = () => {};
+    // After more of them the receiver would claim what it was given.
+    for (let look = 0; look < 3; look++) {
+      await clock.advance(LEASE_MS / 4);
+      await place.answered();
+    }
+    expect(await blockedAt(pair.master.url)).toBeGreaterThan(0);
+    expect(ownedBy(second)).toEqual([]);
+    pair.replica.process.kill('SIGCONT');
+    await until(() => expect(ownedBy(second).length).toBeGreaterThan(0));
+    await until(() => expect([first, second].flatMap(ownedBy).sort()).toEqual(ALL));
+    expect(warnings).toEqual([]);
   });
 
   it('do not wait again for a replica that stayed behind a moment ago', async () => {
@@ -274,7 +305,7 @@ function patient(client: Client): Client {
 
 /** Returns how many clients of a Redis wait for replicas. */
 async function blockedAt(url: string): Promise<number> {
-  const client = connectCommands(url);
+  const client = patient(connectCommands(url));
   await client.connect();
   const info = await client.info('clients');
   client.disconnect();

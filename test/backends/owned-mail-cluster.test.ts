@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } fro
 import { Keys } from '../../src/backends/owned/keys.ts';
 import { MailChannels } from '../../src/backends/owned/mail-channels.ts';
 import { publish, runTurn } from '../../src/backends/owned/scripts.ts';
-import { connectTo, type Client } from '../../src/backends/redis/client.ts';
+import { connectTo, isCluster, servedBy, type Client } from '../../src/backends/redis/client.ts';
 import { ownedNamespace } from '../../src/backends/redis/keys.ts';
 import { missingRights } from '../../src/backends/redis/rights.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
@@ -25,9 +25,9 @@ const PROCESS = 'b.1';
 const PROBE_MS = 1_000;
 
 /** Opens the channels of one process over a Redis, and what publishes to them. */
-async function openChannels(url: string, namespace: string = randomUUID()) {
+async function openChannels(url: string, namespace: string = randomUUID(), groups: number = GROUPS.length) {
   const target = readTarget(url);
-  const keys = new Keys(ownedNamespace(namespace), { partitions: 6, groups: GROUPS.length, digest: 'd' });
+  const keys = new Keys(ownedNamespace(namespace), { partitions: 2 * groups, groups, digest: 'd' });
   const client = connectTo(target, 'commands', silentLog);
   await client.connect();
   const texts: string[] = [];
@@ -96,6 +96,15 @@ describe('mail in a cluster', () => {
     expect(await cluster.sentToNodes('publish')).not.toEqual(plain);
   });
 
+  it('needs one connection to each master, however many slot groups there are', async () => {
+    const { keys, client, texts, subscribing } = await openChannels(cluster.address, randomUUID(), 24);
+    expect(subscribing).toHaveLength(hands.length);
+    const all = Array.from({ length: keys.usedGroups }, (_, group) => group);
+    expect(all).toHaveLength(24);
+    for (const group of all) await publish(client, keys.mailOf(PROCESS, group), String(group));
+    await eventually(() => expect(texts.map(Number).sort((a, b) => a - b)).toEqual(all));
+  });
+
   it('arrives again after a slot has moved, and the process learns that some may be lost', async () => {
     const { keys, seen, deliver } = await openChannels(cluster.address);
     await deliver('before');
@@ -147,7 +156,7 @@ describe('a connection that receives nothing although it looks healthy', () => {
     const url = await (form === 'one Redis' ? inject('redisUrl') : startedCluster());
     const { keys, clock, seen, subscribing, deliver } = await openChannels(url);
     const count = subscribing.length;
-    expect(count).toBe(form === 'one Redis' ? 1 : GROUPS.length);
+    expect(count).toBe(form === 'one Redis' ? 1 : new Set(await mastersOf(url, keys)).size);
     await deliver('before');
     const channel = keys.mailOf(PROCESS, 0);
     await (form === 'one Redis' ? subscribing[0]?.unsubscribe(channel) : subscribing[0]?.sunsubscribe(channel));
@@ -158,6 +167,14 @@ describe('a connection that receives nothing although it looks healthy', () => {
     await deliver('after');
     expect(subscribing).toHaveLength(count + 1);
   });
+
+  async function mastersOf(url: string, keys: Keys): Promise<readonly (string | null)[]> {
+    const cluster = connectTo(readTarget(url), 'commands', silentLog);
+    onTestFinished(() => cluster.disconnect());
+    await cluster.connect();
+    if (!isCluster(cluster)) throw new Error('the Redis is no cluster');
+    return GROUPS.map((group) => servedBy(cluster, keys.mailOf(PROCESS, group)));
+  }
 
   async function startedCluster(): Promise<string> {
     const cluster = await startRedisCluster();

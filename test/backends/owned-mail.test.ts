@@ -19,7 +19,7 @@ describe('an envelope', () => {
   });
   const envelope: fc.Arbitrary<MailEnvelope> = fc.record({
     from: fc.constant('relay.eu.x1'),
-    kind: fc.constantFrom('mail' as const, 'free' as const, 'last' as const, 'ask' as const, 'begin' as const),
+    kind: fc.constantFrom(...(['mail', 'free', 'last', 'has', 'ask', 'begin'] as const)),
     series: fc.nat(),
     number: fc.nat(),
     messages: fc.array(message),
@@ -97,6 +97,54 @@ describe('mail', () => {
   }
   const row = (text: string | number) => ({ kind: 'row', text: String(text) }) as const;
 
+  it('that was lost last is told after a beat without any, until its receiver has it, and then no more', async () => {
+    let isCut = true;
+    let published = 0;
+    const { a, b, turn, received, clock } = network(() => (published++, isCut ? 'lose' : 'deliver'));
+    const beat = async (): Promise<number> => {
+      published = 0;
+      for (const process of [a, b]) process.beat();
+      await clock.advance(1);
+      return published;
+    };
+    a.send('b.1', row(1), 'all');
+    turn();
+    expect([await beat(), await beat(), await beat()]).toEqual([0, 1, 1]);
+    isCut = false;
+    // It is told, asked for and sent. Then its receiver says that it has all.
+    expect([await beat(), await beat()]).toEqual([3, 2]);
+    expect(received['b.1']).toEqual(['1']);
+    expect([await beat(), await beat()]).toEqual([0, 0]);
+  });
+
+  it('that goes on needs no beats', () => {
+    let published = 0;
+    const { a, turn } = network(() => (published++, 'deliver'));
+    for (let i = 0; i < 10; i++) {
+      a.send('b.1', row(i), 'all');
+      turn();
+      a.beat();
+    }
+    expect(published).toBe(10);
+  });
+
+  it('that a process has given up is told in beats, also if nothing follows it', () => {
+    const fates: Fate[] = ['lose'];
+    const { a, turn, losses } = network(() => fates.pop() ?? 'deliver');
+    a.send('b.1', row(1), 'all');
+    a.take();
+    a.send('b.1', row(2), null);
+    fates.pop();
+    turn();
+    a.beat();
+    a.beat();
+    fates.push('lose');
+    a.restart();
+    expect(losses).toEqual([]);
+    a.beat();
+    expect(losses).toEqual(['b.1 from a.1']);
+  });
+
   it('of one turn to one process is one envelope, with all that it depends on', () => {
     const { a, turn, received } = network();
     const sent: readonly (readonly [string, Dependency])[] = [
@@ -163,7 +211,8 @@ describe('mail', () => {
       turn();
     }
     isCut = false;
-    a.beat();
+    // More may follow what was sent since the last beat.
+    for (let i = 0; i < 2; i++) a.beat();
     await clock.advance(1_000);
     expect(losses).toEqual(['b.1 from a.1']);
     expect(received['b.1'].at(-1)).toBe('4999');

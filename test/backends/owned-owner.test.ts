@@ -1,7 +1,8 @@
 /** Tests who owns a partition: claims after a death, moves, losses, and a Redis that is out of reach. */
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { fenceText, nodeOf, readFence } from '../../src/backends/owned/fence.ts';
+import { Owners } from '../../src/backends/owned/owner.ts';
 import { setFence } from '../../src/backends/owned/scripts.ts';
 import type { PartitionStores } from '../../src/backends/owned/routes.ts';
 import type { Client } from '../../src/backends/redis/client.ts';
@@ -158,7 +159,9 @@ describe('processes that own partitions', () => {
     await owner.turns.recorded();
     const next = await place.start('b.1', REDIS);
     await owner.die();
-    await ownsAll(next);
+    // It claims after one and a half. In much more time the lost connections would be forgotten.
+    for (let leases = 0; leases < 2; leases++) await passLease(next);
+    await eventually(() => expect(ownedBy(next)).toEqual(ALL));
     expect(await causeOf(next, 'bob')).toBeNull();
   });
 
@@ -195,6 +198,10 @@ describe('processes that own partitions', () => {
     await until(() => expect(first.events.filter((event) => event.startsWith('lost'))).toHaveLength(PARTITIONS));
     expect(left).toEqual(['destroyed']);
     expect((await storesOf(second, 0).commands.get([keyFor('c2')]))[0]).toBeNull();
+    // Its links are to be looked at: what the others had noticed by then, and what they notice later.
+    await until(() => expect(first.revivals).toHaveLength(2));
+    await passLease(first);
+    expect([first.revivals.length, second.revivals.length]).toEqual([2, 0]);
   });
 
   it('go on with all that they decided when Redis was out of reach and nobody else took over', async () => {
@@ -228,6 +235,26 @@ describe('processes that own partitions', () => {
     const third = await place.start('c.1', REDIS);
     await eventually(() => expect(ownedBy(third)).toEqual(ALL));
     await expectCommands([third], ['c1']);
+  });
+
+  it('do not renew the lease of a process that starts, whatever they say to it before it has looked for an earlier one', async () => {
+    await ownsAll(await place.start('a.1', REDIS));
+    const { start } = Owners.prototype;
+    const hand = connectCommands(REDIS);
+    await hand.connect();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      hand.disconnect();
+    });
+    vi.spyOn(Owners.prototype, 'start').mockImplementation(async function (this: Owners) {
+      this.receive('a.1', JSON.stringify({ kind: 'owns', partition: 0 }));
+      // A renewal has a few round trips.
+      for (let trip = 0; trip < 8; trip++) await hand.ping();
+      expect(await hand.exists(place.keys.ofGroup(0).live('b.1'))).toBe(0);
+      return start.call(this);
+    });
+    const second = await place.start('b.1', REDIS);
+    await until(() => expect(second.owners.alive.size).toBe(2));
   });
 
   describe('after Redis has lost what it had', () => {

@@ -1,7 +1,7 @@
 /** Tests packed records of ended commands: nothing is lost by packing. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PackedCommand } from '../../src/backends/memory/ledger-entry.ts';
+import { PackedCommand } from '../../src/backends/memory/ledger-packed.ts';
 import type { Command } from '../../src/core/commands/command.ts';
 
 const AT = Date.UTC(2026, 0, 1);

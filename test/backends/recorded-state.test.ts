@@ -5,6 +5,8 @@ import { RecordRoom } from '../../src/backends/journal/room.ts';
 import { Snapshots } from '../../src/backends/journal/snapshot.ts';
 import { RecordedState } from '../../src/backends/journal/state.ts';
 import type { AdmitResult, DispatchResult } from '../../src/core/commands/stores.ts';
+import { ANY_CONNECTION } from '../../src/core/connections/connection-filter.ts';
+import { FORGET_MS } from '../../src/core/limits.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createCrypto, systemLoop } from '../../src/platform/system.ts';
 import { ALICE, BOUND, admission, keyFor } from '../contract/kit/bench.ts';
@@ -129,6 +131,26 @@ it('puts a link back with the end that it had first, however often it was told t
   const [found] = await again.ports.connections.get([ALICE]);
   expect(found?.disconnectCause).toBe('node_lost');
   expect(found).toEqual((await state.ports.connections.get([ALICE]))[0]);
+});
+
+it('forgets each lost link that was put back when its time is over, whatever the order of the clients', async () => {
+  const { state } = open();
+  state.begin();
+  const log = new MemoryLog(state);
+  const { connections } = state.ports;
+  const [first, second] = [
+    await connections.connect(hello('alice', 'tab')),
+    await connections.connect(hello('bob', 'tab')),
+  ];
+  await connections.disconnect(second.connection, second.connection.epoch, 'reset');
+  await clock.advance(10_000);
+  await connections.disconnect(first.connection, first.connection.epoch, 'reset');
+  log.flush();
+  const again = putBack(log);
+  again.replay.finish(clock.now());
+  await clock.advance(FORGET_MS - 10_000);
+  const { rows } = await again.ports.connections.list(ANY_CONNECTION, { first: 10, after: null });
+  expect(rows.map(({ row }) => row.userId)).toEqual(['alice']);
 });
 
 function dispatchIn(answer: AdmitResult): DispatchResult | undefined {

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { decodeBlocks } from '../../src/backends/redis/history-rows.ts';
 import { listOf } from '../../src/backends/redis/client.ts';
 import { toJson } from '../../src/core/json.ts';
-import { shareBounds } from '../../src/core/shares/shares.ts';
+import { shareBounds } from '../../src/core/shares/share-bounds.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 

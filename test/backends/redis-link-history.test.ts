@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
 import { LINK_STREAM, NO_PAYLOAD, type Message } from '../../src/core/history/message.ts';
-import type { LinkDetails } from '../../src/core/connections/connection.ts';
+import type { LinkDetails } from '../../src/core/connections/link-row.ts';
 import { DEAD_MS, NODE_BEAT_MS, NODE_LEASE_MS, RETENTION_MS, STREAM_MESSAGES } from '../../src/core/limits.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { FakeClock } from '../kit/clock.ts';

@@ -1,6 +1,7 @@
 /** Tests that a relay reports how much data a legacy deployment left in Redis, and never changes that data. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { openCallboard } from '../../src/callboard.ts';
 import { connectCommands } from '../kit/redis.ts';
 import { legacyFault, readLegacyDepths } from '../../src/backends/redis/rights.ts';
 import type { Client, ReadCommand, Reply } from '../../src/backends/redis/client.ts';
@@ -66,4 +67,28 @@ describe('the data of a legacy deployment', () => {
     expect((await depths(null, key)).pendingCommandDepth).toBe(3);
     expect(await client.dump(key)).toBe(before);
   });
+});
+
+describe('a relay over Redis', () => {
+  it.each(['redis', 'owned'] as const)(
+    'with STORE=%s shows what is left of a legacy deployment, and does not start beside it if told so',
+    async (store) => {
+      await client.xadd(key, '*', 'n', '1');
+      const redis = {
+        ...({ url: inject('redisUrl'), namespace: randomUUID(), partitions: 1, durability: 'memory', store } as const),
+        legacy: { commandStream: key, pending: `${key}:pending` },
+      };
+      const auth = { adminTokens: ['the-token-of-an-administrator'] };
+      const open = (strictMigration: boolean) =>
+        openCallboard({ config: { auth, redis: { ...redis, strictMigration } } });
+      await expect(open(true)).rejects.toMatchObject({
+        code: 'invalid_argument',
+        message: expect.stringContaining('STRICT_MIGRATION'),
+      });
+      await using relay = await open(false);
+      const headers = { authorization: `Bearer ${auth.adminTokens[0]}` };
+      const answer = await fetch(`${await relay.listen()}/delivery/summary`, { headers });
+      expect(await answer.json()).toMatchObject({ legacy_command_stream_depth: 1, pending_command_depth: 0 });
+    },
+  );
 });

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/stores.ts';
 import type { Message, MessagePage } from '../../src/core/history/message.ts';
-import { DocumentReading, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../src/core/page.ts';
+import { DocumentReading } from '../../src/core/document-reading.ts';
+import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../src/core/page.ts';
 import { SCANNED_AT_LEAST, SCANNED_TOGETHER } from '../../src/core/limits.ts';
 import { NAMES } from '../../src/backends/redis/inspector.ts';
 import { READ_BATCH } from '../../src/backends/redis/commands/get.ts';

@@ -3,11 +3,12 @@
  * connection with the present one.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Connection, ConnectRequest } from '../../src/core/connections/connection.ts';
+import type { ConnectRequest } from '../../src/core/connections/connection-store.ts';
+import type { Connection } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import type { AdmitRequest } from '../../src/core/commands/stores.ts';
-import { shareBounds, type GivenBounds } from '../../src/core/shares/shares.ts';
+import { shareBounds, type GivenBounds } from '../../src/core/shares/share-bounds.ts';
 import { CALLER, admission, ALICE, ending, keyFor, kinds, openNode } from '../contract/kit/bench.ts';
 import { auditedBench, redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { advertisement } from '../kit/core.ts';

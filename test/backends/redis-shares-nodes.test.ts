@@ -1,7 +1,7 @@
 /** Tests that the limits of shares hold over several nodes, and over the partitions of a namespace. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
-import { shareBounds, type GivenBounds } from '../../src/core/shares/shares.ts';
+import { shareBounds, type GivenBounds } from '../../src/core/shares/share-bounds.ts';
 import { admission } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 

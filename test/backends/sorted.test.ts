@@ -1,7 +1,8 @@
 /** Tests the sorted map and the list of the memory backend. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { List, type ListItem, createSortedMap } from '../../src/backends/memory/collections.ts';
+import { List, type ListItem } from '../../src/backends/memory/linked-list.ts';
+import { createSortedMap } from '../../src/backends/memory/sorted-map.ts';
 
 function filled(keys: Iterable<string>) {
   const map = createSortedMap<string>();

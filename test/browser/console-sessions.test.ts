@@ -4,7 +4,7 @@
  */
 import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { signTicket } from '../../src/http/tokens.ts';
+import { signTicket } from '../../src/http/sign-in-tickets.ts';
 import { isRecord } from '../../src/core/json.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';

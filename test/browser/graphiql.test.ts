@@ -2,7 +2,8 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
-import { createSignIn, signToken } from '../../src/http/tokens.ts';
+import { createSignIn } from '../../src/http/sign-in.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { ADMIN, SECRET, startHttpRelay, type HttpRelay } from '../http/kit/http-relay.ts';
 import { launchChromium } from './kit/chromium.ts';
 import { TOKEN_SECONDS } from '../kit/patience.ts';

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { createCallboard } from '../../src/callboard.ts';
-import { CRASHED } from '../../src/cli/io.ts';
+import { CRASHED } from '../../src/cli/exit-codes.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { SUBPROTOCOL } from '../../src/protocol/frames.ts';
 import { TOKEN_SECONDS } from '../kit/patience.ts';

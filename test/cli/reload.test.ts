@@ -3,9 +3,9 @@ import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { reloadOnChange } from '../../src/cli/serve.ts';
+import { reloadOnChange } from '../../src/cli/reload.ts';
 import { readConfig } from '../../src/config.ts';
-import type { PolicyFile } from '../../src/core/auth/principal.ts';
+import type { PolicyFile } from '../../src/core/auth/policy-file.ts';
 import { fail } from '../../src/core/errors.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../kit/certificates.ts';

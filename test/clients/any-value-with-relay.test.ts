@@ -11,7 +11,7 @@ import {
   type LinkStatus,
 } from '../../src/clients/caller/index.ts';
 import { createSiteEventPublisher } from '../../src/clients/host/index.ts';
-import { LibraryError } from '../../src/clients/link/relay-request.ts';
+import { LibraryError } from '../../src/clients/link/library-error.ts';
 import { createLive } from '../../src/clients/live/index.ts';
 import { createRuntime, SiteRefusedError, type Runtime } from '../../src/clients/runtime/index.ts';
 import { CooperativeSiteBrowserClient } from '../../src/clients/site/index.ts';

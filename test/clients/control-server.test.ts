@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { startCooperativeSiteControlServer, type ControlServer } from '../../src/clients/host/index.ts';
-import { refusalOf } from '../../src/clients/host/control-server.ts';
+import { refusalOf } from '../../src/clients/host/request-guard.ts';
 import { meanwhile } from '../kit/clock.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
 import { json, startRuntimeBench, type RuntimeBench } from './kit/runtime-bench.ts';

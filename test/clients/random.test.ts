@@ -1,7 +1,7 @@
 /** Tests ids that the client libraries make. */
 import { describe, expect, test } from 'vitest';
 import { ID } from '../../src/protocol/fields.ts';
-import { randomId, timeOrderedId } from '../../src/clients/link/platform.ts';
+import { randomId, timeOrderedId } from '../../src/clients/link/ids.ts';
 
 describe('a time-ordered id', () => {
   test('sorts after every id that was made in an earlier millisecond', () => {

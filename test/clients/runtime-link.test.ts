@@ -1,7 +1,7 @@
 /** Tests how a runtime reconnects, and what it does for each close code. */
 import { describe, expect, test } from 'vitest';
 import { createRuntime, LinkClosedError, type Call } from '../../src/clients/runtime/index.ts';
-import { backoffMs, renewInMs } from '../../src/clients/link/platform.ts';
+import { backoffMs, renewInMs } from '../../src/clients/link/reconnect.ts';
 import { CLOSE, type CloseReason, reconnectAfter } from '../../src/protocol/codes.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { startFakeRelay, type FakeLink } from '../kit/fake-relay.ts';
@@ -405,6 +405,7 @@ describe('closing', () => {
 test('callbacks that throw or reject break nothing, and onError receives their errors', async () => {
   const errors: unknown[] = [];
   await using bench = await startRuntimeBench({
+    // oxlint-disable-next-line typescript/no-misused-promises -- a program may pass such a callback by mistake
     onStatus: async () => {
       throw new Error('status');
     },

@@ -459,7 +459,7 @@ describe('a viewer that invokes', () => {
     expect([request.method, request.url]).toEqual(['POST', '/site-sessions/s%2F1/actions/note.add']);
     expect(bench.server.bodies).toEqual([{ params: { text: 'milk' }, command_id: 'c1', respond_within_ms: 5_000 }]);
     response.writeHead(status, { 'retry-after': '2' }).end(JSON.stringify(body));
-    return invoked;
+    return await invoked;
   }
 
   const error = { code: 'handler_failed', message: 'no milk' };

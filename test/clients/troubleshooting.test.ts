@@ -116,13 +116,17 @@ async function running(spec: object, run: () => unknown, wrong: object = {}): Pr
 }
 
 /** Forgets to connect, and returns what is printed. */
-function forgetting(act: (runtime: Runtime) => unknown): Promise<string> {
+async function forgetting(act: (runtime: Runtime) => unknown): Promise<string> {
   const clock = new FakeClock();
   const runtime = client({ clock });
-  return printedBy(async () => {
-    act(runtime);
-    await clock.advance(5_000);
-  }).finally(() => runtime.close());
+  try {
+    return await printedBy(async () => {
+      act(runtime);
+      await clock.advance(5_000);
+    });
+  } finally {
+    await runtime.close();
+  }
 }
 
 /** Calls over HTTP or over a link, where something accepts connections and never answers. */
@@ -139,7 +143,7 @@ async function silent(open: (address: string, clock: FakeClock) => Caller): Prom
   await clock.advance(3_000);
   socket.destroy();
   server.close();
-  return said;
+  return await said;
 }
 
 const schema = (schema: unknown): Promise<string> => registering({ schema });

@@ -2,7 +2,7 @@
 import { Validator, type Schema } from '@cfworker/json-schema';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { faultsOf } from '../../src/console/invoke/checker.ts';
+import { faultsOf } from '../../src/console/invoke/fault-texts.ts';
 
 function said(schema: Schema, value: unknown): readonly string[] {
   const { errors } = new Validator(schema, '2020-12', false).validate(value);

@@ -1,14 +1,8 @@
 /** Tests that the form of an action gets a bounded copy of what a client advertises, and keeps what a form can show. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  FORM_FIELDS,
-  FORM_PARTS,
-  choiceIn,
-  formSchemaOf,
-  valueFault,
-  errorSchemaOf,
-} from '../../src/console/form/form-schema.ts';
+import { errorSchemaOf } from '../../src/console/form/field-faults.ts';
+import { FORM_FIELDS, FORM_PARTS, choiceIn, formSchemaOf, valueFault } from '../../src/console/form/form-schema.ts';
 
 function formOf(schema: unknown) {
   const form = formSchemaOf(schema);

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { afterEach, beforeAll, expect, it, vi } from 'vitest';
 
-let words: typeof import('../../src/console/ui/words.ts');
+let amounts: typeof import('../../src/console/ui/amounts.ts');
+let zones: typeof import('../../src/console/ui/zones.ts');
 
 const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const DAYS = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
@@ -11,32 +12,33 @@ beforeAll(async () => {
   vi.stubGlobal('addEventListener', () => undefined);
   // The first format of `Intl` takes a browser tens of milliseconds, and each further one some tenths of one.
   vi.stubGlobal('Intl', {});
-  words = await import('../../src/console/ui/words.ts');
+  amounts = await import('../../src/console/ui/amounts.ts');
+  zones = await import('../../src/console/ui/zones.ts');
 });
 
 afterEach(() => void vi.restoreAllMocks());
 
 it('writes whole numbers with a space between thousands, without a format of the browser', () => {
-  expect([0, 12, 999, 1000, 1284.4, 1_234_567].map(words.whole)).toEqual(
+  expect([0, 12, 999, 1000, 1284.4, 1_234_567].map(amounts.whole)).toEqual(
     ['0', '12', '999', '1 000', '1 284', '1 234 567'].map((text) => text.replaceAll(' ', '\u202f')),
   );
   fc.assert(
     fc.property(fc.nat({ max: Number.MAX_SAFE_INTEGER }), (value) => {
-      expect(words.whole(value)).toBe(NUMBERS.format(value).replaceAll(',', '\u202f'));
+      expect(amounts.whole(value)).toBe(NUMBERS.format(value).replaceAll(',', '\u202f'));
     }),
   );
 });
 
 it('writes days with their month, without a format of the browser', () => {
   const format = vi.spyOn(Date.prototype, 'toLocaleDateString');
-  expect(words.day('2026-11-05T14:31:12.204Z')).toBe('5 November 2026');
-  expect(words.shortDay('2026-05-21T14:31:12.204Z')).toBe('21 May');
-  expect(words.shortDay('2026-09-21T14:31:12.204Z')).toBe('21 Sep');
+  expect(zones.day('2026-11-05T14:31:12.204Z')).toBe('5 November 2026');
+  expect(zones.shortDay('2026-05-21T14:31:12.204Z')).toBe('21 May');
+  expect(zones.shortDay('2026-09-21T14:31:12.204Z')).toBe('21 Sep');
   const dates = fc.date({ min: new Date('1970-01-01'), max: new Date('2999-12-31'), noInvalidDate: true });
   fc.assert(
     fc.property(dates, (at) => {
-      expect(words.day(at.toISOString())).toBe(DAYS.format(at));
-      expect(words.bothTimes(at.toISOString())).toContain(`${DAYS.format(at)}, ${at.toISOString().slice(11, 23)} UTC`);
+      expect(zones.day(at.toISOString())).toBe(DAYS.format(at));
+      expect(zones.bothTimes(at.toISOString())).toContain(`${DAYS.format(at)}, ${at.toISOString().slice(11, 23)} UTC`);
     }),
   );
   expect(format).not.toHaveBeenCalled();

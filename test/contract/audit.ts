@@ -1,16 +1,8 @@
 /** Defines the contract tests of the port AuditStore, which keeps the audit log. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  keyIdOf,
-  openRow,
-  sealRow,
-  type AuditEntry,
-  type AuditSign,
-  type AuditAppend,
-  type AuditStore,
-  ChainVerifier,
-  type ChainReport,
-} from '../../src/core/audit/audit-rows.ts';
+import { ChainVerifier, type ChainReport } from '../../src/core/audit/audit-chain.ts';
+import type { AuditAppend, AuditStore } from '../../src/core/audit/audit-store.ts';
+import { keyIdOf, openRow, sealRow, type AuditEntry, type AuditSign } from '../../src/core/audit/audit-rows.ts';
 import { createAuditTrail, type AuditBounds, type AuditTrail } from '../../src/core/audit/audit.ts';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { silentLog } from '../../src/core/ports.ts';

@@ -8,7 +8,7 @@ import { ANY_COMMAND, type AdmitRequest } from '../../src/core/commands/stores.t
 import type { CommandKey } from '../../src/core/ids.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
-import { shareBounds, type GivenBounds, type ShareBounds, type ShareName } from '../../src/core/shares/shares.ts';
+import { shareBounds, type GivenBounds, type ShareBounds, type ShareName } from '../../src/core/shares/share-bounds.ts';
 import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, type Bench } from './kit/bench.ts';
 
 /** A bench, and how much of a share all users hold together. */

@@ -17,7 +17,8 @@ import { LINK_STREAM, type IngestResult, type Message } from '../../src/core/his
 import { commandKeyText, type ClientKey, type CommandKey } from '../../src/core/ids.ts';
 import { canonicalJson, toJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/ports.ts';
-import { createShares, SHARE_BOUNDS, type ShareBounds } from '../../src/core/shares/shares.ts';
+import { SHARE_BOUNDS, type ShareBounds } from '../../src/core/shares/share-bounds.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { CALLER, admission, ending, inPages, keyFor, openNode, type Bench } from './kit/bench.ts';

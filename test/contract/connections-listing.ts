@@ -1,6 +1,6 @@
 /** Defines the contract tests of listings of connections: filters, order and pages. */
 import { expect, it } from 'vitest';
-import type { ConnectionFilter } from '../../src/core/connections/connection.ts';
+import type { ConnectionFilter } from '../../src/core/connections/connection-filter.ts';
 import { toJson } from '../../src/core/json.ts';
 import { FORGET_MS } from '../../src/core/limits.ts';
 import { ALL, hello, ids, paged } from './kit/connections-model.ts';

@@ -4,12 +4,8 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import {
-  connectionStatus,
-  type ConnectRequest,
-  type Connection,
-  type Predecessor,
-} from '../../src/core/connections/connection.ts';
+import type { ConnectRequest } from '../../src/core/connections/connection-store.ts';
+import { connectionStatus, type Connection, type Predecessor } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
 import { ALL, connectionActs, ConnectionModel, hello, ids } from './kit/connections-model.ts';

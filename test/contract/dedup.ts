@@ -8,7 +8,7 @@ import type { DedupStore } from '../../src/core/dedup/dedup.ts';
 import type { HistoryStore, IngestedMessage } from '../../src/core/history/message.ts';
 import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND } from '../../src/core/limits.ts';
 import { BOUND, dispatched, ending, keyFor, type Bench, type MakeBench } from './kit/bench.ts';
-import { shareBounds, type ShareBounds } from '../../src/core/shares/shares.ts';
+import { shareBounds, type ShareBounds } from '../../src/core/shares/share-bounds.ts';
 import type { SharesBench } from './command-shares.ts';
 import { newMessage } from './kit/history-model.ts';
 

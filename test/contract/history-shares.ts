@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
-import { shareBounds } from '../../src/core/shares/shares.ts';
+import { shareBounds } from '../../src/core/shares/share-bounds.ts';
 import type { HistoryBounds } from './kit/bench.ts';
 import { newMessage } from './kit/history-model.ts';
 import type { SharesBench } from './command-shares.ts';

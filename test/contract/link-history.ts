@@ -3,7 +3,8 @@
  * removed.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Connection, ConnectRequest } from '../../src/core/connections/connection.ts';
+import type { ConnectRequest } from '../../src/core/connections/connection-store.ts';
+import type { Connection } from '../../src/core/connections/connection.ts';
 import { LINK_STREAM, type Message } from '../../src/core/history/message.ts';
 import { DEAD_MS, FORGET_MS, PING_MS } from '../../src/core/limits.ts';
 import { ALICE, admission, ending, keyFor, kinds, type Bench, type MakeHistoryBench } from './kit/bench.ts';

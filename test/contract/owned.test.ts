@@ -2,7 +2,8 @@
  * Runs the contracts of the stores over partitions that several relays own, except those of delivery: as a relay that
  * owns some of them, and as one that owns none.
  */
-import { createShares, type ShareBounds } from '../../src/core/shares/shares.ts';
+import type { ShareBounds } from '../../src/core/shares/share-bounds.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { storeContracts } from './all-stores.ts';
 import { commandShares, type SharesBench } from './command-shares.ts';
 import { dedupShares } from './dedup.ts';

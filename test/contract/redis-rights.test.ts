@@ -8,7 +8,7 @@ import type { Client } from '../../src/backends/redis/client.ts';
 import { openCallboard } from '../../src/callboard.ts';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime } from '../../src/clients/runtime/index.ts';
-import { shareBounds } from '../../src/core/shares/shares.ts';
+import { shareBounds } from '../../src/core/shares/share-bounds.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { connectCommands } from '../kit/redis.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { silentLog, type Log } from '../../src/core/ports.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
-import { shareBounds, type ShareBounds } from '../../src/core/shares/shares.ts';
+import { shareBounds, type ShareBounds } from '../../src/core/shares/share-bounds.ts';
 import { commandShares, type SharesBench } from './command-shares.ts';
 import { dedupShares } from './dedup.ts';
 import { historyShares } from './history-shares.ts';

@@ -10,7 +10,8 @@ import {
   SESSION_TICKETS_REDEEMED,
   SESSIONS_PER_SITE,
 } from '../../src/core/limits.ts';
-import type { SiteSession, NewGrant, NewSession } from '../../src/core/sites/site.ts';
+import type { SiteSession } from '../../src/core/sites/site-session.ts';
+import type { NewGrant, NewSession } from '../../src/core/sites/site-stores.ts';
 import type { Bench, MakeBench } from './kit/bench.ts';
 import { BOARD } from './sites.ts';
 

@@ -1,7 +1,8 @@
 /** Runs the contracts of the shares that a store counts over the memory backend. */
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/ports.ts';
-import { type ShareBounds, createShares } from '../../src/core/shares/shares.ts';
+import type { ShareBounds } from '../../src/core/shares/share-bounds.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { commandShares, type SharesBench } from './command-shares.ts';

@@ -3,7 +3,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SITES_PER_USER } from '../../src/core/limits.ts';
-import type { NewSite } from '../../src/core/sites/site.ts';
+import type { NewSite } from '../../src/core/sites/site-stores.ts';
 import type { Bench, MakeBench } from './kit/bench.ts';
 
 export const BOARD: NewSite = {

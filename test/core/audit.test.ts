@@ -1,6 +1,7 @@
 /** Tests the audit of administrators: what is recorded, who sees it, and the verification of its chain. */
 import { describe, expect, it } from 'vitest';
-import { keyIdOf, openRow, sealRow, type AuditSign, ChainVerifier } from '../../src/core/audit/audit-rows.ts';
+import { ChainVerifier } from '../../src/core/audit/audit-chain.ts';
+import { keyIdOf, openRow, sealRow, type AuditSign } from '../../src/core/audit/audit-rows.ts';
 import { createAuditTrail } from '../../src/core/audit/audit.ts';
 import type { Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
@@ -11,6 +12,7 @@ import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memo
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const alice = user('alice');
 const SECRET_TEXT = 'the-payload-that-must-not-leak';
@@ -70,7 +72,7 @@ describe('the audit', () => {
     await using relay = await testCore();
     const { core } = relay;
     await ended(relay.core);
-    void core.rpc.invoke(admin, { ...target, commandId: 'c2' });
+    unawaited(core.rpc.invoke(admin, { ...target, commandId: 'c2' }));
     await settle();
     await core.rpc.cancel(admin, { ...key, commandId: 'c2' }, null);
     await core.rpc.cancel(admin, key, null);
@@ -84,7 +86,7 @@ describe('the audit', () => {
     await ended(core);
     const unavailable = expect.objectContaining({ code: 'audit_unavailable', status: 503 });
     const client = await connect(core, alice, { instanceId: 'i2' });
-    void core.rpc.invoke(alice, { ...target, commandId: 'c2' });
+    unawaited(core.rpc.invoke(alice, { ...target, commandId: 'c2' }));
     await settle();
     await expect(core.delivery.disconnectClient(admin, key, null)).rejects.toEqual(unavailable);
     await expect(core.rpc.cancel(admin, { ...key, commandId: 'c2' }, null)).rejects.toEqual(unavailable);
@@ -187,7 +189,7 @@ describe('the verification of the chain', () => {
   const chain = async (): Promise<readonly string[]> => {
     await using relay = await testCore();
     for (let i = 0; i < 6; i++) await relay.core.reveals.read(admin, { userId: 'alice', stream: `s${i}` }, null);
-    return lines(relay.core);
+    return await lines(relay.core);
   };
 
   it('finds a changed, a removed, a moved and a repeated row, and rows under another key', async () => {

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import { Cursors, type Listing } from '../../src/core/page.ts';
+import { Cursors, type Listing } from '../../src/core/cursors.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 
 const cursors = new Cursors(createCrypto('one key'));

@@ -1,15 +1,17 @@
 /** Tests what core shows of delivery to administrators: nodes, capacity scopes and records. */
 import { describe, expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/principal.ts';
+import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import type { Requester } from '../../src/core/core.ts';
 import type { MailboxRow, NodeReport } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import type { Log } from '../../src/core/ports.ts';
-import { createShares, shareBounds } from '../../src/core/shares/shares.ts';
+import { shareBounds } from '../../src/core/shares/share-bounds.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { CALLER } from '../contract/kit/bench.ts';
 import { settle } from '../kit/clock.ts';
 import { PROCESS, admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const alice = user('alice');
 const TAB = { userId: 'alice', clientId: 'tab' };
@@ -198,7 +200,7 @@ describe('capacity scopes', () => {
     await connect(relay.core, alice);
     void invoke(relay, 'c1');
     const park = { action: 'open', params: null, connectWithinMs: 9_000, commandId: 'c2', clientId: 'tab' };
-    for (const name of ['bob', 'carol']) void relay.core.rpc.invoke(user(name), { userId: name, ...park });
+    for (const name of ['bob', 'carol']) unawaited(relay.core.rpc.invoke(user(name), { userId: name, ...park }));
     await settle();
     const { nodes, completeness } = await relay.core.delivery.tenants(admin, LISTING);
     expect(nodes.map(({ scopeId, limit, reservedCommands }) => [scopeId, limit, reservedCommands])).toEqual([

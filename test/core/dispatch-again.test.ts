@@ -5,6 +5,7 @@ import { CallboardError } from '../../src/core/errors.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
 import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const alice = user('alice');
 const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
@@ -162,7 +163,7 @@ describe('a dispatch that is answered while the socket is behind', () => {
   it('is not written once its command ended', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
-    void test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1', respondWithinMs: 2_000 });
+    unawaited(test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1', respondWithinMs: 2_000 }));
     while (test.world.requested.length < 1) await Promise.resolve();
     client.backlog = BACK_PRESSURE_BYTES;
     await settle();

@@ -1,7 +1,8 @@
 /** Tests to whom the use of bounded resources is counted. */
 import { describe, expect, it } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
-import { createShares, holderOf } from '../../src/core/shares/shares.ts';
+import { holderOf } from '../../src/core/shares/holder.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 
 let grants = 0;
 const viewerOf = (ownerId: string): Principal => {

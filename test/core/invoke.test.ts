@@ -1,10 +1,11 @@
 /** Tests invocations in core: budgets, idempotency, refusals and waits. */
 import { describe, expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/principal.ts';
+import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';
 import { toJson, trustJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, advertisement, connect, testCore, user } from '../kit/core.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const alice = user('alice');
 const target = { userId: 'alice', clientId: 'tab', action: 'open', params: toJson({ n: 1 }) };
@@ -340,7 +341,7 @@ describe('refusals are checked in order', () => {
   it('an administrator may invoke for any user', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
-    void relay.core.rpc.invoke(admin, target);
+    unawaited(relay.core.rpc.invoke(admin, target));
     await settle();
     expect(client.sent).toHaveLength(1);
   });

@@ -1,6 +1,6 @@
 /** Tests labels of clients: what counts as one, and how filters name them. */
 import { describe, expect, it } from 'vitest';
-import { checkLabels, hasLabels, labelsOf } from '../../src/core/connections/connection.ts';
+import { checkLabels, hasLabels, labelsOf } from '../../src/core/connections/labels.ts';
 import { toJson } from '../../src/core/json.ts';
 import { LABEL_MAX_CHARS, LABELS_PER_CLIENT, LABELS_PER_FILTER } from '../../src/core/limits.ts';
 

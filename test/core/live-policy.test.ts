@@ -1,7 +1,8 @@
 /** Tests the policy that is replaced while a node runs. */
 import { expect, it } from 'vitest';
 import { LivePolicy, policyDigest, scopeMapOf } from '../../src/core/auth/live-policy.ts';
-import type { PolicyFile, UserPrincipal } from '../../src/core/auth/principal.ts';
+import type { UserPrincipal } from '../../src/core/auth/principal.ts';
+import type { PolicyFile } from '../../src/core/auth/policy-file.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 

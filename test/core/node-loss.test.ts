@@ -4,23 +4,38 @@ import type { Backend } from '../../src/core/backend.ts';
 import { ANY_WAIT, type FinishResult, type NodeListener } from '../../src/core/commands/stores.ts';
 import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 import { settle } from '../kit/clock.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const alice = user('alice');
 const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
 
-type Losing = TestCore & AsyncDisposable & { readonly lose: NodeListener['lost'] };
+type Losing = TestCore &
+  AsyncDisposable & {
+    readonly lose: NodeListener['lost'];
+    /** The lease of the node is valid again after it had run out. */
+    revive(): void;
+    /** Another process decides about all users from now on. */
+    move(): void;
+  };
 
-/** Opens a core whose store can report a loss of data. `attach` and `commands` replace methods of the store. */
+type Attach = Backend['waiters']['attach'];
+
+/**
+ * Opens a core whose store can report a loss of data. `attach`, which gets the store's own, `commands` and `onRecord`
+ * replace methods of the store.
+ */
 async function losingCore(
-  attach?: Backend['waiters']['attach'],
+  attach?: (own: Attach) => Attach,
   commands: Partial<Backend['commands']> = {},
+  onRecord?: Backend['onRecord'],
 ): Promise<Losing> {
   let listener: NodeListener | undefined;
   const test = await testCore({
     wrap: (backend) => ({
       ...backend,
+      ...(onRecord && { onRecord }),
       commands: { ...backend.commands, ...commands },
-      waiters: { ...backend.waiters, ...(attach ? { attach } : {}) },
+      waiters: { ...backend.waiters, ...(attach ? { attach: attach(backend.waiters.attach) } : {}) },
       nodes: {
         ...backend.nodes,
         attach(nodeId, given) {
@@ -30,7 +45,9 @@ async function losingCore(
       },
     }),
   });
-  return { ...test, lose: (cause) => listener?.lost(cause) ?? Promise.reject(new Error('never attached')) };
+  if (!listener) throw new Error('never attached');
+  const { lost, revived, moved } = listener;
+  return { ...test, lose: (cause) => lost(cause), revive: () => revived(), move: () => moved?.(() => true) };
 }
 
 /** Removes the node's waits, as a reaper does. */
@@ -71,7 +88,7 @@ describe('a node that was fenced', () => {
     await using test = await losingCore();
     await connect(test.core, alice);
     const ids = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
-    void test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1' });
+    unawaited(test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1' }));
     await settle();
     const wait = test.core.rpc.await(alice, { ...ids, withinMs: 5_000 });
     await test.clock.advance(2_000);
@@ -118,7 +135,7 @@ describe('a node whose store lost data', () => {
   });
 
   it('answers that the outcome is unknown for a command that the store no longer knows', async () => {
-    await using test = await losingCore(() => ({ kind: 'unknown' }));
+    await using test = await losingCore(() => () => ({ kind: 'unknown' }));
     const call = test.core.rpc.invoke(alice, { ...CALL, connectWithinMs: 60_000 });
     await settle();
     await test.lose('store_lost');
@@ -135,7 +152,7 @@ describe('a node whose store lost data', () => {
   });
 
   it('answers a caller at its deadline if the store does not answer', async () => {
-    await using test = await losingCore(() => Promise.reject(new Error('away')));
+    await using test = await losingCore(() => () => Promise.reject(new Error('away')));
     const client = await connect(test.core, alice);
     const call = test.core.rpc.invoke(alice, CALL);
     await settle();
@@ -143,5 +160,75 @@ describe('a node whose store lost data', () => {
     expect(client.closes.length).toBe(1);
     await test.clock.advance(30_000);
     expect(await call).toMatchObject({ kind: 'outcome', command: { error: { code: 'response_timeout' } } });
+  });
+});
+
+describe('a node whose lease is valid again', () => {
+  it('closes the links that were marked as lost meanwhile, at once, and keeps the others', async () => {
+    await using test = await losingCore();
+    const [lost, kept] = [await connect(test.core, alice), await connect(test.core, alice, { clientId: 'other' })];
+    const key = { userId: 'alice', clientId: 'tab' };
+    const [connection] = await test.backend.connections.get([key]);
+    await test.backend.connections.disconnect(key, connection?.epoch ?? 0, 'node_lost');
+    test.revive();
+    await settle();
+    expect(lost.closes).toEqual([{ cause: 'node_lost', instanceId: null }]);
+    expect(kept.closes).toEqual([]);
+    const again = await connect(test.core, alice);
+    const call = test.core.rpc.invoke(alice, CALL);
+    await settle();
+    await again.result(again.last);
+    expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' } });
+  });
+});
+
+describe('a command that the next process to decide about its user does not know', () => {
+  const unknown = () => (): { readonly kind: 'unknown' } => ({ kind: 'unknown' });
+  const call = (test: Losing) => test.core.rpc.invoke(alice, { ...CALL, connectWithinMs: 60_000 });
+
+  it('was never admitted, if the store had not recorded it', async () => {
+    await using test = await losingCore(unknown, {}, () => {});
+    const invoked = call(test);
+    await settle();
+    test.move();
+    await expect(invoked).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  it('is lost, if the store had recorded it', async () => {
+    await using test = await losingCore(unknown, {}, (run) => run());
+    const invoked = call(test);
+    await settle();
+    test.move();
+    expect(await invoked).toMatchObject({ command: { outcome: 'outcome_unknown', reason: 'store_lost' } });
+  });
+
+  it('is lost, if another process had it when the wait was registered there', async () => {
+    const waiting: (() => void)[] = [];
+    let known = true;
+    await using test = await losingCore(
+      (own) => (key, waiter) => (known ? own(key, waiter) : { kind: 'unknown' }),
+      {},
+      (run) => void waiting.push(run),
+    );
+    const invoked = call(test);
+    await settle();
+    // What waits here is dropped with the partition that this process loses.
+    waiting.length = 0;
+    test.move();
+    await settle();
+    for (const run of waiting) run();
+    known = false;
+    test.move();
+    expect(await invoked).toMatchObject({ command: { outcome: 'outcome_unknown', reason: 'store_lost' } });
+  });
+
+  it('is not shown as pending to a caller who leaves, if the store had not recorded it', async () => {
+    const commands = { get: () => [null], mark: () => null };
+    await using test = await losingCore(undefined, commands, () => {});
+    const leaving = new AbortController();
+    const invoked = test.core.rpc.invoke(alice, { ...CALL, connectWithinMs: 60_000, signal: leaving.signal });
+    await settle();
+    leaving.abort();
+    await expect(invoked).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 });

@@ -7,6 +7,7 @@ import type { Log } from '../../src/core/ports.ts';
 import { settle } from '../kit/clock.ts';
 import { NODE_BEAT_MS } from '../../src/core/limits.ts';
 import { connect, testCore, user, type TestClient, type TestOptions } from '../kit/core.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const LATER_MS = 30_000;
 
@@ -121,7 +122,7 @@ describe('a node whose lease was recovered', () => {
     const { requested } = test;
     const client = await connect(test.core, user('alice'));
     await connect(test.core, user('bob'));
-    void test.core.rpc.invoke(user('alice'), { userId: 'alice', clientId: 'tab', action: 'open', params: null });
+    unawaited(test.core.rpc.invoke(user('alice'), { userId: 'alice', clientId: 'tab', action: 'open', params: null }));
     await settle();
     const opened = requested.splice(0);
     expect(opened.map((link) => link.split(' ').at(-1))).toEqual(['up', 'up']);

@@ -1,7 +1,8 @@
 /** Tests listings that are read page by page while rows are added and removed. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Page, PageArgs } from '../../src/core/page.ts';
+import type { PageArgs } from '../../src/core/cursors.ts';
+import type { Page } from '../../src/core/page.ts';
 import { FORGET_MS, PING_MS } from '../../src/core/limits.ts';
 import { hello } from '../contract/kit/connections-model.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
@@ -122,7 +123,7 @@ describe('paging while rows are added and removed', () => {
             names.filter((name) => Number(name.slice(1)) % 3 !== 0).map((name) => `${name}/c`);
           await reconnect(rooms, live, { come: connected(come), go: connected(go) });
           for (const name of come) {
-            if (Number(name.slice(1)) % 3 !== 1) rooms.backend.history.retain(newMessage({ userId: name }));
+            if (Number(name.slice(1)) % 3 !== 1) await rooms.backend.history.retain(newMessage({ userId: name }));
           }
         },
         async page(args) {

@@ -1,14 +1,9 @@
 /** Tests who may invoke an action, as far as the policy decides it, against what the policy then decides. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  compilePolicy,
-  defaultPolicy,
-  type CallingPrincipal,
-  type PolicyFile,
-  type PolicyRule,
-  type Scope,
-} from '../../src/core/auth/principal.ts';
+import { compilePolicy, type PolicyFile, type PolicyRule } from '../../src/core/auth/policy-file.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
+import type { CallingPrincipal, Scope } from '../../src/core/auth/principal.ts';
 import { permissions } from '../../src/core/calls/permissions.ts';
 import { PERMITTED_ACTIONS } from '../../src/core/limits.ts';
 

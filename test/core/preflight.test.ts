@@ -1,12 +1,13 @@
 /** Tests that a preflight predicts the answer to an invocation, and changes nothing. */
 import { describe, expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/principal.ts';
+import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';
 import { toJson, trustJson, type JsonText } from '../../src/core/json.ts';
 import type { Preflight } from '../../src/core/calls/call.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestClient, type TestOptions } from '../kit/core.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const alice = user('alice');
 const target = { userId: 'alice', clientId: 'tab', action: 'open', params: toJson({ n: 1 }) };
@@ -34,7 +35,7 @@ type Case = {
 
 const online = (core: Core): Promise<TestClient> => connect(core, alice);
 const waiting = async (core: Core, over: Partial<InvokeRequest>): Promise<void> => {
-  void core.rpc.invoke(alice, { ...target, ...over });
+  unawaited(core.rpc.invoke(alice, { ...target, ...over }));
   await settle();
 };
 

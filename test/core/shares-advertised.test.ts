@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ReportedContext } from '../../src/core/contexts/context.ts';
 import { FORGET_MS } from '../../src/core/limits.ts';
-import { shareBounds, createShares } from '../../src/core/shares/shares.ts';
+import { shareBounds } from '../../src/core/shares/share-bounds.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { browserWindow, context, delta, report, snapshot } from '../contract/kit/contexts-model.ts';
 import { admin, advertisement, connect, testCore, user, type TestCore } from '../kit/core.ts';
 

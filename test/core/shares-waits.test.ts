@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Core, InvokeRequest } from '../../src/core/core.ts';
 import type { SpillStore } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
-import { shareBounds, createShares } from '../../src/core/shares/shares.ts';
+import { shareBounds } from '../../src/core/shares/share-bounds.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 

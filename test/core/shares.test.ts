@@ -5,14 +5,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import {
-  guaranteeBeside,
-  RESERVE_PART,
-  SHARE_BOUNDS,
-  holderOf,
-  createShares,
-  type Shares,
-} from '../../src/core/shares/shares.ts';
+import { holderOf } from '../../src/core/shares/holder.ts';
+import { guaranteeBeside, RESERVE_PART, SHARE_BOUNDS } from '../../src/core/shares/share-bounds.ts';
+import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 const bounds = {
   links: { guarantee: 10, total: 100 },
   waits: { guarantee: 5, total: null },

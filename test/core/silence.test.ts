@@ -1,7 +1,7 @@
 /** Tests answers that may lack rows because a node is silent. */
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import type { Completeness, ObservedSource } from '../../src/core/page.ts';
+import type { Completeness, ObservedSource } from '../../src/core/completeness.ts';
 import { LOOP_ALIVE_MS, NODE_LEASE_MS } from '../../src/core/limits.ts';
 import { nodeView } from '../../src/core/commands/operator.ts';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';

@@ -3,16 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { toJson, trustJson } from '../../src/core/json.ts';
 import {
   effectiveEvents,
-  isEventName,
-  ownerGrant,
   sessionPolicy,
-  type Grant,
   type HostedSite,
   type SessionOperation,
   type SessionPolicyInput,
-  type SiteSession,
-} from '../../src/core/sites/site.ts';
-import { projectSiteEvent, type ProjectionFacts } from '../../src/core/sites/sites.ts';
+} from '../../src/core/sites/session-policy.ts';
+import { isEventName } from '../../src/core/sites/site-definition.ts';
+import { ownerGrant, type Grant, type SiteSession } from '../../src/core/sites/site-session.ts';
+import { projectSiteEvent, type ProjectionFacts } from '../../src/core/sites/projection.ts';
 
 const NOW = 1_000_000;
 

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { SESSION_TTL_SECONDS, TICKET_MS } from '../../src/core/limits.ts';
-import type { SiteDefinition } from '../../src/core/sites/site.ts';
+import type { SiteDefinition } from '../../src/core/sites/site-requests.ts';
 import { fromJson, toJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, advertisement, connect, testCore, user, type TestCore } from '../kit/core.ts';

@@ -1,6 +1,6 @@
 /** Tests the part of the demo that restarts its clients. */
 import { expect, it } from 'vitest';
-import { Keeper, type KeeperClock, type SupervisedRun } from '../../demo/parts.ts';
+import { Keeper, type KeeperClock, type SupervisedRun } from '../../demo/keeper.ts';
 
 type FakeRun = SupervisedRun & { readonly number: number; readonly over: () => void; requested: boolean };
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { AUDIT_ROWS, DRAIN_MS } from '../../src/core/limits.ts';
-import { SHARE_BOUNDS } from '../../src/core/shares/shares.ts';
+import { SHARE_BOUNDS } from '../../src/core/shares/share-bounds.ts';
 import { applyPatches, renderTree } from './kit/kustomization.ts';
 import {
   containerOf,

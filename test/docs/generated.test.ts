@@ -1,6 +1,7 @@
 /** Tests that the generated tables of the documentation are up to date, and describe every setting. */
 import { expect, test } from 'vitest';
-import { describedSettings, generatedPages } from '../../scripts/docs/pages.ts';
+import { describedSettings } from '../../scripts/docs/settings-part.ts';
+import { generatedPages } from '../../scripts/docs/pages.ts';
 import { SETTING_NAMES } from '../../src/settings.ts';
 
 test.each(generatedPages().map(({ page, now, text }) => [page, now, text]))(

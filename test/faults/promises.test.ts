@@ -56,6 +56,22 @@ const answeredUnknown = changed(annAnswer, UNKNOWN);
 const endedUnknown = changed(annRecord, { outcome: UNKNOWN.outcome, execution: UNKNOWN.execution });
 const refused = (code: string) => after(annAttempt, attempt(ANN, 'w5'), { event: 'refused', ...ANN, wait: 'w5', code });
 
+const fenced: FaultEvent = { event: 'fenced', of: 'a', what: 'lease' };
+const turns = (of: string, turnMs: number, stalledMs: number): FaultEvent => ({
+  event: 'turns',
+  of,
+  turnMs,
+  stalledMs,
+});
+const memory = (mib: number): FaultEvent => {
+  return { event: 'memory', of: 'a.1', resident: 0, live: mib * 2 ** 20, keepsRecords: true };
+};
+const gap: FaultEvent = { event: 'gap', list: '/history/messages', reason: 'evicted' };
+/** The relay a is left of several that held this much each, and holds `mib` then. */
+const survives = (mib: number, ...more: readonly FaultEvent[]) =>
+  after(LOAD, memory(50), fault('relays-full'), memory(mib), ...more, heal);
+const missed: FaultEvent = { event: 'skipped', id: 1, kind: 'handover-failover', why: 'no partition moved' };
+
 type Reported = readonly [says: string, promise: PromiseName, events: () => readonly Logged[]];
 
 /** The calls of a run go to another relay than the owner's. */
@@ -315,6 +331,48 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
     () => storyWith(after(annAttempt, answer(ANN, 'w1', UNKNOWN.outcome)), later(annRun, 2_000)),
     'began though a caller had its end',
   ],
+  [
+    'a lease that ended without a fault',
+    'unfenced',
+    () => storyWith(after(LOAD, fenced)),
+    'a relay that lost its lease or a partition by itself',
+  ],
+  [
+    'a lease that ended while another relay was stopped',
+    'unfenced',
+    () => storyWith(after(LOAD, fault('relay-pause', 'b'), fenced, heal)),
+    'a relay that lost its lease or a partition by itself',
+  ],
+  [
+    'a lease that ended in a long turn',
+    'unfenced',
+    () => storyWith(after(LOAD, turns('a.b', 4_000, 4_100), fenced)),
+    'a relay that lost its lease or a partition by itself',
+  ],
+  [
+    'a fault that missed',
+    'hit',
+    () => storyWith(after(LOAD, fault('handover-failover'), missed, heal)),
+    'a fault that was not done',
+  ],
+  [
+    'a survivor that keeps all',
+    'survivor',
+    () => storyWith(survives(90, gap)),
+    'a survivor that holds what the others held',
+  ],
+  [
+    'a survivor with a long turn',
+    'survivor',
+    () => storyWith(survives(52, gap, turns('a.1', 150, 150))),
+    'a takeover with a long turn',
+  ],
+  [
+    'a survivor that dropped nothing',
+    'survivor',
+    () => storyWith(survives(52)),
+    'nothing was dropped, so that no relay was full',
+  ],
 ];
 
 const KEPT: readonly Reported[] = [
@@ -404,6 +462,33 @@ const KEPT: readonly Reported[] = [
   ['a command that arrives once', 'unrepeated', () => storyWith(after(annAttempt, arrival))],
   ['handlers that have time left', 'timely', () => storyWith()],
   ['kills of each role, most at work', 'aimed', () => storyWith(foreign, aimed)],
+  [
+    'a lease that ended while its relay was stopped',
+    'unfenced',
+    () => storyWith(after(LOAD, fault('relay-pause'), fenced, heal)),
+  ],
+  [
+    'a lease that ended while Redis was away',
+    'unfenced',
+    () => storyWith(after(LOAD, fault('redis-kill', '0'), fenced, heal)),
+  ],
+  [
+    'a lease that ended while nothing ran the relay',
+    'unfenced',
+    () => storyWith(after(LOAD, turns('a.b', 30, 4_000), fenced)),
+  ],
+  [
+    'a lease that ended while nothing ran Redis',
+    'unfenced',
+    () => storyWith(after(LOAD, turns('redis', 0, 4_000), fenced)),
+  ],
+  [
+    'that its relay was gone for most of it, as all but one',
+    'prompt',
+    () => storyWith(after(annAttempt, fault('relays-full', 'b')), after(annRun, heal), later(annRun, 60_000)),
+  ],
+  ['a fault that was done', 'hit', () => storyWith(after(LOAD, fault('handover-failover'), heal))],
+  ['a survivor that drops evidence', 'survivor', () => storyWith(survives(52, gap, turns('a.1', 90, 900)))],
   ['a command that was being written at a kill', 'aimed', () => storyWith(foreign, aimed, ...unknownOf('ann'))],
   ['a refused start', 'shut', () => storyWith(shut('The data directory /data cannot be used.'))],
   ['counters that are right', 'counters', () => storyWith(after({ event: 'cap' }, { event: 'audited', keys: 20 }))],
@@ -430,8 +515,8 @@ describe('a plan', () => {
   });
 
   test('proves nothing with logs that lack its evidence', () => {
-    // The logs of every run hold waits and runs.
-    const some = PROMISE_NAMES.filter((name) => name !== 'prompt' && name !== 'timely');
+    // The logs of every run hold waits, runs and processes.
+    const some = PROMISE_NAMES.filter((name) => !['prompt', 'timely', 'unfenced'].includes(name));
     expect(check(storyWith(), { loss: false, promises: some }).unproven).toEqual(some);
   });
 });
@@ -453,6 +538,22 @@ test("relays' reports of a loss enter the logs at their time", () => {
   // The two clocks tick differently: the wall clock in whole milliseconds.
   expect(at).toBeGreaterThan(before - 100);
   expect(at).toBeLessThan(Number(process.hrtime.bigint()) / 1e6 + 100);
+});
+
+test('reports of relays that could not keep their partitions enter the logs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-complaints-'));
+  const texts = [
+    'the lease of this relay ended before it was renewed',
+    'another relay owns a partition that was of this one',
+  ];
+  const lines = texts.map((msg) => JSON.stringify({ level: 'warn', time: new Date().toISOString(), msg }));
+  writeFileSync(join(folder, 'north.2.err'), lines.join('\n'));
+  const found = readComplaints(folder);
+  rmSync(folder, { recursive: true });
+  expect(found).toMatchObject([
+    { boot: '2', event: 'fenced', of: 'north', what: 'lease' },
+    { boot: '2', event: 'fenced', of: 'north', what: 'partition' },
+  ]);
 });
 
 test('a command that was admitted only after the kill does not count as held by the killed relay', () => {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { seeded } from '../../faults/lib/random.ts';
 import type { Fault } from '../../faults/outages/plan/plan.ts';
+import { ownedRuns } from '../../faults/outages/plan/owned-runs.ts';
 import { planOf, PLANS, releaseRuns } from '../../faults/outages/plan/plans.ts';
 import { scheduleOf } from '../../faults/outages/plan/schedule.ts';
 
@@ -74,4 +75,14 @@ test('a release runs each plan for faults that the store, the relays and the cli
   expect(runs[0]).toMatchObject({ plan: 'F1', commands: 50_000, faults: 20 });
   expect(releaseRuns(100).map(({ seed }) => seed - 100)).toEqual(runs.map(({ seed }) => seed));
   expect(runs.map(({ plan }) => planOf(plan).name)).toEqual(runs.map(({ plan }) => plan));
+});
+
+test('relays that own partitions meet each row of their failures, most of them twenty times', () => {
+  const runs = ownedRuns(5);
+  expect(new Set(runs.map(({ plan }) => planOf(plan).name)).size).toBe(runs.length);
+  const fewer = runs.filter(({ faults = 0 }) => faults < 20).map(({ plan }) => plan);
+  expect(fewer).toEqual(['F8', 'F20s', 'F20c', 'F36']);
+  const kinds = new Set(runs.flatMap(({ plan }) => planOf(plan).kinds));
+  const owned = PLANS.filter(({ name }) => /^F(2[6-9]|3\d)$/.test(name));
+  expect(owned.flatMap((plan) => plan.kinds).filter((kind) => !kinds.has(kind))).toEqual([]);
 });

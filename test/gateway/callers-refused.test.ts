@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { admin, user } from '../kit/core.ts';
 import { caller, client, startGateway, type TestGateway } from './kit/test-gateway.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const INVOKE = { type: 'invoke', client_id: 'tab', action: 'open' } as const;
 
@@ -57,13 +58,15 @@ describe('refusals', () => {
   test('a foreign and an absent command are the same not_found, for await and for cancel', async () => {
     await using at = await startGateway();
     await client(at, { token: 'user:bob:connect,invoke', client_id: 'tab' });
-    void at.core.rpc.invoke(user('bob'), {
-      userId: 'bob',
-      clientId: 'tab',
-      action: 'open',
-      params: null,
-      commandId: 'c1',
-    });
+    unawaited(
+      at.core.rpc.invoke(user('bob'), {
+        userId: 'bob',
+        clientId: 'tab',
+        action: 'open',
+        params: null,
+        commandId: 'c1',
+      }),
+    );
     const requester = await caller(at);
     const refusals = [];
     for (const type of ['await', 'cancel'] as const)

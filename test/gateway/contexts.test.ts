@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, METADATA_BYTES } from '../../src/core/limits.ts';
 import { readReport } from '../../src/gateway/payloads.ts';
-import { CONTEXTS_MAX, METADATA_MAX_BYTES, WINDOWS_MAX } from '../../src/protocol/frames.ts';
+import { CONTEXTS_MAX, METADATA_MAX_BYTES, WINDOWS_MAX } from '../../src/protocol/report-rows.ts';
 import { admin } from '../kit/core.ts';
 import { caller, client, startGateway, type TestGateway, type Peer } from './kit/test-gateway.ts';
 

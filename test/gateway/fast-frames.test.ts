@@ -1,7 +1,8 @@
 /** Tests that the parser for frequent frames and the general parser read a frame alike. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseInvoke, parseUp } from '../../src/protocol/frames.ts';
+import { parseInvoke } from '../../src/protocol/read-frequent.ts';
+import { parseUp } from '../../src/protocol/frame-text.ts';
 
 /** Returns the same header with a space, so that the parser for frequent frames leaves it to the general one. */
 function spaced(text: string): string {

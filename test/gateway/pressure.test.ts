@@ -5,6 +5,7 @@ import { toJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
 import { caller, client, startGateway, type TestGateway, type Peer } from './kit/test-gateway.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const CALLS = 24;
 const BIG_BYTES = 900_000;
@@ -113,7 +114,7 @@ test('the frames of one turn are written together', async () => {
   writes.length = 0;
   for (let i = 0; i < 6; i++) {
     const request = { userId: 'alice', clientId: 'tab', action: 'open', params: null, commandId: `c${i}` };
-    void at.core.rpc.invoke(user('alice'), request);
+    unawaited(at.core.rpc.invoke(user('alice'), request));
   }
   for (let i = 0; i < 6; i++) await peer.next('command');
   expect(writes).toHaveLength(1);

@@ -1,6 +1,7 @@
 /** Tests the limit (the share) of the links that one user may hold. */
 import { describe, expect, test } from 'vitest';
-import { shareBounds, type GivenBounds, createShares, type Shares } from '../../src/core/shares/shares.ts';
+import { shareBounds, type GivenBounds } from '../../src/core/shares/share-bounds.ts';
+import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { ALICE, caller, client, startGateway, Peer } from './kit/test-gateway.ts';
 
 const BOB = 'user:bob:connect,invoke';

@@ -1,6 +1,8 @@
 /** Tests that frames are written byte for byte as JSON.stringify would write them. */
 import { expect, test } from 'vitest';
-import { joinFrame, type DownHeader, writeHeader } from '../../src/protocol/frames.ts';
+import { writeHeader } from '../../src/protocol/write-header.ts';
+import { joinFrame } from '../../src/protocol/frame-text.ts';
+import type { DownHeader } from '../../src/protocol/frames.ts';
 const ended = { stage: 'terminal', execution: 'may_have_run' };
 const ids = { ref: 'r:1~@', command_id: 'c-1' };
 const words = 'a "quoted" \\ line\n\u2028 \ud800';

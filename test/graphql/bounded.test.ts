@@ -9,7 +9,8 @@ import {
   QUERY_NESTING,
   QUERY_OPERATIONS,
 } from '../../src/core/limits.ts';
-import { mergeSteps, shapeFaults } from '../../src/graphql/execute/documents.ts';
+import { shapeFaults } from '../../src/graphql/execute/document-bounds.ts';
+import { mergeSteps } from '../../src/graphql/execute/merge-cost.ts';
 import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
 import { smallSchema } from './kit/small-schema.ts';

@@ -1,7 +1,7 @@
 /** Tests the operator's view of delivery over GraphQL, without payloads. */
 import { getNamedType, isInterfaceType, isObjectType, isUnionType, type GraphQLNamedType } from 'graphql';
 import { describe, expect, it, vi } from 'vitest';
-import { DocumentReading } from '../../src/core/page.ts';
+import { DocumentReading } from '../../src/core/document-reading.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { PROCESS, connect, user } from '../kit/core.ts';

@@ -12,7 +12,7 @@ import { SECRET } from './kit/small-schema.ts';
 const crypto = createCrypto('test');
 
 const wrap = (origin: Error, path?: string[]): GraphQLError =>
-  new GraphQLError(origin.message, { originalError: origin, path });
+  new GraphQLError(origin.message, { cause: origin, path });
 
 describe('masking', () => {
   it.each(['boom', 'boomLater', 'boomGraphql', 'badInt'])(
@@ -81,7 +81,7 @@ describe('masking', () => {
     expect(mask(error)).toBe(shown);
     expect(mask(shown)).toBe(shown);
     expect(counted).toEqual(['errors_masked']);
-    expect(shown.originalError).toBeUndefined();
+    expect(shown.cause).toBeUndefined();
   });
 
   it.each([null, undefined, 'text', 7, { message: SECRET }, Symbol('x')])(

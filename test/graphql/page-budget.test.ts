@@ -7,7 +7,7 @@ import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../src/cor
 import type { Page } from '../../src/core/page.ts';
 import { createContext, AnswerBudget, type RowSize } from '../../src/graphql/schema/context.ts';
 import { createPlans, type Plan } from '../../src/graphql/execute/executor.ts';
-import type { Variables } from '../../src/graphql/variables.ts';
+import type { Variables } from '../../src/graphql/variables-coercion.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { admin, testCore } from '../kit/core.ts';
 
@@ -154,7 +154,7 @@ describe('an answer of many pages', () => {
     const context = () => createContext({ core: test.core, requester: admin, asks: plan.bind({}).asks });
     expect(await plan.bind({}).write(context())).toBeNull();
     const { errors } = await plan.bind({}).run(context());
-    expect(errors?.[0]?.originalError).toMatchObject({ code: 'too_complex' });
+    expect(errors?.[0]?.cause).toMatchObject({ code: 'too_complex' });
   });
 
   it('reports in a summary what was cut', async () => {

@@ -6,6 +6,7 @@ import { settle } from '../kit/clock.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { openCore } from '../kit/topology-core.ts';
 import { ask, codeOf, dataOf, listen } from './kit/run.ts';
+import { unawaited } from '../kit/patience.ts';
 
 const alice = user('alice');
 const INVOKE = `mutation ($id: ID!) {
@@ -111,7 +112,7 @@ describe('every nested listing over the real rooms', () => {
     const clients = ['tab-0', 'tab-1', 'tab-2', 'tab-3', 'tab-4'];
     for (const clientId of clients) await connect(relay.core, alice, { clientId });
     for (const clientId of ['tab-0', ...clients, 'tab-0', 'tab-0', 'tab-0']) {
-      void relay.core.rpc.invoke(alice, { userId: 'alice', clientId, action: 'open', params: toJson({}) });
+      unawaited(relay.core.rpc.invoke(alice, { userId: 'alice', clientId, action: 'open', params: toJson({}) }));
       await relay.clock.advance(1);
     }
     const type = typeOf[name.slice(name.indexOf('.') + 1) as keyof typeof typeOf];

@@ -1,7 +1,7 @@
 /** Tests the cache of parsed request bodies. */
 import { expect, test } from 'vitest';
 import { createBodyReader } from '../../src/graphql/http/request.ts';
-import { decodeBody, refuseBody } from '../../src/http/request-info.ts';
+import { decodeBody, refuseBody } from '../../src/http/request-body.ts';
 
 function reader() {
   const parsed: string[] = [];

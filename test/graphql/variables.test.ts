@@ -21,7 +21,8 @@ import {
   type OperationDefinitionNode,
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { createArguments, createVariablesReader } from '../../src/graphql/variables.ts';
+import { createArguments } from '../../src/graphql/variables-arguments.ts';
+import { createVariablesReader } from '../../src/graphql/variables.ts';
 import { Draw } from '../../faults/lib/random.ts';
 
 const schema = buildSchema(`

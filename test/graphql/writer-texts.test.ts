@@ -1,7 +1,7 @@
 /** Tests how the JSON writer writes strings and large cached lists. */
 import { parse } from 'graphql';
 import { expect, it } from 'vitest';
-import { wholeText } from '../../src/web/exchange.ts';
+import { wholeText } from '../../src/web/reply.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';

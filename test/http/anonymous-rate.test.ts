@@ -1,7 +1,7 @@
 /** Tests the rate of GraphQL requests without a token. */
 import { describe, expect, it } from 'vitest';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../../src/core/limits.ts';
-import { AnonymousGate } from '../../src/http/auth.ts';
+import { AnonymousGate } from '../../src/http/anonymous-gate.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { postJson, startHttpRelay } from './kit/http-relay.ts';
 

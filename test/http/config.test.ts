@@ -3,9 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ownFolder } from '../kit/folder.ts';
-import { readConfig, secretsIn } from '../../src/config.ts';
+import { secretsIn } from '../../src/config/auth-config.ts';
+import { readConfig } from '../../src/config.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import { SHARE_BOUNDS, SPILL_IN_MEMORY } from '../../src/core/shares/shares.ts';
+import { SHARE_BOUNDS, SPILL_IN_MEMORY } from '../../src/core/shares/share-bounds.ts';
 import { SETTING_NAMES } from '../../src/settings.ts';
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../kit/certificates.ts';
 

@@ -1,7 +1,7 @@
 /** Tests that the settings of an embedded relay are checked like those of the command line. */
 import { describe, expect, it } from 'vitest';
 import { createCallboard, openCallboard, type Settings } from '../../src/callboard.ts';
-import { RANGES } from '../../src/settings.ts';
+import { RANGES } from '../../src/settings/ranges.ts';
 
 const auth = { adminTokens: ['a-token-of-the-administrator'] };
 /** Returns the settings in which one number, which is given by its path, has this value. */

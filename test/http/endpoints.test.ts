@@ -1,7 +1,7 @@
 /** Tests what all HTTP handlers have in common: tokens, headers, paths and refusals. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { FAILURES_A_MINUTE } from '../../src/http/auth.ts';
+import { FAILURES_A_MINUTE } from '../../src/http/token-guard.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { ADMIN, postJson, raw, startHttpRelay, SECRET, tokenOf, type Ask, type HttpRelay } from './kit/http-relay.ts';
 

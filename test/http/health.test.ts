@@ -8,7 +8,7 @@ import { ownFolder } from '../kit/folder.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/ports.ts';
-import { createClientFiles } from '../../src/http/file-reply.ts';
+import { createClientFiles } from '../../src/http/built-files.ts';
 import { requestInfoOf } from '../../src/http/request-info.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,7 +1,7 @@
 /** Tests the metrics endpoint: its token, its formats and what it shows. */
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { METRICS } from '../../src/core/metrics.ts';
-import { formatFor } from '../../src/http/routes.ts';
+import { METRICS } from '../../src/core/metrics/metric-texts.ts';
+import { formatFor } from '../../src/http/metrics-route.ts';
 import { parseExposition, type ParsedFamily } from '../metrics/kit/exposition.ts';
 import { until } from '../relay/kit/test-relay.ts';
 import { ADMIN, postJson, SECRET, startHttpRelay, tokenOf, type HttpRelay } from './kit/http-relay.ts';

@@ -1,8 +1,9 @@
 /** Tests the OpenAPI document and its reference page over HTTP. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodingOf } from '../../src/web/exchange.ts';
+import { encodingOf } from '../../src/web/packed-file.ts';
 import { startHttpRelay, type HttpRelay } from './kit/http-relay.ts';
 
 let relay: HttpRelay;
@@ -16,10 +17,8 @@ async function bytesOf(path: string, headers: Record<string, string>) {
     status: number;
     bytes: Buffer;
   }>();
-  request(relay.url + path, { headers, agent: false }, async (answer) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of answer) chunks.push(chunk);
-    resolve({ head: answer.headers, status: answer.statusCode ?? 0, bytes: Buffer.concat(chunks) });
+  request(relay.url + path, { headers, agent: false }, (answer) => {
+    buffer(answer).then((bytes) => resolve({ head: answer.headers, status: answer.statusCode ?? 0, bytes }), reject);
   })
     .on('error', reject)
     .end();

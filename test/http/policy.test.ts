@@ -1,13 +1,9 @@
 /** Tests policy files: rules, admission scopes and globs. */
 import { describe, expect, it } from 'vitest';
-import {
-  compileGlob,
-  compilePolicy,
-  type CallingPrincipal,
-  type InvocationTarget,
-  type PolicyRule,
-  type Scope,
-} from '../../src/core/auth/principal.ts';
+import { compileGlob } from '../../src/core/auth/patterns.ts';
+import { compilePolicy, type PolicyRule } from '../../src/core/auth/policy-file.ts';
+import type { InvocationTarget } from '../../src/core/auth/policy.ts';
+import type { CallingPrincipal, Scope } from '../../src/core/auth/principal.ts';
 const admin: CallingPrincipal = { kind: 'admin', name: 'token-1', expiresAt: null };
 const user = (userId: string, ...scopes: Scope[]): CallingPrincipal => ({
   kind: 'user',

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { SignJWT, exportJWK, generateKeyPair, type CryptoKey, type JWK } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readConfig, type AuthConfig } from '../../src/config.ts';
+import type { AuthConfig } from '../../src/config/auth-config.ts';
+import { readConfig } from '../../src/config.ts';
 import { createAuthenticator } from '../../src/http/auth.ts';
 import { FakeClock } from '../kit/clock.ts';
 

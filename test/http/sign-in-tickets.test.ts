@@ -1,9 +1,10 @@
 /** Tests tickets that sign an operator in to a page. */
 import { decodeJwt } from 'jose';
 import { expect, it } from 'vitest';
-import { createMemoryTickets } from '../../src/backends/memory/backend.ts';
+import { createMemoryTickets } from '../../src/backends/memory/tickets.ts';
 import { OPERATOR_TOKEN_SECONDS, SIGN_IN_TICKET_SECONDS } from '../../src/core/limits.ts';
-import { createTicketDesk, signTicket, signToken } from '../../src/http/tokens.ts';
+import { createTicketDesk, signTicket } from '../../src/http/sign-in-tickets.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { SECRET, startHttpRelay, type Ask } from './kit/http-relay.ts';
 

@@ -1,7 +1,7 @@
 /** Tests the codes that sign the editor's page in. */
 import { expect, it } from 'vitest';
 import { SIGN_IN_MS } from '../../src/core/limits.ts';
-import { createSignIn } from '../../src/http/tokens.ts';
+import { createSignIn } from '../../src/http/sign-in.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { ADMIN, startHttpRelay, type Ask } from './kit/http-relay.ts';
 

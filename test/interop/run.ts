@@ -1,5 +1,5 @@
 /**
- * `npm run interop`: installs the libraries of test/interop/package.json, writes the examples of docs/graphql.md as
+ * `npm run interop`: installs the libraries of test/interop/package.json, writes the examples of docs/graphql-clients.md as
  * files, compiles the Relay app by its relay.config.json, and runs everything with a real relay.
  */
 import { spawnSync } from 'node:child_process';

@@ -2,12 +2,13 @@
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { TableLimits } from '../../src/backends/memory/history.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
-import { defaultPolicy, type Policy, type Principal, type Scope } from '../../src/core/auth/principal.ts';
+import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
+import type { Principal, Scope } from '../../src/core/auth/principal.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { createCore, type Core, type HelloRequest } from '../../src/core/core.ts';
-import { Cursors } from '../../src/core/page.ts';
+import { Cursors } from '../../src/core/cursors.ts';
 import type { Command } from '../../src/core/commands/command.ts';
-import type { ConnectResult } from '../../src/core/connections/connection.ts';
+import type { ConnectResult } from '../../src/core/connections/connection-store.ts';
 import type { ClientLink } from '../../src/core/commands/links.ts';
 import type { LinkSession } from '../../src/core/commands/link-session.ts';
 import { type EventLoop, silentLog, type Log, type Tracing } from '../../src/core/ports.ts';

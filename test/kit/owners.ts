@@ -7,9 +7,10 @@ import { Replicas } from '../../src/backends/owned/replicas.ts';
 import { Turns } from '../../src/backends/owned/turns.ts';
 import type { Client } from '../../src/backends/redis/client.ts';
 import type { Log } from '../../src/core/ports.ts';
-import { createShares, shareBounds, type GivenBounds, type Shares } from '../../src/core/shares/shares.ts';
+import { shareBounds, type GivenBounds } from '../../src/core/shares/share-bounds.ts';
+import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { createCrypto, systemClock, systemLoop } from '../../src/platform/system.ts';
-import type { FakeClock } from './clock.ts';
+import { settle, type FakeClock } from './clock.ts';
 import { connectCommands } from './redis.ts';
 
 /** The lease of the processes, by the clock of the test. Redis ends none of them by itself. */
@@ -24,6 +25,8 @@ export type OwnerProcess = {
   readonly replicas: Replicas;
   /** What happened: a partition that was lost, or a process that is gone. */
   readonly events: string[];
+  /** When it was told that others may have counted it as dead. */
+  readonly revivals: number[];
   /** Lets the process die: it does nothing more, and its lease ends. */
   die(): Promise<void>;
 };
@@ -65,6 +68,7 @@ export class OwnerDeployment {
     const client = connect();
     await client.connect();
     const events: string[] = [];
+    const revivals: number[] = [];
     const turns = new Turns({ client, keys, loop: systemLoop, log, clock: { ...systemClock, now: () => clock.now() } });
     const lease = new Lease({ process: id, client, keys, clock, leaseMs: LEASE_MS, partitions, claims });
     const { sha256 } = createCrypto('test');
@@ -84,6 +88,7 @@ export class OwnerDeployment {
       onAddress() {},
       onLinksLost() {},
       onGone: (process) => events.push(`gone ${process}`),
+      onRevived: () => void revivals.push(clock.now()),
       onLost: (partition) => events.push(`lost ${partition}`),
       onForgotten: (partition) => events.push(`forgotten ${partition}`),
     });
@@ -96,10 +101,16 @@ export class OwnerDeployment {
       replicas.close();
       await this.#endLease(id, url);
     };
-    const process = { id, owners, turns, shares, client, replicas, events, die };
+    const process = { id, owners, turns, shares, client, replicas, events, revivals, die };
     this.#processes.set(id, process);
     await owners.start();
     return process;
+  }
+
+  /** Resolves when Redis has answered what the processes have asked so far, and they have read that. */
+  async answered(): Promise<void> {
+    await Promise.all([...this.#processes.values()].map(({ client }) => client.ping().catch(() => undefined)));
+    await settle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

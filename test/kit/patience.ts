@@ -13,15 +13,23 @@ export const TOKEN_SECONDS = 24 * 3600;
 /** The time between two looks at what is awaited, in milliseconds. */
 const LOOK_MS = 50;
 
-/** Calls `look` again and again until it does not throw, and resolves with what it returned. */
-export async function eventually<T>(look: () => T | Promise<T>): Promise<T> {
+/**
+ * Calls `look` again and again until it does not throw, and resolves with what it returned. `pauseMs`: the time after the
+ * first look, which doubles up to that between others. A look that moves a clock must not come sooner than what it waits for.
+ */
+export async function eventually<T>(look: () => T | Promise<T>, pauseMs = LOOK_MS): Promise<T> {
   const end = performance.now() + WAIT_MS;
-  for (;;) {
+  for (let pause = pauseMs; ; pause = Math.min(2 * pause, LOOK_MS)) {
     try {
       return await look();
     } catch (error) {
       if (performance.now() >= end) throw error;
     }
-    await new Promise((done) => setTimeout(done, LOOK_MS));
+    await new Promise((done) => setTimeout(done, pause));
   }
+}
+
+/** Leaves a call alone: it may end at any time, also because its relay closes with the test. */
+export function unawaited(call: Promise<unknown>): void {
+  call.catch(() => {});
 }

@@ -25,21 +25,21 @@ export type RedisCluster = {
   moveSlotOf(key: string): Promise<{ readonly from: number; readonly to: number }>;
   /** Returns how many messages of this type each master has sent to other nodes since its start. */
   sentToNodes(type: 'publish' | 'publishshard'): Promise<readonly number[]>;
-  /** Kills a master, which has a replica since then, and makes the replica the master of its slots. */
+  /** Kills a master, which has a replica since then, and makes the replica the master of its slots, in its place. */
   failOver(master: number): Promise<void>;
   stop(): Promise<void>;
 };
 
 /** Starts a cluster. Resolves when every master knows the whole cluster and serves requests. */
 export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
-  const servers = await launchAll(masters);
+  const servers = [...(await launchAll(masters))];
   const hands = servers.map(({ server }) => new Redis(server.url));
+  const dead: RedisServer[] = [];
   // A test may change what a master asks for.
   for (const hand of hands) hand.on('error', () => {});
-  const replicas: RedisServer[] = [];
   const stop = async (): Promise<void> => {
     for (const hand of hands) hand.disconnect();
-    await Promise.all([...servers.map(({ server }) => server), ...replicas].map((server) => server.stop()));
+    await Promise.all([...servers.map(({ server }) => server), ...dead].map((server) => server.stop()));
   };
   try {
     await Promise.all(hands.map((hand, i) => hand.call('CLUSTER', 'ADDSLOTSRANGE', ...range(i, masters))));
@@ -54,25 +54,29 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
   }
   return {
     address: `redis+cluster://${servers.map(({ server }) => `127.0.0.1:${server.port}`).join(',')}`,
-    urls: servers.map(({ server }) => server.url),
-    masters: servers.map(({ server }) => server),
+    get urls() {
+      return servers.map(({ server }) => server.url);
+    },
+    get masters() {
+      return servers.map(({ server }) => server);
+    },
     async failOver(master) {
       const [{ server, bus }, hand] = [servers[master] ?? fail(), hands[master] ?? fail()];
       const replica = await launch();
-      replicas.push(replica.server);
+      dead.push(replica.server);
       const follower = new Redis(replica.server.url);
-      try {
-        await follower.call('CLUSTER', 'MEET', '127.0.0.1', server.port, bus);
-        const id = String(await hand.call('CLUSTER', 'MYID'));
-        await until(() => follower.call('CLUSTER', 'REPLICATE', id).then(Boolean, () => false));
-        await until(async () => (await follower.info('replication')).includes('master_link_status:up'));
-        await server.kill();
-        // Without a vote, which two masters cannot always hold.
-        await follower.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
-        await until(async () => (await follower.info('replication')).includes('role:master'));
-      } finally {
-        follower.disconnect();
-      }
+      follower.on('error', () => {});
+      await follower.call('CLUSTER', 'MEET', '127.0.0.1', server.port, bus);
+      const id = String(await hand.call('CLUSTER', 'MYID'));
+      await until(() => follower.call('CLUSTER', 'REPLICATE', id).then(Boolean, () => false));
+      await until(async () => (await follower.info('replication')).includes('master_link_status:up'));
+      await server.kill();
+      // Without a vote, which two masters cannot always hold.
+      await follower.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
+      await until(async () => (await follower.info('replication')).includes('role:master'));
+      hand.disconnect();
+      [servers[master], hands[master]] = [replica, follower];
+      dead.splice(dead.indexOf(replica.server), 1, server);
     },
     async moveSlotOf(key) {
       const slot = calculateSlot(key);

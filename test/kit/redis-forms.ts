@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { startProxy, type Proxy, type Targets } from '../../faults/outages/processes/proxy.ts';
 import type { SentCommand } from '../../faults/outages/processes/command-cut.ts';
 import { CERTIFICATE } from './certificates.ts';
-import { startRedisCluster } from './redis-cluster.ts';
+import { startRedisCluster, type RedisCluster } from './redis-cluster.ts';
 import { startSentinel } from './redis-sentinel.ts';
 import { startRedis, type RedisServer } from './redis.ts';
 
@@ -20,6 +20,8 @@ export type ProxiedRedis = AsyncDisposable & {
   /** The servers that hold data. */
   readonly servers: readonly RedisServer[];
   readonly proxies: readonly Proxy[];
+  /** The cluster; null in other forms. Its servers may be replaced. */
+  readonly cluster: RedisCluster | null;
   /** A file with the certificate that a relay must trust. */
   readonly authority: string;
   /** Calls `breakAt` of every proxy. */
@@ -31,8 +33,15 @@ export type ProxiedRedis = AsyncDisposable & {
 /** The arguments of a Redis that persists nothing. */
 const NO_DISK = ['--save', '', '--appendonly', 'no'];
 
-/** Starts the servers of a form. `args`: additional arguments of the servers that hold data, in all forms but `cluster`. */
-export async function startRedisForm(form: RedisForm, args: readonly string[] = NO_DISK): Promise<ProxiedRedis> {
+/**
+ * Starts the servers of a form. `args`: additional arguments of the servers that hold data, in all forms but `cluster`.
+ * `counts`: whether the proxies count commands, as `breakAt` needs it. No replica can follow through such a proxy.
+ */
+export async function startRedisForm(
+  form: RedisForm,
+  args: readonly string[] = NO_DISK,
+  counts = true,
+): Promise<ProxiedRedis> {
   await using ends = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'callboard-form-'));
   ends.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -40,7 +49,7 @@ export async function startRedisForm(form: RedisForm, args: readonly string[] = 
   writeFileSync(authority, CERTIFICATE.cert);
   const proxies: Proxy[] = [];
   const proxy = async (targets: Targets, tls = false): Promise<Proxy> => {
-    const started = ends.use(await startProxy(targets, { counts: true, ...(tls && { tls: CERTIFICATE }) }));
+    const started = ends.use(await startProxy(targets, { counts, ...(tls && { tls: CERTIFICATE }) }));
     proxies.push(started);
     return started;
   };
@@ -61,25 +70,25 @@ type Starting = {
   readonly args: readonly string[];
   readonly proxy: (targets: Targets, tls?: boolean) => Promise<Proxy>;
 };
-type Started = Pick<ProxiedRedis, 'url' | 'servers'>;
+type Started = Pick<ProxiedRedis, 'url' | 'servers' | 'cluster'>;
 
 const START: Readonly<Record<RedisForm, (starting: Starting) => Promise<Started>>> = {
   async single({ ends, proxy, args }) {
     const server = ends.adopt(await startRedis(args), (one) => one.stop());
     const { port } = await proxy(() => [server.port]);
-    return { url: `redis://127.0.0.1:${port}`, servers: [server] };
+    return { url: `redis://127.0.0.1:${port}`, servers: [server], cluster: null };
   },
   async tls({ ends, proxy, args }) {
     const server = ends.adopt(await startRedis(args), (one) => one.stop());
     const { port } = await proxy(() => [server.port], true);
-    return { url: `rediss://localhost:${port}`, servers: [server] };
+    return { url: `rediss://localhost:${port}`, servers: [server], cluster: null };
   },
   async sentinel({ ends, proxy, args }) {
     const server = ends.adopt(await startRedis(args), (one) => one.stop());
     const master = await proxy(() => [server.port]);
     const sentinel = ends.adopt(await startSentinel(master.port), (one) => one.stop());
     const { port } = await proxy(() => [sentinel.port]);
-    return { url: `redis+sentinel://127.0.0.1:${port}/${sentinel.name}`, servers: [server] };
+    return { url: `redis+sentinel://127.0.0.1:${port}/${sentinel.name}`, servers: [server], cluster: null };
   },
   async cluster({ ends, proxy }) {
     const cluster = ends.adopt(await startRedisCluster(3), (one) => one.stop());
@@ -90,6 +99,7 @@ const START: Readonly<Record<RedisForm, (starting: Starting) => Promise<Started>
     return {
       url: `redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join(',')}`,
       servers: cluster.masters,
+      cluster,
     };
   },
 };

@@ -1,6 +1,6 @@
 /** Opens core in the topology of the test run: memory, or Redis. */
 import { inject } from 'vitest';
-import { defaultPolicy } from '../../src/core/auth/principal.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import type { Core } from '../../src/core/core.ts';
 import { RETENTION_MS, STREAM_MESSAGES } from '../../src/core/limits.ts';

@@ -10,7 +10,8 @@ import {
 } from '../../src/callboard.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Backend } from '../../src/core/backend.ts';
-import { defaultPolicy, compilePolicy } from '../../src/core/auth/principal.ts';
+import { compilePolicy } from '../../src/core/auth/policy-file.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import { RETENTION_MS, STREAM_MESSAGES } from '../../src/core/limits.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from './clock.ts';

@@ -1,7 +1,7 @@
 /** Opens two cores of one deployment with a FakeClock, over memory or over Redis. */
 import type { Backend } from '../../src/core/backend.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { defaultPolicy } from '../../src/core/auth/principal.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Core } from '../../src/core/core.ts';
 import { RETENTION_MS, STREAM_MESSAGES } from '../../src/core/limits.ts';
 import { silentLog } from '../../src/core/ports.ts';

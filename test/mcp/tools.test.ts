@@ -8,7 +8,8 @@ import { trustJson } from '../../src/core/json.ts';
 import { AGENT_DESCRIPTION_CHARS, AGENT_TOOLS, AGENT_TOOL_NAME_CHARS } from '../../src/core/limits.ts';
 import { BUILTIN_NAMES } from '../../src/mcp/builtin-tools.ts';
 import type { ActionTool } from '../../src/mcp/catalog.ts';
-import { clientText, splitArguments } from '../../src/mcp/tools.ts';
+import { clientText } from '../../src/mcp/client-text.ts';
+import { splitArguments } from '../../src/mcp/tool-arguments.ts';
 import { catalogOf, offer, shownOf, toolsOf } from './kit/catalogs.ts';
 
 function toolOf(schema: unknown, over: Partial<ActionAdvertisement> = {}): ActionTool {

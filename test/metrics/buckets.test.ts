@@ -1,7 +1,14 @@
 /** Tests the buckets of histograms. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { BUCKETS, bucketOf, durationOf, quantileOf, SHOWN_BOUNDS_MS, SHOWN_BUCKETS } from '../../src/core/metrics.ts';
+import {
+  BUCKETS,
+  bucketOf,
+  durationOf,
+  quantileOf,
+  SHOWN_BOUNDS_MS,
+  SHOWN_BUCKETS,
+} from '../../src/core/metrics/buckets.ts';
 import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../src/core/limits.ts';
 
 const LONGEST_MS = CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max;

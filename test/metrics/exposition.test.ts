@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SHOWN_BOUNDS_MS, METRICS } from '../../src/core/metrics.ts';
+import { SHOWN_BOUNDS_MS } from '../../src/core/metrics/buckets.ts';
+import { METRICS } from '../../src/core/metrics/metric-texts.ts';
 import { createMetrics, type Meter } from '../../src/platform/metrics.ts';
 import { parseExposition } from './kit/exposition.ts';
 

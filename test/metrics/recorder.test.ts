@@ -2,7 +2,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { type NodeReading, bucketOf, COARSE, FINE } from '../../src/core/metrics.ts';
+import { bucketOf } from '../../src/core/metrics/buckets.ts';
+import { type NodeReading, COARSE, FINE } from '../../src/core/metrics/reading.ts';
 import { createMetrics, type Meter } from '../../src/platform/metrics.ts';
 
 const START = Date.UTC(2026, 0, 1);

@@ -21,10 +21,10 @@ test('rows that were measured again replace the old ones, in the order of their 
 });
 
 test.each([
-  ['docs/neighbours.md', 'npm run neighbours -- --write'],
-  ['docs/neighbours.md', 'npm run neighbours -- --full-disk --write'],
-  ['docs/limits.md', 'npm run fuzz -- --cost --write, direct'],
-  ['docs/limits.md', 'npm run fuzz -- --cost --write, shared'],
+  ['docs/neighbours-measured.md', 'npm run neighbours -- --write'],
+  ['docs/neighbours-measured.md', 'npm run neighbours -- --full-disk --write'],
+  ['docs/input-costs.md', 'npm run fuzz -- --cost --write, direct'],
+  ['docs/input-costs.md', 'npm run fuzz -- --cost --write, shared'],
 ])('%s has a place for the table of %s', (page, name) => {
   const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8');
   expect(replacePart(text, name, readPart(text, name)).length).toBeGreaterThan(0);

@@ -1,5 +1,5 @@
 /** Tests that routes of administrators refuse users, and name the field that answers users. */
-import { getNamedType, isNonNullType, isObjectType, type GraphQLObjectType } from 'graphql';
+import { getNamedType, isObjectType, isRequiredArgument, type GraphQLObjectType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { readOperations } from '../../src/rest/compile.ts';
@@ -38,7 +38,7 @@ function queryOf(path: readonly string[], type: GraphQLObjectType): string {
   const [name = '', ...rest] = path;
   const field = type.getFields()[name];
   if (!field) throw new Error(`${type.name} has no field ${name}`);
-  const needed = field.args.filter((arg) => isNonNullType(arg.type) && !arg.default && arg.defaultValue === undefined);
+  const needed = field.args.filter((arg) => isRequiredArgument(arg));
   const given = needed.map((arg) => `${arg.name}: ${ARGUMENTS[arg.name] ?? `$${arg.name}`}`).join(', ');
   const inner = getNamedType(field.type);
   const selection = !isObjectType(inner) ? '' : rest.length > 0 ? queryOf(rest, inner) : '{ __typename }';

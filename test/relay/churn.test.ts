@@ -8,6 +8,7 @@ import { FORGET_MS, NODE_LEASE_MS } from '../../src/core/limits.ts';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 import { numRuns } from '../kit/topology.ts';
+import { unawaited } from '../kit/patience.ts';
 
 /** A listing under test: how it is read over REST and GraphQL, and how a row is added. */
 type Listing = {
@@ -70,7 +71,7 @@ async function forget(at: ChurnTarget): Promise<void> {
 async function runs(at: ChurnTarget, clientId: string, commandId: string): Promise<void> {
   const userId = at.user;
   const target = { userId, clientId, action: 'open', params: null, commandId, connectWithinMs: 300_000 };
-  void at.callboard.core.rpc.invoke(user(userId), { ...target, respondWithinMs: 300_000 });
+  unawaited(at.callboard.core.rpc.invoke(user(userId), { ...target, respondWithinMs: 300_000 }));
   const key = { userId, clientId, commandId };
   await until(async () => (await at.callboard.core.delivery.command(admin, key)) !== null);
 }

@@ -3,7 +3,7 @@ import { browserWindow, report, snapshot } from '../contract/kit/contexts-model.
 import { describe, expect, inject, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/ports.ts';
-import type { SiteDefinition } from '../../src/core/sites/site.ts';
+import type { SiteDefinition } from '../../src/core/sites/site-requests.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { CODES, type Code } from '../../src/protocol/codes.ts';
 import { postJson, startHttpRelay, tokenOf, type Answer, type HttpRelay } from '../http/kit/http-relay.ts';
@@ -244,7 +244,7 @@ const ROWS: Partial<Record<Code, Row>> = {
       const pending = call(stage);
       while (client.sent.length === 0) await settle();
       await live(stage, { resumes: { attempt: 2, received: new Set() } });
-      return pending;
+      return await pending;
     },
   },
   reserved_stream: { provoke: (stage) => ingest(stage, { stream_suffix: 'clients/tab' }) },

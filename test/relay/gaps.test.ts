@@ -1,6 +1,6 @@
 /** Tests that every subscription says that events of other nodes may have been lost. */
 import { describe, expect, it, vi } from 'vitest';
-import { createMemoryBus } from '../../src/backends/memory/backend.ts';
+import { createMemoryBus } from '../../src/backends/memory/bus.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { CommandEvents } from '../../src/core/commands/events.ts';
 import { LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../../src/core/limits.ts';

@@ -1,5 +1,6 @@
 /** Tests that unsupported requests of GraphQL clients are answered in a form that these clients understand. */
 import { request } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
@@ -50,10 +51,8 @@ describe('an upgrade to GraphQL over WebSocket', () => {
       'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
       'sec-websocket-protocol': 'graphql-transport-ws',
     };
-    request(`${relay.url}/graphql`, { headers }, async (answer) => {
-      let text = '';
-      for await (const chunk of answer) text += String(chunk);
-      resolve({ status: answer.statusCode, text });
+    request(`${relay.url}/graphql`, { headers }, (answer) => {
+      textOf(answer).then((text) => resolve({ status: answer.statusCode, text }), reject);
     })
       .on('error', reject)
       .end();

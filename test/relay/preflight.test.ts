@@ -1,12 +1,13 @@
 /** Tests in random states that a preflight predicts the answer to the invocation after it, and changes nothing. */
 import { expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/principal.ts';
+import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { ANY_COMMAND, ANY_WAIT } from '../../src/core/commands/stores.ts';
-import { ANY_CONNECTION } from '../../src/core/connections/connection.ts';
+import { ANY_CONNECTION } from '../../src/core/connections/connection-filter.ts';
 import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import type { Scan } from '../../src/core/page.ts';
-import { createShares, SHARE_NAMES, type Shares } from '../../src/core/shares/shares.ts';
+import { SHARE_NAMES } from '../../src/core/shares/share-bounds.ts';
+import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { settle } from '../kit/clock.ts';
 import { openCore } from '../kit/topology-core.ts';
 import { numRuns } from '../kit/topology.ts';

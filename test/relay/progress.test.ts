@@ -216,7 +216,7 @@ const WAYS: readonly Way[] = [
       );
       await using caller = createHttpCaller(access);
       await caller.invoke({ ...desk, action: 'work' }, {}, { commandId });
-      return followed;
+      return await followed;
     },
   },
 ];

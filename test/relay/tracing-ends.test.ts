@@ -1,6 +1,6 @@
 /** Tests that every span that begins also ends, and only once, however its command ends. */
 import { expect, inject, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/principal.ts';
+import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import { readTraceparent } from '../../src/core/trace-context.ts';
 import type { Span, Tracing } from '../../src/core/ports.ts';
 import { settle } from '../kit/clock.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { datedChangelog, nextVersion, notesOf, readChangeset } from '../../scripts/release/changesets.ts';
+import { datedChangelog, nextRelease, nextVersion, notesOf, readChangeset } from '../../scripts/release/changesets.ts';
 import { namedFiles, placeholdersIn, readIdentity } from '../../scripts/release/identity.ts';
 import { packedText } from '../../scripts/release/packed-links.ts';
 
@@ -145,6 +145,11 @@ describe('changesets', () => {
       '# Changelog\n\n## 0.1.0 (2027-01-31)\n\n- Old.\n\n**Mended**\n\n- One.\n',
     );
     expect(datedChangelog(open, { ...release, changes: [] })).toBe('# Changelog\n\n## 0.1.0 (2027-01-31)\n\n- Old.\n');
+    const now = { ...release, changes: [] };
+    expect(nextRelease(open, now)).toEqual({ version: '0.1.0', changelog: datedChangelog(open, now) });
+    const dated = datedChangelog(open, now);
+    expect(nextRelease(dated, now)).toBeNull();
+    expect(nextRelease(dated, { ...release, changes })?.version).toBe('0.2.0');
     expect(notesOf(read('CHANGELOG.md'), '0.1.0')).toMatch(/^The relay in direct mode/);
   });
 });
@@ -199,6 +204,8 @@ describe('workflows of a hosted runner', () => {
       ),
     );
     expect(runs.indexOf('sha256sum --check SHA256SUMS')).toBeLessThan(runs.indexOf(publishes[0] ?? ''));
+    // Where they are published to is a setting of the repository.
+    expect(read('.github/workflows/release.yml')).not.toMatch(/\bregistry\.[a-z]|\bghcr\b/);
     const image = publish?.steps.find(({ id }) => id === 'image');
     expect(image?.with).toMatchObject({ file: 'deploy/Dockerfile', sbom: true, provenance: 'mode=max' });
   });

@@ -4,7 +4,7 @@ import formats from 'ajv-formats';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { defaultPolicy } from '../../src/core/auth/principal.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import { readOperations } from '../../src/rest/compile.ts';
 import { user } from '../kit/core.ts';
 import { startRestRelay, type Reply } from './kit/rest-server.ts';

@@ -30,6 +30,7 @@ describe('links over simulated connections', () => {
     const verdict = await runOf(seed, 160);
     expect(verdict.broken).toEqual([]);
     expect(verdict.acknowledged).toBeGreaterThan(150);
+    expect(verdict.steps.loaded).toBeGreaterThan(0.3 * verdict.steps.all);
     expect(Object.keys(verdict.seen).filter((what) => what.startsWith('trouble: ')).length).toBeGreaterThan(2);
   });
 
@@ -70,7 +71,10 @@ async function connected({ held = false } = {}) {
   };
   const network = new LinkNetwork(simulation, () => [door]);
   const texts: string[] = [];
-  const socket: SocketLike = new (network.socketsOf(machine, () => (text) => void texts.push(text)))('', '');
+  const socket: SocketLike = new (network.socketsOf(machine, () => (text) => void texts.push(text)))(
+    'ws://relays/connect',
+    '',
+  );
   const closes: (number | undefined)[] = [];
   socket.addEventListener('close', ({ code }) => closes.push(code));
   await simulation.run(20);

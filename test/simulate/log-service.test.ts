@@ -77,11 +77,13 @@ const snapshot = fc
     return { name: anew ? 'beginAnew' : 'commitSnapshot', keys, args: [...args, ...more] };
   });
 
-const renew = fc.record({ process: owner, text, isFirst: fc.boolean() }).map(({ process, text, isFirst }): Call => ({
-  name: 'renew',
-  keys: isFirst ? [`live:${process}`, 'processes'] : [`live:${process}`],
-  args: [text, LONG_MS, process, 'live:'],
-}));
+const renew = fc
+  .record({ process: owner, text, isFirst: fc.boolean(), reports: fc.boolean() })
+  .map(({ process, text, isFirst, reports }): Call => ({
+    name: 'renew',
+    keys: [`live:${process}`, ...(isFirst ? ['processes', ...(reports ? [`report:${process}`] : [])] : [])],
+    args: [text, LONG_MS, process, 'live:', ...(reports ? [`${text} of ${process}`, LONG_MS] : [])],
+  }));
 
 const piece = fc
   .record({ partition, name, text, drops: fc.boolean() })
@@ -93,7 +95,7 @@ const piece = fc
 
 const plain = fc.oneof(
   partition.map((p): Call => ({ name: 'get', keys: [`fence:${p}`], args: [] })),
-  fc.constant<Call>({ name: 'mget', keys: ['map', 'fence:0', 'fence:1', 'live:a.1'], args: [] }),
+  fc.constant<Call>({ name: 'mget', keys: ['map', 'fence:0', 'fence:1', 'live:a.1', 'report:a.1'], args: [] }),
   fc.constant<Call>({ name: 'smembers', keys: ['processes'], args: [] }),
   owner.map((one): Call => ({ name: 'srem', keys: ['processes'], args: [one] })),
   owner.map((one): Call => ({ name: 'del', keys: [`live:${one}`], args: [] })),
@@ -170,7 +172,7 @@ async function callRedis(redis: Redis, prefix: string, { name, keys, args }: Cal
     case 'xrange':
       return redis.xrange(key, `${args[0]}-0`, '+', 'COUNT', 100);
     default: {
-      const given = name === 'renew' ? [...args.slice(0, 3), `${prefix}live:`] : args;
+      const given = name === 'renew' ? args.with(3, `${prefix}live:`) : args;
       return redis.eval(OWNER_SCRIPTS[name as keyof typeof OWNER_SCRIPTS], named.length, ...named, ...given);
     }
   }

@@ -2,8 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Deployment } from '../../faults/simulate/deployment.ts';
 import { planOf } from '../../faults/simulate/plan.ts';
+import { START } from '../../faults/simulate/process.ts';
+import { FenceJudge } from '../../faults/simulate/unfenced.ts';
 import { STORES, runPlan, type WorkloadName } from '../../faults/simulate/workloads.ts';
+import { silentLog } from '../../src/core/ports.ts';
 
 /** The seeds of the short form, and the acts of each run. */
 const SEEDS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 12);
@@ -25,6 +29,7 @@ describe('a simulation of owners', () => {
       const verdict = await simulate('store', seed, STEPS);
       expect(verdict.broken).toEqual([]);
       expect(verdict.acknowledged).toBeGreaterThan(STEPS / 4);
+      expect(verdict.steps.loaded).toBeLessThan(verdict.steps.all);
     },
   );
 
@@ -38,6 +43,21 @@ describe('a simulation of owners', () => {
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
     expect(digestOf(5, '--max-semi-space-size=64')).toBe(digest);
     expect(digestOf(6)).not.toBe(digest);
+  });
+
+  it('shows the time of Redis in every relay, whatever the clocks of machines show', async () => {
+    const step = { kind: 'clock', atMs: 10, forMs: 1, node: 1, part: 1 };
+    const plan = { seed: 1, nodes: 3, steps: 100, faults: [step] };
+    const deployment = new Deployment({ plan, onOpened() {}, onGone() {} });
+    const { simulation } = deployment;
+    expect(await simulation.run(60_000, () => deployment.isInOrder())).toBe(true);
+    deployment.beginFaults();
+    await simulation.run(10_000);
+    const present = START + simulation.now;
+    const ahead = deployment.living.map(({ clock, process }) => [clock.now() - present, process.clock.now() - present]);
+    expect(Math.max(...ahead.map(([shown]) => Math.abs(shown ?? Infinity)))).toBeLessThan(200);
+    expect(ahead.filter(([, machine]) => (machine ?? 0) > 4_000)).toHaveLength(1);
+    deployment.stop();
   });
 
   it('takes no time, timers or random numbers from outside of it', async () => {
@@ -60,5 +80,26 @@ describe('a simulation of owners', () => {
     const { broken } = await simulate('calls', 3, 100);
     expect(broken).toEqual([]);
     expect(timers).not.toHaveBeenCalled();
+  });
+});
+
+describe('the judge of leases and partitions', () => {
+  const LOST = 'another relay owns a partition that was of this one';
+
+  it.each([
+    ['of a relay that was stopped', 'pause', 'a', 5_000, 0],
+    ['of another relay than the one that was stopped', 'pause', 'b', 5_000, 1],
+    ['long after the relay was stopped', 'pause', 'a', 20_000, 1],
+    ['while the log service was away', 'stop', 'b', 5_000, 0],
+    ['while another relay was killed', 'kill', 'b', 5_000, 1],
+  ])('finds a loss %s: %s of %s, %i ms before: %i', (_, kind, relay, later, found) => {
+    let now = 1_000;
+    const judge = new FenceJudge(() => now);
+    judge.noteFault(kind, relay, 2_000);
+    const log = judge.watching(silentLog, 'a');
+    now += later;
+    log.warn({ partition: 1 }, LOST);
+    log.warn({}, 'something else');
+    expect(judge.judge()).toHaveLength(found);
   });
 });

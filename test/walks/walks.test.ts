@@ -16,7 +16,7 @@ test('a call passes few files on its way to the client and back', async () => {
     expect.arrayContaining(['http/request-handler.ts', 'core/calls/calls.ts', 'core/commands/dispatcher.ts']),
   );
   expect(outbound).toEqual(
-    expect.arrayContaining(['core/commands/link-session.ts', 'core/calls/wait.ts', 'web/exchange.ts']),
+    expect.arrayContaining(['core/commands/link-session.ts', 'core/calls/wait.ts', 'web/reply.ts']),
   );
   expect(inbound.length).toBeLessThanOrEqual(MOST.callIn);
   expect(outbound.length).toBeLessThanOrEqual(MOST.callOut);
@@ -26,7 +26,7 @@ test('a call passes few files on its way to the client and back', async () => {
 test('a known query passes few files from its request to the response', async () => {
   const walk = await walkQuery();
   expect(walk).toEqual(
-    expect.arrayContaining(['http/request-handler.ts', 'core/connections/connections.ts', 'web/exchange.ts']),
+    expect.arrayContaining(['http/request-handler.ts', 'core/connections/connections.ts', 'web/reply.ts']),
   );
   expect(walk.length).toBeLessThanOrEqual(MOST.query);
   expect(unnamed(walk)).toEqual([]);
@@ -34,7 +34,7 @@ test('a known query passes few files from its request to the response', async ()
 
 test('an event of a site passes few files from its request to the stream of a viewer', async () => {
   const walk = await walkEvent();
-  expect(walk).toEqual(expect.arrayContaining(['core/ingest/ingest.ts', 'core/sites/sites.ts', 'web/sse.ts']));
+  expect(walk).toEqual(expect.arrayContaining(['core/ingest/ingest.ts', 'core/sites/site-events.ts', 'web/sse.ts']));
   expect(walk.length).toBeLessThanOrEqual(MOST.event);
   expect(unnamed(walk)).toEqual([]);
 });

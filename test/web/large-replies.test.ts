@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createReply } from '../../src/web/exchange.ts';
+import { createReply } from '../../src/web/reply.ts';
 import { systemLoop } from '../../src/platform/system.ts';
 
 /** Texts whose characters take one to four bytes, at odd and even places, so that pieces end between halves. */

@@ -1,7 +1,10 @@
 /** Joins the lists of attacks of a hostile user, and finds an attack by its name. */
 import { AGENT_ATTACKS } from './agents.ts';
 import type { Attack } from './attack.ts';
-import { COMPUTING, HOLDING, READING, TOKENS } from './holding.ts';
+import { COMPUTING } from './computing.ts';
+import { READING } from './reading.ts';
+import { TOKENS } from './tokens.ts';
+import { HOLDING } from './holding.ts';
 import { CROWDING, STORING } from './crowding.ts';
 
 export const ATTACKS: readonly Attack[] = [

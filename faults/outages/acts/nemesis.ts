@@ -7,6 +7,7 @@ import { type Act, given, sleep, until } from './act.ts';
 import { killAimed } from './aimed-kill.ts';
 import { ACTS_OF_REDIS, ACTS_OF_SPILL } from './storage-acts.ts';
 import { ACTS_OF_RELAYS } from './relay-acts.ts';
+import { ACTS_OF_TOPOLOGY } from './topology-acts.ts';
 
 // Carries out the faults of clients and of their connections.
 
@@ -77,6 +78,7 @@ export const ACTS: Readonly<Record<FaultKind, Act>> = {
   ...ACTS_OF_RELAYS,
   ...ACTS_OF_REDIS,
   ...ACTS_OF_SPILL,
+  ...ACTS_OF_TOPOLOGY,
   ...ACTS_OF_LINKS,
   async hole(world, fault) {
     await setMode(world, fault, { kind: 'black-hole' });
@@ -85,6 +87,9 @@ export const ACTS: Readonly<Record<FaultKind, Act>> = {
     for (const proxy of redisProxies) proxy.set({ kind: 'black-hole' });
     await sleep(holdMs);
     for (const proxy of redisProxies) proxy.set({ kind: 'pass' });
+  },
+  async 'all-reset'({ redisProxies }) {
+    for (const proxy of redisProxies) proxy.reset();
   },
   async slow(world, fault) {
     await setMode(world, fault, { kind: 'delay', ms: 100 });
@@ -184,7 +189,13 @@ async function suffer(world: World, log: FaultLog, fault: Fault): Promise<void> 
   log.write({ event: 'heal', id });
 }
 
+/** The faults of the connections from one relay to Redis. */
+const OF_CONNECTIONS: ReadonlySet<string> = new Set([
+  ...['hole', 'half-open', 'reset', 'drop-reply', 'slow', 'slices', 'redis-flap'],
+]);
+
 /** Returns the name of the fault's target, as the logs of the other processes write it. */
 function nameOf({ relays }: World, { kind, target }: Fault): string {
-  return kind.startsWith('relay-') ? (relays[target % relays.length]?.name ?? '') : String(target);
+  const isOfRelay = kind.startsWith('relay-') || kind === 'relays-full' || OF_CONNECTIONS.has(kind);
+  return isOfRelay ? (relays[target % relays.length]?.name ?? '') : String(target);
 }

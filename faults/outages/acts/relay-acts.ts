@@ -20,6 +20,8 @@ const TAKEN_OVER_MS = 30_000;
 const TWIN_RUNS_MS = 3_000;
 /** The time in which a relay closes, with its last snapshot, in milliseconds. */
 const CLOSES_MS = 1_500;
+/** By how much a clock of the day is wrong at most, in milliseconds. */
+const CLOCK_STEP_MS = 60_000;
 /** The time that a relay may take to be ready again, in milliseconds. */
 const READY_MS = 30_000;
 
@@ -76,6 +78,18 @@ export const ACTS_OF_RELAYS = {
     proc.pause();
     await sleep(fault.holdMs);
     proc.resume();
+  },
+  async 'relay-clock'(world, fault) {
+    const relay = relayOf(world, fault);
+    relay.stepClock(between(seeded(fault.id), -CLOCK_STEP_MS, CLOCK_STEP_MS));
+    await sleep(fault.holdMs);
+    relay.stepClock(0);
+  },
+  async 'relays-full'({ relays }, { target, holdMs }) {
+    const others = relays.filter((_, index) => index !== target % relays.length);
+    await Promise.all(others.map(({ proc }) => proc.kill()));
+    await sleep(holdMs);
+    await Promise.all(others.map(restart));
   },
   async 'relay-drain'(world, fault) {
     const relay = relayOf(world, fault);

@@ -131,6 +131,10 @@ function gatherCases(events: readonly Logged[]): ReadonlyMap<string, Case> {
         break;
       case 'ends':
         one.ends.push(event);
+        break;
+      case 'live':
+      case 'payload':
+        break;
     }
   }
   return cases;

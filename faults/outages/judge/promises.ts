@@ -2,6 +2,8 @@
 import { answersOf, type Case, type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 import { judgeAimed } from './aimed.ts';
+import { judgeSurvivor } from './survivor.ts';
+import { judgeUnfenced } from './unfenced.ts';
 import { KILLS, judgeReattached, judgeRecovery } from './recovery.ts';
 
 /** The names of the promises that a plan may make beyond the invariants. */
@@ -23,6 +25,9 @@ export const PROMISE_NAMES = [
   'unrepeated',
   'timely',
   'aimed',
+  'unfenced',
+  'survivor',
+  'hit',
 ] as const;
 export type PromiseName = (typeof PROMISE_NAMES)[number];
 
@@ -67,12 +72,23 @@ export const PROMISES: readonly PlanPromise[] = [
   { name: 'unrepeated', says: 'no command that arrived is written again', judge: judgeUnrepeated },
   { name: 'timely', says: 'no handler begins after the deadline of its command', judge: judgeTimely },
   { name: 'aimed', says: 'kills hit each role alike and what owners do, and little ends unknown', judge: judgeAimed },
+  { name: 'unfenced', says: 'no relay loses its lease or a partition by its own work', judge: judgeUnfenced },
+  {
+    name: 'survivor',
+    says: 'the last of several full relays stays within its memory, and takes over in short turns',
+    judge: judgeSurvivor,
+  },
+  { name: 'hit', says: 'each fault hit what it aimed at', judge: judgeHit },
 ];
 
 /** The time by which a wait may exceed its limit because of a busy machine, in milliseconds. */
 const OVER_MS = 2_000;
 /** The faults that stop a relay, and with it the timers of its waits. */
 const PAUSES = ['relay-pause', 'relay-swap'] as const;
+/** The fault that kills every relay at once. */
+const ALL_KILLED = 'relays-kill';
+/** The fault that kills all relays but its target. */
+const ALL_BUT_ONE_KILLED = 'relays-full';
 
 /**
  * The time that a caller on a link may take to repeat its request after its relay is back, in milliseconds. The
@@ -82,11 +98,16 @@ const ASKED_ANEW_MS = 5_000;
 
 /** Judges that waits end in time. The time during which the requested relay was stopped or gone does not count. */
 function judgePrompt({ cases, faults }: Evidence): Judged {
-  const gone = faults(...KILLS).map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
+  const gone = faults(...KILLS, ALL_KILLED, ALL_BUT_ONE_KILLED).map((kill) => {
+    return { ...kill, to: kill.to + ASKED_ANEW_MS * MS };
+  });
   const pauses = [...faults(...PAUSES), ...gone];
   const held = (relay: string, from: number, to: number): number =>
     pauses
-      .filter(({ target }) => target === relay)
+      .filter(({ kind, target }) => {
+        if (kind === ALL_KILLED) return true;
+        return (target === relay) === (kind !== ALL_BUT_ONE_KILLED);
+      })
       .reduce((sum, pause) => sum + Math.max(0, Math.min(to, pause.to) - Math.max(from, pause.from)), 0);
   const waits = [...cases.values()].flatMap((one) =>
     one.waits.flatMap(({ attempt, ends }) => {
@@ -200,6 +221,17 @@ function judgeAmnesty({ of, faults }: Evidence): Judged {
       'a node that was ended by an outage of the store',
       lost.map((word) => ({ text: `${word.of} ${word.cause}` })),
     ),
+  };
+}
+
+/** Judges that each fault was done. Some need a moment that may not come. */
+function judgeHit({ of }: Evidence): Judged {
+  const skipped = of('skipped').map(({ id, kind, why }) => ({ text: `${kind} ${id}: ${why}` }));
+  const count = of('fault').length;
+  return {
+    looked: count,
+    findings: find('a fault that was not done', skipped),
+    says: `${count - skipped.length} of ${count} done`,
   };
 }
 

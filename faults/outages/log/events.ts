@@ -79,6 +79,8 @@ export type FaultEvent =
       readonly instance: string;
       readonly up: boolean;
     }
+  /** An answer named this reason why something may be missing in it. Each reason is logged once for each list. */
+  | { readonly event: 'gap'; readonly list: string; readonly reason: string }
   /** The relay showed `user` this canary. `on`: the interface on which it was shown. */
   | { readonly event: 'seen'; readonly user: string; readonly on: string; readonly canary: string }
   | { readonly event: 'reservation'; readonly scope: string; readonly reserved: number }
@@ -106,6 +108,11 @@ export type FaultEvent =
       readonly live: number;
       readonly keepsRecords: boolean;
     }
+  /**
+   * What the event loop of a relay did since the event before, if that was much. `turnMs`: the CPU time of the most
+   * expensive turn. `stalledMs`: the longest time without a turn, which is longer if the machine did not run the relay.
+   */
+  | { readonly event: 'turns'; readonly of: string; readonly turnMs: number; readonly stalledMs: number }
   /** A key without an expiry that should have one. */
   | { readonly event: 'leftover'; readonly key: string }
   /** The counters in Redis were compared with what is there. `keys`: how many keys were read. */
@@ -171,6 +178,8 @@ export type FaultEvent =
   | { readonly event: 'shut'; readonly of: string; readonly why: string | null }
   /** A relay reported that it lost data: `fenced` or `store_lost`. */
   | { readonly event: 'lost'; readonly of: string; readonly cause: string }
+  /** A relay that owns partitions reported that its lease had ended, or that another relay owns one of them. */
+  | { readonly event: 'fenced'; readonly of: string; readonly what: 'lease' | 'partition' }
   /**
    * A second process of a node was started while the first was alive, or was paused for `afterMs`. `came`: whether the
    * relays admitted the second process.

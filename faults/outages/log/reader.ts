@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { OWNED_KINDS } from '../../../src/backends/owned/keys.ts';
 import { KINDS } from '../../../src/backends/redis/keys.ts';
+import { isRecord } from '../../../src/core/json.ts';
 import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
 import { canaryOf, fillerOf, type Key, type Logged } from './events.ts';
 import type { FaultLog } from './log.ts';
@@ -54,6 +55,7 @@ export type ReaderOptions = {
 };
 
 export function createReader({ log, relay, bytes }: ReaderOptions): Reader {
+  const told = new Set<string>();
   const ask = async (path: string): Promise<Row> => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, connection: 'close' };
     const answer = await fetch(`${relay().url}${path}`, { headers, signal: AbortSignal.timeout(READ_MS) });
@@ -68,6 +70,12 @@ export function createReader({ log, relay, bytes }: ReaderOptions): Reader {
       const more = typeof cursor === 'string' ? `&cursor=${encodeURIComponent(cursor)}` : '';
       const page = await ask(`${path}${path.includes('?') ? '&' : '?'}limit=${bytes > 0 ? LARGE_PAGE : PAGE}${more}`);
       for (const row of rowsOf(page['items'])) take(row);
+      for (const reason of reasonsIn(page['completeness'])) {
+        const gap = { list: path.split('?')[0] ?? path, reason };
+        const name = JSON.stringify(gap);
+        if (!told.has(name)) log.write({ event: 'gap', ...gap });
+        told.add(name);
+      }
       cursor = page['next_cursor'];
     } while (typeof cursor === 'string');
   };
@@ -122,6 +130,13 @@ export function createReader({ log, relay, bytes }: ReaderOptions): Reader {
 function rowsOf(items: unknown): readonly Row[] {
   if (!Array.isArray(items)) throw new Error('a page without items');
   return items;
+}
+
+/** Returns why something may be missing in an answer. */
+function reasonsIn(completeness: unknown): readonly string[] {
+  const sources: unknown = isRecord(completeness) ? completeness['sources'] : null;
+  if (!Array.isArray(sources)) return [];
+  return sources.flatMap((source: unknown) => (isRecord(source) ? (text(source['reason']) ?? []) : []));
 }
 
 function text(value: unknown): string | null {
@@ -225,6 +240,11 @@ export async function readScopes(
 
 /** The message of a node that lost its data or its lease, and that of a start on a data directory that lost records. */
 const [LOSS, START_LOSS] = ['this node lost what it held', 'records are missing'];
+/** The messages of a relay that owns partitions, when it could not keep them. */
+const FENCED = [
+  { text: 'the lease of this relay ended before it was renewed', what: 'lease' },
+  { text: 'another relay owns a partition that was of this one', what: 'partition' },
+] as const;
 
 /**
  * Returns the errors in the relays' logs that the judge considers. Their times are converted to the clock of the other
@@ -240,17 +260,24 @@ export function readComplaints(folder: string): readonly Logged[] {
       return lines.flatMap((line, index) => {
         const loss = lossOf(line);
         if (loss === null) return [];
-        const at = loss.wallMs * 1e6 + wallToMonotonic;
-        return [{ proc, boot, seq: index + 1, at, event: 'lost', of: proc, cause: loss.cause } as const];
+        const { wallMs, ...event } = loss;
+        const at = wallMs * 1e6 + wallToMonotonic;
+        return [{ proc, boot, seq: index + 1, at, of: proc, ...event } as const];
       });
     });
 }
 
-function lossOf(line: string): { readonly wallMs: number; readonly cause: string } | null {
-  if (!line.includes(LOSS) && !line.includes(START_LOSS)) return null;
+type Complaint =
+  | { readonly event: 'lost'; readonly cause: string }
+  | { readonly event: 'fenced'; readonly what: 'lease' | 'partition' };
+
+function lossOf(line: string): (Complaint & { readonly wallMs: number }) | null {
+  const fenced = FENCED.find(({ text }) => line.includes(text));
+  if (!fenced && !line.includes(LOSS) && !line.includes(START_LOSS)) return null;
   try {
     const { time, cause = 'store_lost' } = JSON.parse(line);
-    return { wallMs: Date.parse(time), cause: String(cause) };
+    const wallMs = Date.parse(time);
+    return fenced ? { event: 'fenced', wallMs, what: fenced.what } : { event: 'lost', wallMs, cause: String(cause) };
   } catch {
     // The relay was killed while it wrote this line.
     return null;

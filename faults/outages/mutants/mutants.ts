@@ -27,7 +27,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'waiter-by-command',
     says: 'waiters are stored by command, so that the second replaces the first',
-    file: 'backends/memory/commands.ts',
+    file: 'backends/memory/waiters.ts',
     find: 'entry.waiters = [...entry.waiters, row];',
     replace: 'entry.waiters = [row];',
     plan: 'F12',
@@ -202,7 +202,31 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   },
 ];
 
+/** The mutants that fault runs must catch with relays that own partitions. */
+const OWNED_MUTANTS: readonly Mistake[] = [
+  {
+    name: 'lease-renewed-late',
+    says: 'a lease is renewed after it has ended',
+    file: 'backends/owned/owner.ts',
+    find: 'clock.every(leaseMs / BEATS,',
+    replace: 'clock.every(1.2 * leaseMs,',
+    plan: 'F0',
+    caughtBy: ['unfenced'],
+  },
+  {
+    name: 'takeover-in-one-turn',
+    says: 'a takeover that reads something keeps the event loop for longer than a lease',
+    file: 'backends/owned/partition.ts',
+    find: 'const ms = Math.round(clock.monotonic() - began);',
+    replace:
+      'const busyUntil = clock.monotonic() + (fence.number > 0 ? 4_000 : 0); while (clock.monotonic() < busyUntil); const ms = Math.round(clock.monotonic() - began);',
+    plan: 'F1',
+    caughtBy: ['unfenced'],
+  },
+];
+
 export const MUTANTS: readonly Mutant[] = [
   ...DIRECT_MUTANTS.map((mutant) => ({ ...mutant, mode: 'direct' as const })),
   ...[...SHARED_MUTANTS, ...LISTED_MUTANTS].map((mutant) => ({ ...mutant, mode: 'shared' as const })),
+  ...OWNED_MUTANTS.map((mutant) => ({ ...mutant, mode: 'owned' as const })),
 ];

@@ -63,7 +63,8 @@ type Edit = { readonly file: string; readonly find: string; readonly replace: st
 export type Mutant = Edit & {
   readonly name: string;
   readonly says: string;
-  readonly mode: 'direct' | 'shared';
+  /** The relays that have it: `owned` own partitions, and `shared` do not. */
+  readonly mode: 'direct' | 'shared' | 'owned';
   /** Further edits, if the sources guard against the mistake in more than one place. */
   readonly also?: readonly Edit[];
   /** The name of the plan under which the mistake shows. */

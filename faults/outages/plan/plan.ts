@@ -10,11 +10,16 @@ import type { PromiseName } from '../judge/promises.ts';
  * kill -9 while it closes, then a restart. `relay-power`: kill -9, a loss of what its data directory had not synced,
  * then a restart. `relay-shut`: kill -9, a start while its data directory is read-only, then a restart. `data-full`:
  * for a while the disk of the data directory is full.
+ * - `relay-clock`: for a while the clock of the day of a relay is wrong, by up to a minute.
+ * - `relays-full`: all relays but the target are killed at once, and started again after a while.
  * - `relay-twin`: a second process of a node is started while the first one runs. `relay-swap`: the same while the
  * first one is paused; it then continues beside the second.
  * - `redis-kill`: kill -9, then a restart. `redis-cut`: the same, and the last second of its log is cut off.
- * `redis-pause`: SIGSTOP for a while.
+ * `redis-pause`: SIGSTOP for a while. `all-reset`: all connections of all relays to Redis break once.
  * - `redis-failover`: kill -9 of the master. It is restarted when the sentinel has made the replica the master.
+ * `cluster-failover`: kill -9 of a master of a cluster, whose replica takes its place. `slots-move`: the slot of some
+ * partitions moves to another master, key by key. `handover-failover`: a replica without a handover that is in progress
+ * becomes the master. If no partition is about to move, a relay is killed and restarted first.
  * - `hole`, `reset`, `half-open`, `drop-reply`, `slow`, `slices`: faults of the connections from one relay to Redis.
  * `all-holes`: a black hole for all relays at once.
  * - `redis-break`: all connections to Redis break, and then, for each purpose, the next two connections at the command
@@ -44,14 +49,20 @@ export type FaultKind =
   | 'relay-power'
   | 'relay-shut'
   | 'data-full'
+  | 'relay-clock'
+  | 'relays-full'
   | 'relay-twin'
   | 'relay-swap'
   | 'redis-kill'
   | 'redis-cut'
   | 'redis-pause'
   | 'redis-failover'
+  | 'cluster-failover'
+  | 'slots-move'
+  | 'handover-failover'
   | 'hole'
   | 'all-holes'
+  | 'all-reset'
   | 'reset'
   | 'half-open'
   | 'drop-reply'
@@ -130,6 +141,10 @@ export type Plan = {
    * without a proxy.
    */
   readonly sentinel: boolean;
+  /** Whether the store is a master and its replica, which the run makes the master. A proxy leads each relay to it. */
+  readonly pair: boolean;
+  /** Further settings of the relays. */
+  readonly env: Readonly<Record<string, string>>;
   /**
    * The form of Redis, whose connections from all relays share proxies that count commands. Null: one Redis, with a
    * proxy for each relay, or a sentinel.

@@ -87,6 +87,8 @@ const base = {
   promises: [],
   rolling: false,
   sentinel: false,
+  pair: false,
+  env: {},
   form: null,
   bytes: 0,
   again: false,
@@ -273,6 +275,15 @@ const rows: readonly PlanRow[] = [
   },
 ];
 
+/** The size of a payload of which few commands fill a relay, in bytes, and the bounds of such relays. */
+const FULL_BYTES = 8 * 1024;
+const FULL_AT = {
+  CALLBOARD_HISTORY_SHARE_BYTES: String(1024 * 1024),
+  CALLBOARD_HISTORY_MAX_BYTES: String(4 * 1024 * 1024),
+  CALLBOARD_RESULT_SHARE_BYTES: String(1024 * 1024),
+  CALLBOARD_RESULT_MAX_BYTES: String(2 * 1024 * 1024),
+};
+
 /** The plans of relays that own partitions, which need `--owned`. */
 const OWNED_PLANS: readonly PlanRow[] = [
   {
@@ -285,7 +296,8 @@ const OWNED_PLANS: readonly PlanRow[] = [
     workMs: 300,
     promises: ['recovery', 'aimed'],
   },
-  { name: 'F27', says: 'kill -9 of all relays at once', kinds: ['relays-kill'] },
+  // Nobody owns anything until all have started and have waited for 1.5 leases: calls need some time between two kills.
+  { name: 'F27', says: 'kill -9 of all relays at once', kinds: ['relays-kill'], gap: [10_000, 14_000] },
   { name: 'F28', says: 'the connections for mail closed', kinds: ['mail-cut'], gap: [1_000, 3_000], faults: 10 },
   {
     name: 'F29',
@@ -300,6 +312,58 @@ const OWNED_PLANS: readonly PlanRow[] = [
     kinds: ['hole'],
     gap: [4_000, 8_000],
     hold: [4_000, 8_000],
+  },
+  {
+    name: 'F31',
+    says: 'all connections of all relays to Redis broken at once',
+    kinds: ['all-reset'],
+    gap: [1_000, 3_000],
+    faults: 10,
+  },
+  {
+    name: 'F32',
+    says: 'the clock of a relay wrong, by up to a minute',
+    kinds: ['relay-clock'],
+    gap: [1_000, 2_000],
+    hold: [1_000, 4_000],
+    faults: 6,
+  },
+  {
+    name: 'F33',
+    says: 'kill -9 of a master of a cluster, whose replica takes its place',
+    kinds: ['cluster-failover'],
+    gap: [1_000, 3_000],
+    form: 'cluster',
+    durability: 'memory',
+  },
+  {
+    name: 'F34',
+    says: 'slots of a cluster that move to another master',
+    kinds: ['slots-move'],
+    gap: [1_000, 2_000],
+    faults: 6,
+    form: 'cluster',
+    durability: 'memory',
+  },
+  {
+    name: 'F35',
+    says: 'a failover to a replica that lacks a handover',
+    kinds: ['handover-failover'],
+    gap: [1_000, 2_000],
+    pair: true,
+    durability: 'memory',
+    promises: ['hit'],
+  },
+  {
+    name: 'F36',
+    says: 'kill -9 of two of three full relays',
+    kinds: ['relays-full'],
+    gap: [40_000, 40_000],
+    hold: [15_000, 15_000],
+    faults: 1,
+    bytes: FULL_BYTES,
+    env: FULL_AT,
+    promises: ['survivor'],
   },
 ];
 
@@ -380,8 +444,10 @@ export type ReleaseRun = {
   readonly plan: string;
   readonly seed: number;
   readonly commands: number;
-  /** The number of faults; by default that of the plan. */
+  /** The number of faults, the time between them and how long they last; by default those of the plan. */
   readonly faults?: number;
+  readonly gap?: Range;
+  readonly hold?: Range;
   /**
    * The highest number of commands per second. Three relays, the store, the clients and the callers share two cores.
    */
@@ -415,22 +481,6 @@ const once = Object.entries(ONCE).map(([plan, commands]) => ({
   commands,
   rate: plan === 'F17' ? LARGE_RATE : RATE,
 }));
-
-/** The number of faults of each row of the failures of owners, and how many commands there are for each. */
-const OWNED_FAULTS = 20;
-const OWNED_COMMANDS = 200;
-/** The plans of these rows, besides kills: all at once, stops in order, pauses, and what happens to Redis. */
-const OWNED_ROWS = ['F27', 'F19', 'F7', 'F3', 'F8', 'F28', 'F29', 'F30', 'sentinel', 'F20s', 'F20c'];
-
-/**
- * The runs of relays that own partitions: 200 aimed kills under 200,000 commands, and each row of their failures with 20
- * faults. Failovers of clusters and moves of slots are in the tests of owners.
- */
-export function ownedRuns(seed: number): readonly ReleaseRun[] {
-  const commands = OWNED_FAULTS * OWNED_COMMANDS;
-  const rows = OWNED_ROWS.map((plan) => ({ plan, seed, commands, faults: OWNED_FAULTS, rate: RATE }));
-  return [{ plan: 'F26', seed, commands: 200_000, faults: 200, rate: 330 }, ...rows];
-}
 
 /**
  * The runs before a release, in order: many kills of relays, then the other plans of the store and of relays three

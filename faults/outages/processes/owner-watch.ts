@@ -51,7 +51,8 @@ export class OwnerWatch implements AsyncDisposable {
     this.#notes = notes;
     this.#keys = keys;
     this.#placement = createPlacement(keys.division.partitions, (userId) => userId);
-    notes.on('pmessage', (_pattern, channel: string, text: string) => void this.#heard(channel, text));
+    // What is asked then has no answer if Redis is away, or if the run ends.
+    notes.on('pmessage', (_pattern, channel: string, text: string) => void this.#heard(channel, text).catch(() => {}));
     this.#looking = this.#look();
   }
 
@@ -96,7 +97,7 @@ export class OwnerWatch implements AsyncDisposable {
 
   async #look(): Promise<void> {
     while (!this.#isClosed) {
-      await this.#readFences();
+      await this.#readFences().catch(() => {});
       await sleep(LOOK_MS);
     }
   }

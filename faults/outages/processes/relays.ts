@@ -1,15 +1,18 @@
 /** Starts and restarts the relay processes of a fault run. world.ts starts the proxies and Redis. */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { freePort } from '../../../test/kit/free-port.ts';
 import { MEMORY_LOG, type MemoryLogOptions } from './memory-log.ts';
 import { socketsOf, start, type Proc } from './processes.ts';
+import { CLOCK_FILE } from './stepped-date.ts';
 
 export const SECRET = 'a secret of the fault runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
 /** The first boot number of a node's second processes. It is distinct from the boot numbers of the node itself. */
 const TWINS = 1_000;
 const MEMORY_LOG_MODULE = pathToFileURL(join(import.meta.dirname, 'memory-log.ts')).href;
+const STEPPED_DATE_MODULE = pathToFileURL(join(import.meta.dirname, 'stepped-date.ts')).href;
 const SOURCE = join(import.meta.dirname, '..', '..', '..', 'src');
 /** Redis keeps each record, because the judge reads the records of all commands at the end of a run. */
 const EVERY_RECORD = { CALLBOARD_RECORDS_SHARE: '10000000', CALLBOARD_RECORDS_MAX: '10000000' };
@@ -28,6 +31,8 @@ export type Relay = {
   restart(): Promise<void>;
   /** Starts another process of the same node, on a port that no client knows. Rejects when the node id is refused. */
   twin(): Promise<Proc>;
+  /** Sets the clock of the day of the current process this far ahead, or back. The run must log memory. */
+  stepClock(aheadMs: number): void;
 };
 
 export type RelayOptions = {
@@ -73,6 +78,10 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
       proc = await booted(port, proc.boot + 1);
       baseline = socketsOf(proc.pid);
     },
+    stepClock(aheadMs) {
+      writeFileSync(clockFileOf(options), String(aheadMs));
+      process.kill(proc.pid, 'SIGUSR2');
+    },
     twin: async () => booted(await freePort(), TWINS + ++twins),
   };
 }
@@ -82,6 +91,10 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
  * milliseconds.
  */
 const CONNECTIONS_MS = 1_000;
+
+function clockFileOf({ folder, name }: RelayOptions): string {
+  return join(folder, `${name}.clock`);
+}
 
 async function boot(options: RelayOptions, port: number, count: number) {
   const { name, folder, redisUrl, namespace, source, env, descriptors, logsMemory } = options;
@@ -93,7 +106,7 @@ async function boot(options: RelayOptions, port: number, count: number) {
     folder,
     descriptors,
     args: [
-      ...(logsMemory ? ['--expose-gc', '--import', MEMORY_LOG_MODULE] : []),
+      ...(logsMemory ? ['--expose-gc', '--import', MEMORY_LOG_MODULE, '--import', STEPPED_DATE_MODULE] : []),
       join(source ?? SOURCE, 'bin.ts'),
       'serve',
       '--json',
@@ -101,7 +114,7 @@ async function boot(options: RelayOptions, port: number, count: number) {
       String(port),
     ],
     env: {
-      ...(logsMemory && { [MEMORY_LOG]: JSON.stringify(memoryLog) }),
+      ...(logsMemory && { [MEMORY_LOG]: JSON.stringify(memoryLog), [CLOCK_FILE]: clockFileOf(options) }),
       CALLBOARD_NODE_ID: name,
       CALLBOARD_NAMESPACE: namespace,
       CALLBOARD_SECRET: SECRET,

@@ -241,7 +241,8 @@ export function mayBeCut({ kind, offset }: BadEnd, { disk, files, lostPower }: C
       return false;
     case 'misplaced':
       return offset === 0 && lostPower && !files.some(wasSynced);
-    default:
+    case 'torn':
+    case 'unsynced':
       return (kind === 'torn' && isLast) || (lostPower && !files.slice(1).some(wasSynced));
   }
 }

@@ -2,7 +2,7 @@
  * The backend of direct mode with a data directory: the memory backend, whose acts are recorded in a journal and put
  * back at the start. Opens the directory, writes snapshots, and closes it.
  */
-import type { AuditStore } from '../../core/audit/audit-rows.ts';
+import type { AuditStore } from '../../core/audit/audit-store.ts';
 import type { Away, Backend, Durability } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
 import { LINK_STREAM, NO_PAYLOAD, type NewMessage } from '../../core/history/message.ts';
@@ -108,7 +108,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   if (network)
     log.warn({ network }, 'the data directory is on a network file system, whose locks and syncs may not hold');
   const keys = directory.keys(options.random);
-  const room = new RecordRoom(options.journalCost);
+  const room = new RecordRoom(options.journalCost === undefined ? {} : { dueCost: options.journalCost });
   const { openAudit, ...given } = memory;
   // The state exists before the journal, because it must be filled before the number of the journal is known.
   const state = new RecordedState({

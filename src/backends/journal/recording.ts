@@ -14,7 +14,7 @@ import { thenDo } from '../../core/maybe-promise.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { NewRevocation } from '../../core/revocations/revocation.ts';
-import type { NewGrant } from '../../core/sites/site.ts';
+import type { NewGrant } from '../../core/sites/site-stores.ts';
 import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backend.ts';
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
 import { sameActions } from '../memory/connections.ts';
@@ -43,7 +43,7 @@ export const KEPT = {
   },
   nodes: {
     ...{ attach: 'process', beat: 'process', post: 'process' },
-    ...{ due: 'read', list: 'read', silent: 'read', get: 'read' },
+    ...{ due: 'read', list: 'read', silent: 'read', reportTimes: 'read', get: 'read' },
   },
   inspector: {
     ...{ summary: 'read', scopes: 'read', getScopes: 'read', reservedScopes: 'read', busiest: 'read', list: 'read' },

@@ -2,7 +2,7 @@
  * The form of the records of a journal. A record is one act: its time, and the facts that it decided. A fact says the
  * resulting state, so that putting it back twice, or over a later state, changes nothing.
  */
-import type { CallerLabel } from '../../core/auth/principal.ts';
+import type { CallerLabel } from '../../core/auth/caller-label.ts';
 import type { Command, CommandCaller, Sighting } from '../../core/commands/command.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
 import type { Connection } from '../../core/connections/connection.ts';

@@ -20,7 +20,8 @@ import type { JsonText } from '../../core/json.ts';
 import { ByClient } from '../../core/collections.ts';
 import { FORGET_MS } from '../../core/limits.ts';
 import type { Revocation } from '../../core/revocations/revocation.ts';
-import type { Site, SiteKey, SiteSession } from '../../core/sites/site.ts';
+import type { SiteSession } from '../../core/sites/site-session.ts';
+import type { Site, SiteKey } from '../../core/sites/site.ts';
 import type { MemoryTables } from '../memory/backend.ts';
 import { MemoryTransaction, traceOf, type AddedRequest } from '../memory/commands.ts';
 import type { MarkShard } from '../memory/commands-marks.ts';
@@ -180,7 +181,9 @@ export class Replay {
   finish(now: number): readonly Connection[] {
     const { connections } = this.#tables;
     const up: Connection[] = [];
-    for (const { connection, lostAt } of this.#seen.values()) {
+    // The ones that were lost first are forgotten first.
+    const inOrder = [...this.#seen.values()].sort((a, b) => (a.lostAt ?? now) - (b.lostAt ?? now));
+    for (const { connection, lostAt } of inOrder) {
       connections.skipEpochs(connection.epoch);
       if (lostAt === null) {
         // Seen now: while the relay was away, no client could show a sign of life.

@@ -9,7 +9,7 @@ import {
   shareRefusal,
   type RefusedShare,
   type ShareRefusal,
-} from '../../core/shares/shares.ts';
+} from '../../core/shares/share-bounds.ts';
 
 declare const asked: unique symbol;
 /** Permission to record an act of a user that adds to what is kept. Only `RecordRoom.claim` gives one. */
@@ -28,11 +28,11 @@ export type Growth = { readonly userId: string; readonly bytes: number };
  * as long for a journal of this cost as for the snapshot before it.
  */
 const DUE_COST = 64 * 1024 * 1024;
-/** The greatest cost at which a snapshot is due, as a multiple of DUE_COST, so that a start stays within seconds. */
+/** `dueAtMost` of a data directory, so that a start stays within seconds. */
 const DUE_AT_MOST = 2;
 /** What each record costs a start besides its bytes, in bytes that take as long: records of calls are no longer. */
 const RECORD_COST = 256;
-/** The total of `recorded_bytes`, as a multiple of the cost at which a snapshot is due. */
+/** `total` of a data directory. */
 const TOTAL = 4;
 /** The guarantee of each user, as a part of the total. */
 const GUARANTEED_PART = 1 / 16;
@@ -40,6 +40,17 @@ const GUARANTEED_PART = 1 / 16;
 const LATE = 1.25;
 
 type ByUser = Map<string, number>;
+
+export type RecordRoomOptions = {
+  /** The cost at which a snapshot is due unless the last one is large; absent: DUE_COST. */
+  readonly dueCost?: number;
+  /** The greatest cost at which a snapshot is due, as a multiple of `dueCost`; absent: DUE_AT_MOST. */
+  readonly dueAtMost?: number;
+  /** The total of `recorded_bytes`, as a multiple of the cost at which a snapshot is due; absent: TOTAL. */
+  readonly total?: number;
+  /** What has no room while this is full; absent: the disk of the data directory. */
+  readonly where?: string;
+};
 
 /**
  * Counts what the journal that no snapshot covers costs the next start, for each user. The rule of shares says who may
@@ -50,8 +61,7 @@ export class RecordRoom {
   full = false;
   /** Called when a snapshot becomes due, while records are being written. */
   onDue: () => void = () => {};
-  readonly #baseCost: number;
-  readonly #where: string;
+  readonly #options: Required<RecordRoomOptions>;
   #dueCost: number;
   /** What the snapshot that is being written will cover. */
   #older: ByUser = new Map();
@@ -65,10 +75,14 @@ export class RecordRoom {
   #omitted = false;
   #isWanted = false;
 
-  /** `where`: what has no room while this is full. */
-  constructor(baseCost = DUE_COST, where = 'The disk of the data directory') {
-    this.#baseCost = this.#dueCost = baseCost;
-    this.#where = where;
+  constructor({
+    dueCost = DUE_COST,
+    dueAtMost = DUE_AT_MOST,
+    total = TOTAL,
+    where = 'The disk of the data directory',
+  }: RecordRoomOptions = {}) {
+    this.#options = { dueCost, dueAtMost, total, where };
+    this.#dueCost = dueCost;
   }
 
   /** Notes what a start has read: the bytes of the snapshot, and the journals after it. No user is charged for them. */
@@ -107,7 +121,7 @@ export class RecordRoom {
   /** Throws `store_full` while nothing may be added. */
   requireSpace(): void {
     if (!this.full) return;
-    fail('store_full', `${this.#where} is full; ends of commands are still recorded.`, {
+    fail('store_full', `${this.#options.where} is full; ends of commands are still recorded.`, {
       retryAfterMs: RETRY_AFTER_MS,
     });
   }
@@ -176,11 +190,12 @@ export class RecordRoom {
 
   /** A byte of a snapshot costs a start about twice as much as a byte of a journal, whose records are counted apart. */
   #setDue(snapshotBytes: number): void {
-    this.#dueCost = Math.min(Math.max(this.#baseCost, 2 * snapshotBytes), DUE_AT_MOST * this.#baseCost);
+    const { dueCost, dueAtMost } = this.#options;
+    this.#dueCost = Math.min(Math.max(dueCost, 2 * snapshotBytes), dueAtMost * dueCost);
   }
 
   #refusal(userId: string, bytes: number): ShareRefusal | null {
-    const total = TOTAL * this.#dueCost;
+    const total = this.#options.total * this.#dueCost;
     const held = (this.#older.get(userId) ?? 0) + (this.#newer.get(userId) ?? 0) + (this.#turn.get(userId) ?? 0);
     const bound = { guarantee: Math.floor(total * GUARANTEED_PART), total };
     const amount = bytes + RECORD_COST;

@@ -2,7 +2,7 @@
  * The state that a log is of: the memory backend, whose acts are recorded and into which a log is put back. It knows no
  * form of a log.
  */
-import type { AuditStore } from '../../core/audit/audit-rows.ts';
+import type { AuditStore } from '../../core/audit/audit-store.ts';
 import type { Backend } from '../../core/backend.ts';
 import { keyOf } from '../../core/ids.ts';
 import type { Clock } from '../../core/ports.ts';

@@ -3,19 +3,18 @@ import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { open, rename, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import {
-  openRow,
-  type AppendResult,
-  type AuditAppend,
-  type AuditExtent,
-  type AuditHead,
-  type AuditStore,
-  type ListedAct,
-  type SealedRow,
-} from '../../core/audit/audit-rows.ts';
+import type {
+  AppendResult,
+  AuditAppend,
+  AuditExtent,
+  AuditHead,
+  AuditStore,
+  ListedAct,
+} from '../../core/audit/audit-store.ts';
+import { openRow, type SealedRow } from '../../core/audit/audit-rows.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports.ts';
-import { lowerBound } from './collections.ts';
+import { lowerBound } from './sorted-map.ts';
 
 type Held = Pick<SealedRow, 'row' | 'line'>;
 
@@ -222,7 +221,11 @@ class AuditFile {
     await this.close();
     this.#size = Buffer.byteLength(text);
     const folder = await open(dirname(this.#path), 'r');
-    await folder.sync().finally(() => folder.close());
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
   }
 
   async close(): Promise<void> {

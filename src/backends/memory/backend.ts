@@ -1,42 +1,30 @@
-/**
- * Creates the stores of direct mode, and combines them into one backend. Defines the bus, the used sign-in tickets and
- * the counts of reconnects.
- */
-import type { AuditStore } from '../../core/audit/audit-rows.ts';
-import type { TicketStore } from '../../core/auth/principal.ts';
-import type { Backend, Bus } from '../../core/backend.ts';
-import { ByClient } from '../../core/collections.ts';
-import { compareReconnects, type ReconnectStore } from '../../core/connections/connection.ts';
+/** Creates the stores of direct mode, and combines them into one backend. */
+import type { AuditStore } from '../../core/audit/audit-store.ts';
+import type { Backend } from '../../core/backend.ts';
 import type { NewMessage } from '../../core/history/message.ts';
-import type { ClientKey } from '../../core/ids.ts';
-import { RECONNECT_CLIENTS, RECONNECT_SLOTS, RECONNECT_SLOT_MS, RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
+import { RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
 import { MemoryAudit } from './audit.ts';
-import {
-  Mailboxes,
-  MemoryTransaction,
-  createMemoryCommands,
-  createMemoryNodes,
-  createMemoryWaiters,
-  WaiterIndex,
-  createWaitReads,
-  type Acts,
-} from './commands.ts';
+import { createMemoryBus } from './bus.ts';
+import { createMemoryNodes } from './nodes.ts';
+import { WaiterIndex, createWaitReads } from './waiters.ts';
+import { MemoryTransaction, createMemoryCommands, type Acts, createMemoryWaiters, Mailboxes } from './commands.ts';
 import { createMemoryConnections, type MemoryConnections } from './connections.ts';
 import { createMemoryContexts, createReportingInstances } from './contexts.ts';
 import { createMemoryDedup, type MarkDrops, type MemoryDedup } from './dedup.ts';
 import { createEvidence, type EvidenceKinds } from './evidence.ts';
-import { createMemoryHistory, type MemoryHistory, type TableLimits } from './history.ts';
 import type { Row } from './history-row.ts';
 import type { RowDrops } from './history-rows.ts';
+import { createMemoryHistory, type MemoryHistory, type TableLimits } from './history.ts';
 import { createMemoryInspector } from './inspector.ts';
-import { Ledger } from './ledger.ts';
 import type { RecordDrops } from './ledger-ended.ts';
-import { createListeners } from '../../core/live.ts';
+import { Ledger } from './ledger.ts';
+import { createMemoryReconnects } from './reconnects.ts';
 import { MemoryRevocations } from './revocations.ts';
 import { createMemorySites, type SiteTables } from './sites.ts';
+import { createMemoryTickets } from './tickets.ts';
 
 export type MemoryOptions = {
   readonly clock: Clock;
@@ -144,7 +132,16 @@ export function createMemoryState({
   const { state: contextState, ...contextPort } = contexts;
   const { keep } = history;
   const acts: Acts = {
-    ...{ clock, ledger, waiters, mailboxes, keep, dedup, sha256, holdingsOf, contextState, keepsAttempts },
+    clock,
+    ledger,
+    waiters,
+    mailboxes,
+    keep,
+    dedup,
+    sha256,
+    holdingsOf,
+    contextState,
+    keepsAttempts,
     connectionOf: connections.peek,
   };
   const tx = makeTransaction(acts);
@@ -177,92 +174,4 @@ export function createMemoryState({
   const discard = (): void => [messages, links, ledger.ended, dedup].forEach((table) => table.discard());
   const tables = { ledger, history, dedup, connections, sites: siteTables, revocations, acts, keepEvidence, discard };
   return { backend, tables };
-}
-
-// Publishes events to subscribers within one process (core's Bus). It stores no events, so only present subscribers
-// receive them.
-
-/** Creates core's Bus for one process: listeners are called before `publish` returns. */
-export function createMemoryBus(log: Log): Bus {
-  const commands = new Set<string>();
-  const listeners = createListeners(log, (topic) => {
-    if (!topic.startsWith('command:')) return;
-    if (listeners.has(topic)) commands.add(topic);
-    else commands.delete(topic);
-  });
-  return {
-    hasSubscribers: () => commands.size > 0,
-    publish: listeners.deliver,
-    subscribe: (topic, listener) => listeners.add(topic, listener),
-    confirmed() {},
-  };
-}
-
-// Remembers in direct mode which sign-in tickets were used, so that no ticket is accepted twice.
-
-/**
- * Creates the store of used tickets. It stays small: only the deployment's secret can sign a ticket, and tickets expire
- * soon.
- */
-export function createMemoryTickets(clock: Pick<Clock, 'now'>): TicketStore {
-  const taken = new Map<string, number>();
-  return {
-    take(ticketHash, ttlMs) {
-      const now = clock.now();
-      for (const [hash, until] of taken) if (until <= now) taken.delete(hash);
-      if (taken.has(ticketHash)) return false;
-      taken.set(ticketHash, now + ttlMs);
-      return true;
-    },
-  };
-}
-
-// Core's ReconnectStore in memory: counts how often each client reconnected in the last hour.
-
-/**
- * The clients whose links opened in one time slot, and how often each reconnected in it. `full`: whether there were
- * more clients than are counted.
- */
-type Slot = { readonly number: number; readonly counts: ByClient<number>; full: boolean };
-
-/** Creates the store. It keeps one map for each time slot of the last hour. */
-function createMemoryReconnects(clock: Clock): ReconnectStore {
-  let slots: readonly Slot[] = [];
-  const current = (): readonly Slot[] => {
-    const number = Math.floor(clock.now() / RECONNECT_SLOT_MS);
-    const oldest = slots.at(0);
-    if (oldest && oldest.number <= number - RECONNECT_SLOTS)
-      slots = slots.filter((slot) => slot.number > number - RECONNECT_SLOTS);
-    return slots;
-  };
-  const slotOfNow = (): Slot => {
-    const number = Math.floor(clock.now() / RECONNECT_SLOT_MS);
-    const known = current().find((slot) => slot.number === number);
-    if (known) return known;
-    const made: Slot = { number, counts: new ByClient(), full: false };
-    slots = [...slots, made];
-    return made;
-  };
-  const sum = (client: ClientKey): number =>
-    current().reduce((total, { counts }) => total + (counts.get(client) ?? 0), 0);
-  return {
-    note(client, again) {
-      const counts = again || current().some((slot) => slot.counts.get(client) !== undefined);
-      const slot = slotOfNow();
-      const known = slot.counts.get(client);
-      if (known === undefined && slot.counts.size >= RECONNECT_CLIENTS) slot.full = true;
-      else slot.counts.set(client, (known ?? 0) + (counts ? 1 : 0));
-    },
-    counts: (clients) => clients.map(sum),
-    top(first) {
-      // Most clients of a quiet relay did not reconnect, so only the others are summed up and sorted.
-      const sums = new ByClient<number>();
-      for (const { counts } of current())
-        for (const [client, count] of counts.entries())
-          if (count > 0) sums.set(client, (sums.get(client) ?? 0) + count);
-      const found = [...sums.entries()].map(([client, reconnects]) => ({ ...client, reconnects }));
-      found.sort(compareReconnects);
-      return { rows: found.slice(0, first), complete: current().every(({ full }) => !full) };
-    },
-  };
 }

@@ -1,29 +1,17 @@
 /**
- * Core's stores of commands, waiters and nodes in memory: a transaction that applies each change of core's rules at
- * once, the callers that wait with the listings of them, and the mailboxes and reports of nodes.
+ * Core's store of commands in memory: a transaction that applies each change of core's rules at once, and the mailboxes
+ * that it posts to.
  */
-import { matchesAny } from '../../core/auth/principal.ts';
-import {
-  matchesCaller,
-  satisfied,
-  type Command,
-  type CommandMark,
-  type NewWaiter,
-} from '../../core/commands/command.ts';
+import type { Command, CommandMark, NewWaiter } from '../../core/commands/command.ts';
 import { CommandRules } from '../../core/commands/rules.ts';
 import type {
   AdmitQuestion,
   AdmitRequest,
   Binding,
   CommandStore,
-  DispatcherNode,
   MailboxRow,
-  NodeReport,
-  NodeStore,
+  NodeListener,
   WaiterStore,
-  CountedScan,
-  PendingWait,
-  WaiterFilter,
 } from '../../core/commands/stores.ts';
 import type {
   ClientView,
@@ -37,20 +25,20 @@ import type {
 } from '../../core/commands/transaction.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import { revisionOf } from '../../core/connections/revision.ts';
-import { CallboardError } from '../../core/errors.ts';
 import { keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
-import { NODE_SILENT_MS, RATE_CALLERS, COUNT_SCAN } from '../../core/limits.ts';
-import { comparePositions, scanSorted, sortable, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import { RATE_CALLERS } from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
 import { RateTable, TokenBucket, type CallerRate } from '../../core/rates.ts';
-import { paramsAreSmall, paramsBytesAtMost, type Holdings, type ShareRefusal } from '../../core/shares/shares.ts';
+import { paramsAreSmall, paramsBytesAtMost } from '../../core/shares/queued-bytes.ts';
+import type { ShareRefusal } from '../../core/shares/share-bounds.ts';
+import type { Holdings } from '../../core/shares/shares.ts';
 import { DECLINED } from '../../core/trace-context.ts';
 import type { MemoryDedup } from './dedup.ts';
 import { NO_TRACE, type CommandRows, type TraceIds } from './history-row.ts';
-import { ClientQueue, Entry, WaiterRow, type Ledger, type UserLedger } from './ledger.ts';
-import { SparseQueue } from './collections.ts';
-import { isOver } from './ledger-entry.ts';
+import { ClientQueue, Entry, type Ledger, type UserLedger } from './ledger.ts';
+import type { WaiterIndex } from './waiters.ts';
+import { CallboardError } from '../../core/errors.ts';
 
 /** The dependencies of all acts on commands. */
 export type Acts = {
@@ -385,9 +373,7 @@ export function createMemoryWaiters(tx: MemoryTransaction, reads: Omit<WaiterSto
   };
 }
 
-// The mailboxes of nodes, and what nodes report.
-
-type Box = { readonly deliver: (row: MailboxRow) => void; rows: MailboxRow[]; scheduled: boolean };
+type Box = { readonly listener: Pick<NodeListener, 'deliver'>; rows: MailboxRow[]; scheduled: boolean };
 
 /**
  * The mailboxes of the nodes in one process. Rows are delivered in order, in a microtask, after the act that posted
@@ -396,9 +382,9 @@ type Box = { readonly deliver: (row: MailboxRow) => void; rows: MailboxRow[]; sc
 export class Mailboxes {
   readonly #boxes = new Map<string, Box>();
 
-  open(nodeId: string, deliver: (row: MailboxRow) => void): () => void {
+  open(nodeId: string, listener: Box['listener']): () => void {
     if (this.#boxes.has(nodeId)) throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
-    const box: Box = { deliver, rows: [], scheduled: false };
+    const box: Box = { listener, rows: [], scheduled: false };
     this.#boxes.set(nodeId, box);
     return () => {
       if (this.#boxes.get(nodeId) === box) this.#boxes.delete(nodeId);
@@ -424,149 +410,6 @@ export class Mailboxes {
     const rows = box.rows;
     box.rows = [];
     box.scheduled = false;
-    for (const row of rows) if (this.#boxes.get(nodeId) === box) box.deliver(row);
+    for (const row of rows) if (this.#boxes.get(nodeId) === box) box.listener.deliver(row);
   }
-}
-
-const NO_NODES: readonly string[] = [];
-
-/** Creates core's NodeStore in memory. */
-export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Ledger): NodeStore {
-  const reports = new Map<string, DispatcherNode>();
-  const store = (nodeId: string, report: NodeReport): void => {
-    reports.set(nodeId, { ...report, nodeId, updatedAt: clock.now() });
-  };
-  return {
-    attach(nodeId, listener) {
-      const close = mailboxes.open(nodeId, (row) => listener.deliver(row));
-      return () => {
-        close();
-        reports.delete(nodeId);
-      };
-    },
-    beat(nodeId, report) {
-      if (mailboxes.has(nodeId)) store(nodeId, report);
-    },
-    post: (nodeId, row) => mailboxes.post(nodeId, row),
-    due: (limit) => ledger.due(limit),
-    get: (nodeId) => reports.get(nodeId) ?? null,
-    silent() {
-      const since = clock.now() - NODE_SILENT_MS;
-      let late: string[] | null = null;
-      for (const { nodeId, updatedAt } of reports.values()) if (updatedAt <= since) (late ??= []).push(nodeId);
-      return late?.sort() ?? NO_NODES;
-    },
-    list(page) {
-      const after = page.after?.[0] ?? '';
-      const rows = [...reports.values()]
-        .filter(({ nodeId }) => nodeId > after)
-        .sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
-      return scanSorted(rows, page, ({ nodeId }) => [nodeId]);
-    },
-  };
-}
-
-// The callers that wait for commands, and the listings of them.
-
-type Rows = SparseQueue<WaiterRow>;
-
-/**
- * The waiters that are not resolved, in the order of registration. This index has the queue of all waiters; the ledger's
- * objects have a queue for each user and each client.
- */
-export class WaiterIndex {
-  readonly all: Rows = new SparseQueue(isOver);
-  #seq = 0;
-  #listedAt = 0;
-
-  add(entry: Entry, request: NewWaiter, createdAt: number): void {
-    const { client } = entry;
-    this.#listedAt = Math.max(this.#listedAt, createdAt);
-    const row = new WaiterRow(entry, request, { seq: ++this.#seq, createdAt, listedAt: this.#listedAt });
-    entry.waiters = [...entry.waiters, row];
-    for (const rows of [this.all, client.user.waiters, client.waiters]) rows.push(row);
-  }
-
-  remove(row: WaiterRow): void {
-    const { client } = row.entry;
-    if (row.gone) return;
-    row.gone = true;
-    for (const rows of [this.all, client.user.waiters, client.waiters]) rows.noteDeleted();
-    row.entry.removeWaiter(row);
-  }
-
-  /** Removes and returns the waiters whose condition the command's record now meets. */
-  take({ waiters, command }: Entry): readonly WaiterRow[] {
-    const met = waiters.filter(({ request }) => satisfied(request.waitFor, command));
-    for (const row of met) this.remove(row);
-    return met;
-  }
-}
-
-/** Creates the reading part of core's WaiterStore over the ledger. */
-export function createWaitReads(
-  clock: Clock,
-  ledger: Ledger,
-  index: WaiterIndex,
-): Omit<WaiterStore, 'attach' | 'remove'> {
-  const ofUser = (userId: string): Rows => ledger.peekUser(userId)?.waiters ?? NO_WAITERS;
-  const ofClient = (key: ClientKey): Rows => ledger.peekClient(key)?.waiters ?? NO_WAITERS;
-  const candidates = (filter: WaiterFilter): Iterable<WaiterRow> => {
-    if (filter.userId !== null && filter.clientId !== null)
-      return ofClient({ userId: filter.userId, clientId: filter.clientId });
-    return filter.userId === null ? index.all : ofUser(filter.userId);
-  };
-  const matching = (filter: WaiterFilter) => {
-    const bornBefore = filter.minAgeMs === null ? Infinity : clock.now() - filter.minAgeMs;
-    return ({ request, entry, createdAt }: WaiterRow): boolean =>
-      (filter.clientId === null || entry.clientId === filter.clientId) &&
-      (filter.nodeId === null || entry.command.nodeId === filter.nodeId) &&
-      (filter.contextId === null || entry.command.contextId === filter.contextId) &&
-      (filter.callerNodeId === null || request.callerNodeId === filter.callerNodeId) &&
-      (filter.seen === undefined || matchesAny(filter.seen, entry.command.action)) &&
-      matchesCaller(filter, request.caller) &&
-      createdAt <= bornBefore;
-  };
-  const tally = (filter: WaiterFilter, collect: (command: Command) => void): boolean => {
-    const keep = matching(filter);
-    let seen = 0;
-    for (const row of candidates(filter)) {
-      if (seen++ === COUNT_SCAN) return false;
-      if (keep(row)) collect(row.entry.command);
-    }
-    return true;
-  };
-  return {
-    list: (filter, page) => scan(candidates(filter), page, matching(filter)),
-    countByNode(filter) {
-      const counts = new Map<string | null, number>();
-      const complete = tally(filter, ({ nodeId }) => counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1));
-      return { counts, complete };
-    },
-    ofUsers: (userIds, first) => userIds.map((userId) => summary(ofUser(userId), first)),
-    ofClients: (keys, first) => keys.map((key) => summary(ofClient(key), first)),
-    ofCommands: (keys) => keys.map((key) => (ledger.find(key)?.waiters ?? []).map(view)),
-  };
-}
-
-const NO_WAITERS: Rows = new SparseQueue(isOver);
-
-function view({ waiter, entry }: WaiterRow): PendingWait {
-  return { waiter, command: entry.command };
-}
-
-/** The position of a wait: when and as which one it was registered. A time of its own makes it comparable. */
-function placeOf({ listedAt, seq, request }: WaiterRow): Position {
-  return [sortable(listedAt), sortable(seq), request.rpcId];
-}
-
-function scan(rows: Iterable<WaiterRow>, page: PageRequest, keep: (row: WaiterRow) => boolean): Scan<PendingWait> {
-  const { after } = page;
-  const rest = Iterator.from(rows).filter((row) => after === null || comparePositions(placeOf(row), after) > 0);
-  const found = scanSorted(rest, page, placeOf, keep);
-  return { ...found, rows: found.rows.map(({ row, position }) => ({ row: view(row), position })) };
-}
-
-function summary(rows: Rows, first: number): CountedScan {
-  return { total: rows.size, scan: scan(rows, { first, after: null }, () => true) };
 }

@@ -1,20 +1,21 @@
 /** Core's ConnectionStore in memory: the open links of clients, and the links that were lost a short time ago. */
 import { endedRow, openedRow } from '../../core/commands/link-session.ts';
+import { matchesConnection, type ConnectionFilter } from '../../core/connections/connection-filter.ts';
 import {
   compareQuiet,
-  endCauseAt,
-  matchesConnection,
-  succession,
-  type ActionAdvertisement,
   type ConnectRequest,
   type ConnectResult,
-  type Connection,
-  type ConnectionFilter,
   type ConnectionStore,
-  type DisconnectCause,
   type Leading,
-  type LinkEnd,
   type UserRow,
+} from '../../core/connections/connection-store.ts';
+import {
+  endCauseAt,
+  succession,
+  type ActionAdvertisement,
+  type Connection,
+  type DisconnectCause,
+  type LinkEnd,
 } from '../../core/connections/connection.ts';
 import { isOlderHello, refuseOlderHello } from '../../core/connections/hello-order.ts';
 import type { NewMessage } from '../../core/history/message.ts';
@@ -22,7 +23,8 @@ import type { ClientKey } from '../../core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
-import { List, createSortedMap, type ListItem, type SortedMap } from './collections.ts';
+import { List, type ListItem } from './linked-list.ts';
+import { createSortedMap, type SortedMap } from './sorted-map.ts';
 
 const NO_ACTIONS: Connection['actions'] = [];
 

@@ -23,7 +23,7 @@ import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, LEFT_CONTEXTS } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
-import { createSortedMap, type SortedMap } from './collections.ts';
+import { createSortedMap, type SortedMap } from './sorted-map.ts';
 
 type MemoryContextsOptions = {
   readonly clock: Clock;

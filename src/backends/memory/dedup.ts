@@ -4,7 +4,7 @@ import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/l
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
-import { SparseQueue } from './collections.ts';
+import { SparseQueue } from './sparse-queue.ts';
 import { createEvidence, type EvidenceKind, type EvidenceKinds, type EvidenceTable } from './evidence.ts';
 
 export interface MemoryDedup extends DedupStore {

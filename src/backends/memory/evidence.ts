@@ -3,7 +3,8 @@
  * history, and marks of messages. It may be in several tables, if one process has several states.
  */
 import { LINK_BYTES, LINK_BYTES_GUARANTEE } from '../../core/limits.ts';
-import { createShares, type ShareName, type Shares } from '../../core/shares/shares.ts';
+import type { ShareName } from '../../core/shares/share-bounds.ts';
+import { createShares, type Shares } from '../../core/shares/shares.ts';
 
 /** A table with evidence of one kind. */
 export interface EvidenceTable {

@@ -4,12 +4,15 @@
  */
 import { endMessageId, type Command } from '../../core/commands/command.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
-import { linkRowId, type LinkDetails } from '../../core/connections/connection.ts';
+import { linkRowId, type LinkDetails } from '../../core/connections/link-row.ts';
 import { NO_PAYLOAD, type Message, type NewMessage, type PayloadRef } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import { SparseQueue, packTime, unpackTime, type List, type ListItem, type SortedMap } from './collections.ts';
+import type { List, ListItem } from './linked-list.ts';
+import { packTime, unpackTime } from './packed-time.ts';
+import type { SortedMap } from './sorted-map.ts';
+import { SparseQueue } from './sparse-queue.ts';
 
 /**
  * The size that a message counts for besides its payload, in bytes. It covers the object that holds it, its ids, and its
@@ -439,8 +442,6 @@ export class LinkRow implements Holder {
     return { ...ids, instanceId: this.#instanceId, ...none, ...NO_PAYLOAD, link };
   }
 }
-
-// The order of rows by age.
 
 /**
  * The rows of some streams, oldest first. An entry is a stream and the number of a row, so dropping a row changes none:

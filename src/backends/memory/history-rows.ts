@@ -8,7 +8,8 @@ import type { CommandKey } from '../../core/ids.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAMS_PER_USER, STREAM_MESSAGES } from '../../core/limits.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
 import type { EvidenceKind, EvidenceTable } from './evidence.ts';
-import { List, createSortedMap, type ListItem, type SortedMap } from './collections.ts';
+import { List, type ListItem } from './linked-list.ts';
+import { createSortedMap, type SortedMap } from './sorted-map.ts';
 import {
   AgeQueue,
   CommandRows,

@@ -1,7 +1,7 @@
 /** Core's HistoryStore in memory: retains messages, and reads pages and samples of them. */
 import type { CommandMessage } from '../../core/commands/transaction.ts';
 import { CallboardError } from '../../core/errors.ts';
-import { Sampling } from '../../core/history/history.ts';
+import { Sampling } from '../../core/history/raw-sample.ts';
 import {
   LINK_STREAM,
   type HistoryStore,
@@ -17,18 +17,12 @@ import {
 } from '../../core/history/message.ts';
 import { trustJson, type JsonText } from '../../core/json.ts';
 import { LINK_BYTES, LINK_MESSAGES } from '../../core/limits.ts';
-import {
-  comparePositions,
-  scanSorted,
-  sortable,
-  type EvidenceSource,
-  type ObservedSource,
-  type Position,
-  type Scan,
-} from '../../core/page.ts';
+import type { EvidenceSource, ObservedSource } from '../../core/completeness.ts';
+import { comparePositions, scanSorted, sortable, type Position, type Scan } from '../../core/page.ts';
 import { silentLog, type Clock } from '../../core/ports.ts';
-import { SHARE_BOUNDS, createShares, type Shares } from '../../core/shares/shares.ts';
-import { lowerBound } from './collections.ts';
+import { SHARE_BOUNDS } from '../../core/shares/share-bounds.ts';
+import { createShares, type Shares } from '../../core/shares/shares.ts';
+import { lowerBound } from './sorted-map.ts';
 import { createEvidence, type EvidenceKinds } from './evidence.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
 import type { CommandRows, Row, Stream } from './history-row.ts';

@@ -4,7 +4,9 @@
  */
 import type { Clock } from '../../core/ports.ts';
 import type { Command } from '../../core/commands/command.ts';
-import { busiestOf, hasLabels, type Connection } from '../../core/connections/connection.ts';
+import { hasLabels } from '../../core/connections/labels.ts';
+import { busiestOf } from '../../core/connections/reconnects.ts';
+import type { Connection } from '../../core/connections/connection.ts';
 import { matchesRecord } from '../../core/commands/lookup.ts';
 import {
   type CapacityScope,
@@ -13,25 +15,18 @@ import {
   type ReservedScope,
 } from '../../core/commands/stores.ts';
 import { DELIVERY_SAMPLE, OWN_COMMANDS, SCOPE_HOLDERS } from '../../core/limits.ts';
-import {
-  SCAN_BUDGET,
-  scanSorted,
-  sortable,
-  type ObservedSource,
-  type PageRequest,
-  type Position,
-  type Scan,
-} from '../../core/page.ts';
+import type { ObservedSource } from '../../core/completeness.ts';
+import { SCAN_BUDGET, scanSorted, sortable, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { commandKeyText as keyText, keyOf, type ClientKey } from '../../core/ids.ts';
 import type { Entry, Ledger, Scope } from './ledger.ts';
 
 type PeekConnection = (key: ClientKey) => Connection | null;
-type InspectorParts = { readonly clock: Clock; readonly ledger: Ledger; readonly peek: PeekConnection };
+type InspectorSources = { readonly clock: Clock; readonly ledger: Ledger; readonly peek: PeekConnection };
 
 /**
  * Creates core's DeliveryInspector over the ledger. The sample of its summary holds the commands that are due soonest.
  */
-export function createMemoryInspector({ clock, ledger, peek }: InspectorParts): DeliveryInspector {
+export function createMemoryInspector({ clock, ledger, peek }: InspectorSources): DeliveryInspector {
   const gaps = ({ userId, stage }: DeliveryFilter): readonly ObservedSource[] => {
     // Only records of ended commands are ever reduced to marks, so a listing of live commands is complete.
     const complete = !ledger.short(userId) || (stage !== null && stage !== 'terminal');

@@ -7,10 +7,11 @@ import type { CommandKey } from '../../core/ids.ts';
 import { utf8Length } from '../../core/json.ts';
 import type { Log } from '../../core/ports.ts';
 import type { Metrics } from '../../core/metrics.ts';
-import type { ShareName, Shares } from '../../core/shares/shares.ts';
+import type { ShareName } from '../../core/shares/share-bounds.ts';
+import type { Shares } from '../../core/shares/shares.ts';
 import { CommandMarks } from './commands-marks.ts';
-import { type Entry, type UserLedger, hasNoRecord, hasNoResult, UserLedgers } from './ledger-entry.ts';
-import { SparseQueue } from './collections.ts';
+import { type Entry, type UserLedger, UserLedgers, hasNoRecord, hasNoResult } from './ledger-entry.ts';
+import { SparseQueue } from './sparse-queue.ts';
 import { createEvidence, type EvidenceKinds, type EvidenceTable } from './evidence.ts';
 import { NO_DROPS } from './history-rows.ts';
 

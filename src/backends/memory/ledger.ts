@@ -8,8 +8,11 @@ import { wasDispatched, type CommandMark } from '../../core/commands/command.ts'
 import { isRelayId, keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import { comparePositions, sortable, type Position } from '../../core/page.ts';
-import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';
-import { DueIndex, SparseQueue, createSortedMap, type SortedMap } from './collections.ts';
+import type { ShareRefusal } from '../../core/shares/share-bounds.ts';
+import type { Holdings } from '../../core/shares/shares.ts';
+import { DueIndex } from './due-index.ts';
+import { createSortedMap, type SortedMap } from './sorted-map.ts';
+import { SparseQueue } from './sparse-queue.ts';
 import { ClientQueue, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';
 import type { Binding } from '../../core/commands/stores.ts';

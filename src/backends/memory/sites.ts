@@ -9,22 +9,11 @@ import {
 } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
-import {
-  descendsFrom,
-  isGrantLive,
-  isOpen,
-  siteKeyText,
-  type Grant,
-  type NewGrant,
-  type NewSession,
-  type SessionStore,
-  type Site,
-  type SiteKey,
-  type SiteSession,
-  type SiteStore,
-  type Ticket,
-} from '../../core/sites/site.ts';
-import { DueIndex, DueItem, createSortedMap, type SortedMap } from './collections.ts';
+import { descendsFrom, isGrantLive, isOpen, type Grant, type SiteSession } from '../../core/sites/site-session.ts';
+import type { NewGrant, NewSession, SessionStore, SiteStore, Ticket } from '../../core/sites/site-stores.ts';
+import { siteKeyText, type Site, type SiteKey } from '../../core/sites/site.ts';
+import { DueIndex, DueItem } from './due-index.ts';
+import { createSortedMap, type SortedMap } from './sorted-map.ts';
 
 /** What a journal keeps of a session: the session with its grants, and the digest of each grant's token by grant id. */
 export type KeptSession = { readonly session: SiteSession; readonly hashes: ReadonlyMap<string, string> };

@@ -12,7 +12,8 @@
  *
  * Sites, sessions, connections and used tickets are needed too; they are few, and bounded by what created them.
  */
-import type { ShareName, Shares } from '../../core/shares/shares.ts';
+import type { ShareName } from '../../core/shares/share-bounds.ts';
+import type { Shares } from '../../core/shares/shares.ts';
 import { createEvidence, type EvidenceKinds } from '../memory/evidence.ts';
 
 /** The most rows of evidence of one kind that are dropped at once, so that no turn of the event loop is long. */

@@ -4,7 +4,7 @@
  */
 import { CallboardError, isCode, type ErrorDetails } from '../../core/errors.ts';
 import { isRecord, ownSlice } from '../../core/json.ts';
-import { DocumentReading } from '../../core/page.ts';
+import { DocumentReading } from '../../core/document-reading.ts';
 
 type Scalar = string | number | boolean | null | undefined | void;
 
@@ -130,7 +130,9 @@ class Writer {
         return null;
       case 'object':
         return value === null ? null : this.#object(value);
-      default:
+      case 'bigint':
+      case 'function':
+      case 'symbol':
         throw new TypeError(`A ${typeof value} cannot be sent to another relay.`);
     }
   }

@@ -27,6 +27,8 @@ export type PartitionKeys = {
   readonly live: (processId: string) => string;
   /** SET: the processes that were alive lately. That of the first slot group counts. */
   readonly processes: string;
+  /** STRING with an expiry: what a process reports of its node. Those of the first slot group count. */
+  readonly report: (processId: string) => string;
 };
 
 /** The kinds of keys, and when each is removed, as in `KINDS` of the Redis backend. */
@@ -38,6 +40,7 @@ export const OWNED_KINDS = {
   snap: 'emptied',
   live: 'ttl',
   processes: 'emptied',
+  report: 'ttl',
 } as const;
 
 export class Keys {
@@ -84,10 +87,15 @@ export class Keys {
     return calculateSlot(scopeHash) % this.division.partitions;
   }
 
-  ofGroup(group: number): Pick<PartitionKeys, 'map' | 'live' | 'processes'> {
+  ofGroup(group: number): Pick<PartitionKeys, 'map' | 'live' | 'processes' | 'report'> {
     const tag = this.#tags[group];
     if (tag === undefined) throw new Error(`there is no slot group ${group}`);
-    return { map: `${tag}:map`, live: (processId) => `${tag}:live:${processId}`, processes: `${tag}:processes` };
+    return {
+      map: `${tag}:map`,
+      live: (processId) => `${tag}:live:${processId}`,
+      processes: `${tag}:processes`,
+      report: (processId) => `${tag}:report:${processId}`,
+    };
   }
 
   of(partition: number): PartitionKeys {

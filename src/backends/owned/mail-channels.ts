@@ -3,12 +3,13 @@
  * group has a channel for each process, because the script of a turn publishes where it writes.
  *
  * In a cluster the channels are sharded: a message stays on the master that serves the slot, where a plain one would go
- * to each node. So there is a connection for each slot group, which follows the slot to another master. Over one Redis
- * or sentinels that would gain nothing: there one connection subscribes to all channels, which are plain, and the user
- * of Redis needs no further rights.
+ * to each node. So there is a connection to each master that serves some of them. When a slot moves, or a master fails
+ * over, the connections of the masters concerned are replaced. Over one Redis or sentinels sharded channels would gain
+ * nothing: there one connection subscribes to all channels, which are plain, and the user of Redis needs no further
+ * rights.
  */
 import type { Cancel, Clock, EventLoop, Log } from '../../core/ports.ts';
-import { isCluster, masterOf, type Client, type FindNode } from '../redis/client.ts';
+import { isCluster, refreshSlots, servedBy, unavailable, type Client, type FindNode } from '../redis/client.ts';
 import { createProbe, Subscriber } from '../redis/subscriber.ts';
 import type { Keys } from './keys.ts';
 import { publish } from './scripts.ts';
@@ -34,30 +35,49 @@ type MailChannelsParts = {
   readonly onRestored: () => void;
 };
 
-type Probe = ReturnType<typeof createProbe>;
+/** A connection, and the channels that it subscribes to. */
+type Subscription = {
+  readonly channels: readonly string[];
+  readonly subscriber: Subscriber;
+  readonly probe: ReturnType<typeof createProbe>;
+};
+
+/** The name of the only connection over one Redis or sentinels. */
+const ONLY = '';
 
 export class MailChannels {
   readonly #parts: MailChannelsParts;
-  readonly #subscribers: readonly Subscriber[];
-  readonly #probes: Probe[] = [];
+  readonly #channels: readonly string[];
+  /** The connections, by the addresses of their masters. */
+  readonly #subscriptions = new Map<string, Subscription>();
   readonly #stopProbes: Cancel;
+  /** Whether there was a connection before. */
+  #hasBegun = false;
+  /** Those that wait until another channel has a connection. */
+  #waiting: (() => void)[] = [];
+  #isClosed = false;
 
   constructor(parts: MailChannelsParts) {
     this.#parts = parts;
     const { client, keys, process, clock } = parts;
-    const { mailToAll } = keys;
     const own = Array.from({ length: keys.usedGroups }, (_, group) => keys.mailOf(process, group));
-    this.#subscribers = isCluster(client)
-      ? own.map((channel, group) =>
-          this.#subscribe(group === 0 ? [channel, mailToAll] : [channel], () => masterOf(client, channel)),
-        )
-      : [this.#subscribe([...own, mailToAll])];
+    this.#channels = [...own, keys.mailToAll];
+    if (isCluster(client)) this.#follow();
+    else this.#subscribe(ONLY, this.#channels);
     this.#stopProbes = clock.every(PROBE_MS, () => this.#probe());
   }
 
   /** Resolves once mail arrives through all channels. Rejects when this is closed. */
   async ready(): Promise<void> {
-    await Promise.all(this.#subscribers.map((subscriber) => subscriber.ready()));
+    while (!this.#isClosed) {
+      const current = [...this.#subscriptions.values()];
+      const found = await Promise.allSettled(current.map(({ subscriber }) => subscriber.ready()));
+      const isReady = found.every(({ status }) => status === 'fulfilled');
+      // A connection that was replaced meanwhile is not the one to wait for.
+      if (isReady && this.#hasAll(current)) return;
+      if (isReady) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    throw unavailable(new Error('the channels of mail are closed'));
   }
 
   /** Publishes a text to a process. It may be lost. */
@@ -72,38 +92,81 @@ export class MailChannels {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#stopProbes();
-    for (const subscriber of this.#subscribers) subscriber.close();
+    for (const { subscriber } of this.#subscriptions.values()) subscriber.close();
+    this.#wake();
   }
 
   #send(channel: string, text: string): void {
     publish(this.#parts.client, channel, text).catch(() => undefined);
   }
 
-  /** Subscribes to channels by a connection of their own. `findNode`: where it goes in a cluster. */
-  #subscribe(fixed: readonly string[], findNode?: FindNode): Subscriber {
+  /** Whether these connections are those that there are now, and have all channels. */
+  #hasAll(current: readonly Subscription[]): boolean {
+    const count = current.reduce((sum, { channels }) => sum + channels.length, 0);
+    return count === this.#channels.length && current.every((one) => [...this.#subscriptions.values()].includes(one));
+  }
+
+  /** Subscribes where the channels are served now, by the map of slots that the cluster had last. */
+  #follow(): void {
+    const { client, onRestored } = this.#parts;
+    if (!isCluster(client) || this.#isClosed) return;
+    const places = Map.groupBy(this.#channels, (channel) => servedBy(client, channel));
+    places.delete(null);
+    for (const [address, { channels, subscriber }] of this.#subscriptions) {
+      if (String(places.get(address) ?? []) === String(channels)) continue;
+      this.#subscriptions.delete(address);
+      subscriber.close();
+    }
+    for (const [address, channels] of places) {
+      if (address === null || this.#subscriptions.has(address)) continue;
+      const { subscriber } = this.#subscribe(address, channels);
+      // What was published before it had subscribed may be lost.
+      if (this.#hasBegun) subscriber.ready().then(onRestored, () => undefined);
+    }
+    this.#hasBegun ||= this.#subscriptions.size > 0;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const run of this.#waiting.splice(0)) run();
+  }
+
+  #subscribe(address: string, channels: readonly string[]): Subscription {
     const { client, connect, loop, log, onText, onRestored } = this.#parts;
+    const [host = '', port] = address.split(/:(?=\d+$)/);
+    const findNode: FindNode = async () => {
+      if (isCluster(client)) await refreshSlots(client);
+      this.#follow();
+      return { host, port: Number(port) };
+    };
     const subscriber = new Subscriber({
-      ...{ fixed, isSharded: findNode !== undefined, loop, log, onRestored },
-      connect: () => connect(findNode),
+      ...{ fixed: channels, isSharded: address !== ONLY, loop, log, onRestored },
+      connect: () => (address === ONLY ? connect() : connect(findNode)),
       onMessage: (text) => (PROBE.test(text) ? probe.received(text) : onText(text)),
       onSubscribed() {},
     });
     const probe = createProbe({
       partitions: 1,
-      publish: (_, text) => publish(client, fixed[0] ?? '', text),
+      publish: (_, text) => publish(client, channels[0] ?? '', text),
       detached() {
         log.warn({}, 'no mail arrives through a connection that looks healthy: it is replaced');
         subscriber.renew();
       },
     });
-    this.#probes.push(probe);
-    return subscriber;
+    const made = { channels, subscriber, probe };
+    this.#subscriptions.set(address, made);
+    return made;
   }
 
   #probe(): void {
-    // Redis may have refused a subscription for a while: a cluster without some slot, or a user without a right.
-    for (const subscriber of this.#subscribers) subscriber.retry();
-    for (const probe of this.#probes) probe.turn();
+    this.#follow();
+    for (const { channels, subscriber, probe } of this.#subscriptions.values()) {
+      // Redis may have refused a subscription for a while: a cluster without some slot, or a user without a right.
+      subscriber.retry();
+      // One that has not subscribed yet is known to receive nothing.
+      if (subscriber.receives(channels[0] ?? '')) probe.turn();
+    }
   }
 }

@@ -40,8 +40,21 @@ type Unsent = {
   isAfterAll: boolean;
 };
 type KeptEnvelope = { readonly number: number; readonly text: string };
-/** What was sent to a process. `last`: the number of the last envelope; `chars`: of the envelopes that are kept. */
-type Destination = { series: number; unsent: Unsent; last: number; kept: KeptEnvelope[]; chars: number };
+/**
+ * What was sent to a process. `last`: the number of the last envelope; `beaten`: what it was at the last beat; `has`: up to
+ * which number the process has all of this series; `chars`: of the envelopes that are kept.
+ */
+type Destination = {
+  series: number;
+  unsent: Unsent;
+  last: number;
+  beaten: number;
+  has: number;
+  kept: KeptEnvelope[];
+  chars: number;
+};
+/** What is known of a process that has not said that it knows the series. */
+const NOTHING = -1;
 /** What came from a process. `next`: the number of the next envelope to deliver; `known`: the last that was sent. */
 type Source = {
   series: number;
@@ -80,9 +93,17 @@ export class Mail {
     return [...this.#destinations].flatMap(([process, destination]) => this.#takeFor(process, destination));
   }
 
-  /** Tells each process how much was sent to it, so that it notices if the last of it is lost. */
+  /**
+   * Tells processes how much was sent to them, so that they notice if the last of it is lost: each one that has not said
+   * that it has all, and to which nothing was sent since the last beat. Any later envelope shows a gap too, so a busy or
+   * an idle pair of processes needs no beats.
+   */
   beat(): void {
-    for (const [process, { series, last }] of this.#destinations) this.#tell(process, 'last', series, last);
+    for (const [process, destination] of this.#destinations) {
+      const { series, last, beaten, has } = destination;
+      destination.beaten = last;
+      if (last === beaten && has < last) this.#tell(process, 'last', series, last);
+    }
   }
 
   /**
@@ -92,7 +113,7 @@ export class Mail {
   restart(): void {
     for (const destination of this.#destinations.values()) {
       const unsent = { ...newUnsent(), free: destination.unsent.free };
-      Object.assign(destination, { series: ++this.#series, last: 0, kept: [], chars: 0, unsent });
+      Object.assign(destination, { ...newSeries(++this.#series), unsent });
     }
     this.beat();
   }
@@ -116,6 +137,7 @@ export class Mail {
     const { from, kind, series, number } = envelope;
     if (!this.#parts.isAlive(from)) return;
     if (kind === 'ask') return this.#repeat(from, series, number);
+    if (kind === 'has') return this.#noteHas(from, series, number);
     if (kind === 'free') return this.#deliver(envelope);
     const source = this.#sourceOf(from);
     if (series < source.series) return;
@@ -125,6 +147,7 @@ export class Mail {
     else this.#hold(source, envelope, text.length);
     this.#next(source);
     if (source.next <= source.known) this.#ask(from, source);
+    else if (kind === 'last') this.#tell(from, 'has', series, source.next - 1);
   }
 
   close(): void {
@@ -155,6 +178,11 @@ export class Mail {
     this.#parts.publish(process, this.#write(kind, number, [], series));
   }
 
+  #noteHas(process: string, series: number, number: number): void {
+    const destination = this.#destinations.get(process);
+    if (destination?.series === series) destination.has = Math.max(destination.has, number);
+  }
+
   /** Sends envelopes again from this number on. */
   #repeat(process: string, series: number, from: number): void {
     const destination = this.#destinations.get(process);
@@ -169,7 +197,7 @@ export class Mail {
   #destinationOf(process: string): Destination {
     const known = this.#destinations.get(process);
     if (known) return known;
-    const made: Destination = { series: ++this.#series, unsent: newUnsent(), last: 0, kept: [], chars: 0 };
+    const made: Destination = { ...newSeries(++this.#series), unsent: newUnsent() };
     this.#destinations.set(process, made);
     return made;
   }
@@ -236,6 +264,10 @@ export class Mail {
   }
 }
 
+function newSeries(series: number): Omit<Destination, 'unsent'> {
+  return { series, last: 0, beaten: 0, has: NOTHING, kept: [], chars: 0 };
+}
+
 function newUnsent(): Unsent {
   return { free: [], ordered: [], after: new Set(), isAfterAll: false };
 }
@@ -260,14 +292,14 @@ export type MailMessage = { readonly kind: MailKind; readonly text: string };
 
 /**
  * `mail`: messages in the order of numbers. `free`: messages that may come in any order, or not at all; they have no
- * number. `last`: the number of the last envelope that was sent. `ask`: asks for the envelopes from this number on.
- * `begin`: no envelope before this number is kept.
+ * number. `last`: the number of the last envelope that was sent. `has`: the answer if all up to it have arrived. `ask`: asks
+ * for the envelopes from this number on. `begin`: no envelope before this number is kept.
  */
-export type EnvelopeKind = 'mail' | 'free' | 'last' | 'ask' | 'begin';
+export type EnvelopeKind = 'mail' | 'free' | 'last' | 'has' | 'ask' | 'begin';
 
 /**
- * `series`: numbers begin again with each series of the sender, and so does what it has sent. In an `ask` it is the series
- * of the process that is asked.
+ * `series`: numbers begin again with each series of the sender, and so does what it has sent. In an `ask` and a `has` it is
+ * the series of the other process.
  */
 export type MailEnvelope = {
   readonly from: string;
@@ -279,7 +311,7 @@ export type MailEnvelope = {
 
 const LETTERS = { request: 'r', row: 'b', event: 'e', note: 'n' } as const satisfies Record<MailKind, string>;
 const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter as string, kind as MailKind]));
-const HEAD = /^(\S+) (mail|free|last|ask|begin) (\d+) (\d+)\n/;
+const HEAD = /^(\S+) (mail|free|last|has|ask|begin) (\d+) (\d+)\n/;
 const FRAME = /([a-z])(\d+)\n/y;
 
 export function writeEnvelope({ from, kind, series, number, messages }: MailEnvelope): string {

@@ -1,20 +1,14 @@
 /** Merges the answers of several partitions into one: pages, samples, counts and sums. */
 import type { CapacityScope, DeliverySummary, WaitCounts } from '../../core/commands/stores.ts';
-import type { Leading } from '../../core/connections/connection.ts';
+import type { Leading } from '../../core/connections/connection-store.ts';
 import type { RowCount } from '../../core/contexts/context.ts';
 import type { DedupStats } from '../../core/dedup/dedup.ts';
 import { CallboardError } from '../../core/errors.ts';
-import { Sampling } from '../../core/history/history.ts';
+import { Sampling } from '../../core/history/raw-sample.ts';
 import type { RawSample, SampleBounds } from '../../core/history/message.ts';
 import type { CommandKey } from '../../core/ids.ts';
-import {
-  comparePositions,
-  nearerEnd,
-  type ObservedSource,
-  type PageRequest,
-  type Position,
-  type Scan,
-} from '../../core/page.ts';
+import type { ObservedSource } from '../../core/completeness.ts';
+import { comparePositions, nearerEnd, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 
 // Pages.
 

@@ -1,11 +1,16 @@
-/** The nodes of a deployment as a process that owns partitions sees them, and the mailbox of its own node. */
+/**
+ * The nodes of a deployment as a process that owns partitions sees them, and the mailbox of its own node. Which nodes there
+ * are, and when they reported, is known here; their reports are read from Redis when they are shown.
+ */
+import { gapOf, type ObservedSource } from '../../core/completeness.ts';
 import type { DispatcherNode, MailboxRow, NodeListener, NodeReport, NodeStore } from '../../core/commands/stores.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import { NODE_GONE_MS, NODE_SILENT_MS } from '../../core/limits.ts';
-import { scanSorted } from '../../core/page.ts';
+import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import { Mailboxes } from '../memory/commands.ts';
 import { decode, encode } from './encoding.ts';
+import { nodeOf } from './fence.ts';
 import type { Dependency } from './mail.ts';
 
 type NodesParts = {
@@ -13,18 +18,22 @@ type NodesParts = {
   readonly nodeId: string;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;
-  /** The other living processes, and what they report of themselves. */
-  readonly alive: () => ReadonlyMap<string, string>;
+  /** The living processes, and when they reported; null: they have not yet. */
+  readonly alive: () => ReadonlyMap<string, number | null>;
   /** The living processes, by the ids of their nodes. */
   readonly processes: () => ReadonlyMap<string, string>;
-  /** Sets what this process reports. `isDraining`: it takes no more links. */
-  readonly report: (text: string, isDraining: boolean) => void;
+  /** Sets what this process reports, and when. `isDraining`: it takes no more links. */
+  readonly report: (text: string, at: number, isDraining: boolean) => void;
+  /** Reads what processes reported last; null: nothing is kept. Rejects if Redis does not answer. */
+  readonly reportsOf: (processes: readonly string[]) => Promise<readonly (string | null)[]>;
   /** Sends a row to the node of another process, or to that of this one. */
   readonly send: (process: string, row: string, after: Dependency) => void;
 };
 
+/** A node that has reported: its process, and when. */
+type KnownNode = { readonly nodeId: string; readonly process: string; readonly updatedAt: number };
 /** A node whose process has ended without a release. `until`: until when it is listed. */
-type GoneNode = { readonly node: DispatcherNode; readonly until: number };
+type GoneNode = KnownNode & { readonly until: number };
 
 export class Nodes {
   readonly #parts: NodesParts;
@@ -43,12 +52,22 @@ export class Nodes {
       attach: (nodeId, listener) => this.#attach(nodeId, listener),
       beat: (nodeId, report) => this.#beat(nodeId, report),
       post: (nodeId, row) => this.#post(nodeId, row),
-      get: (nodeId) => this.#all().find((node) => node.nodeId === nodeId) ?? null,
+      get: (nodeId) => {
+        const known = this.#all().find((node) => node.nodeId === nodeId);
+        return known === undefined ? null : thenDo(this.#read([known]), ([report]) => report ?? null);
+      },
       silent: () => this.#silent(),
+      reportTimes: () => this.#all(),
       list: (page) => {
         const after = page.after?.[0] ?? '';
-        const rows = this.#all().filter(({ nodeId }) => nodeId > after);
-        return scanSorted(rows, page, ({ nodeId }) => [nodeId]);
+        const known = this.#all().filter(({ nodeId }) => nodeId > after);
+        const shown = known.slice(0, page.first);
+        const next = known.length > shown.length ? [shown.at(-1)?.nodeId ?? after] : null;
+        return thenDo(this.#read(shown), (reports) => ({
+          rows: reports.flatMap((row) => (row === null ? [] : { row, position: [row.nodeId] })),
+          next,
+          gaps: shown.flatMap(({ nodeId }, i) => (reports[i] === null ? this.#lostReport(nodeId) : [])),
+        }));
       },
     };
   }
@@ -76,19 +95,24 @@ export class Nodes {
       .catch((error: unknown) => this.#parts.log.error({ err: error }, 'a loss of the store could not be handled'));
   }
 
+  /** Others may have counted this process as dead, and its links as lost. */
+  revived(): void {
+    this.#listener?.revived();
+  }
+
   /** Tells of links that are lost, because their process is gone. */
   linksLost(connections: readonly Connection[]): void {
     if (connections.length > 0) this.#listener?.linksLost(connections);
   }
 
   /** Remembers for a while the node of a process that has died. */
-  noteGone(report: string | undefined): void {
-    const node = report === undefined ? null : nodeIn(report);
-    if (node) this.#gone.set(node.nodeId, { node, until: this.#parts.clock.now() + NODE_GONE_MS });
+  noteGone(process: string, updatedAt: number): void {
+    const nodeId = nodeOf(process);
+    this.#gone.set(nodeId, { nodeId, process, updatedAt, until: this.#parts.clock.now() + NODE_GONE_MS });
   }
 
   #attach(nodeId: string, listener: NodeListener): () => void {
-    const close = this.#own.open(nodeId, (row) => listener.deliver(row));
+    const close = this.#own.open(nodeId, listener);
     this.#listener = listener;
     return () => {
       close();
@@ -100,7 +124,7 @@ export class Nodes {
   #beat(nodeId: string, report: NodeReport): void {
     if (!this.#own.has(nodeId)) return;
     this.#report = { ...report, nodeId, updatedAt: this.#parts.clock.now() };
-    this.#parts.report(encode(this.#report), report.draining);
+    this.#parts.report(encode(this.#report), this.#report.updatedAt, report.draining);
   }
 
   #post(nodeId: string, row: MailboxRow): boolean {
@@ -118,14 +142,35 @@ export class Nodes {
     return true;
   }
 
-  #all(): readonly DispatcherNode[] {
-    const { alive, processes, process, clock } = this.#parts;
+  /** Returns all nodes that have reported, in order. */
+  #all(): readonly KnownNode[] {
+    const { alive, processes, process, nodeId, clock } = this.#parts;
     const now = clock.now();
     for (const [id, { until }] of this.#gone) if (until <= now || processes().has(id)) this.#gone.delete(id);
-    const others = [...alive()].filter(([id]) => id !== process).flatMap(([, report]) => nodeIn(report) ?? []);
-    const own = this.#report === null ? [] : [this.#report];
-    const gone = [...this.#gone.values()].map(({ node }) => node);
-    return [...own, ...others, ...gone].sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
+    const others = [...alive()].flatMap(([id, updatedAt]) =>
+      id === process || updatedAt === null ? [] : [{ nodeId: nodeOf(id), process: id, updatedAt }],
+    );
+    const own = this.#report === null ? [] : [{ nodeId, process, updatedAt: this.#report.updatedAt }];
+    return [...own, ...others, ...this.#gone.values()].sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
+  }
+
+  /** Reads the reports of nodes, in order; null: Redis has lost it. */
+  #read(nodes: readonly KnownNode[]): MaybePromise<readonly (DispatcherNode | null)[]> {
+    const others = nodes.map(({ process }) => process).filter((process) => process !== this.#parts.process);
+    const reports = others.length === 0 ? [] : this.#parts.reportsOf(others);
+    return thenDo(reports, (texts) => {
+      const found = new Map(others.map((process, i) => [process, texts[i] ?? null]));
+      return nodes.map(({ process }) => {
+        if (process === this.#parts.process) return this.#report;
+        const text = found.get(process) ?? null;
+        // Only `encode` writes reports.
+        return text === null ? null : (decode(text) as DispatcherNode);
+      });
+    });
+  }
+
+  #lostReport(nodeId: string): ObservedSource {
+    return gapOf('delivery', this.#parts.clock.now(), nodeId, 'evicted');
   }
 
   #silent(): readonly string[] {
@@ -146,10 +191,4 @@ class SentMailboxes extends Mailboxes {
   override post(nodeId: string, row: MailboxRow): boolean {
     return this.#post(nodeId, row);
   }
-}
-
-/** Reads the report of a process; null: its node has not reported yet. */
-function nodeIn(report: string): DispatcherNode | null {
-  // Only `encode` writes reports.
-  return report === '' ? null : (decode(report) as DispatcherNode);
 }

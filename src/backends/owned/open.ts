@@ -44,7 +44,7 @@ export type OwnedOptions = {
   readonly claims: boolean;
   /** Absent: LEASE_MS. */
   readonly leaseMs?: number;
-  readonly snapshotCost?: PartitionParts['snapshotCost'];
+  readonly recordRoom?: PartitionParts['recordRoom'];
   readonly memory: Omit<
     MemoryOptions,
     'watcher' | 'makeTransaction' | 'mailboxes' | 'keepsAttempts' | 'evidence' | 'clock' | 'log'
@@ -94,7 +94,7 @@ export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
 
 function composed(options: OwnedOptions, client: Client) {
   const { clock, system, log, leaseMs = LEASE_MS, claims, memory, namespace, groups, digest, nodeId } = options;
-  const { loop, version, snapshotCost, address = null } = options;
+  const { loop, version, recordRoom, address = null } = options;
   const process = processIdOf(nodeId, options.random.randomToken().slice(0, TOKEN_CHARS));
   const keys = new Keys(ownedNamespace(namespace), { partitions: options.partitions, groups, digest });
   const shares = memory.shares ?? createShares();
@@ -122,11 +122,12 @@ function composed(options: OwnedOptions, client: Client) {
   const lease = new Lease({ process, client, keys, clock: system, leaseMs, partitions, claims });
   const nodes = new Nodes({
     ...{ process, nodeId, clock, log, alive: () => owners.alive, processes: () => owners.nodes },
-    report(text, isDraining) {
-      lease.report = text;
+    report(text, at, isDraining) {
+      lease.report = { text, at };
       // The first report is that of a relay which takes links.
       lease.address = isDraining ? null : address;
     },
+    reportsOf: (processes) => lease.reportsOf(processes),
     send: (to, text, after) => mail.send(to, { kind: 'row', text }, after),
   });
   const bus = new OwnedBus({
@@ -135,7 +136,7 @@ function composed(options: OwnedOptions, client: Client) {
   });
   const owners = new Owners({
     ...{ process, client, keys, turns, log, loop, version, replicas },
-    ...{ partitions, lease, leaseMs, claims, clock: kept, snapshotCost },
+    ...{ partitions, lease, leaseMs, claims, clock: kept, recordRoom },
     memory: (partition) => ({
       ...{ ...memory, shares, clock, log, evidence, keepsAttempts: true },
       markSecret: memory.markSecret ?? digest,
@@ -146,9 +147,9 @@ function composed(options: OwnedOptions, client: Client) {
     hasRoom,
     onJoined: (other) => bus.joined(other),
     onAddress: (other) => homesMoved((userId) => owners.ownerOf(placement.ofUser(userId))?.process === other),
-    onGone(other, report) {
+    onGone(other, reportedAt) {
       reportsMissingUntil = clock.now() + FORGET_MS;
-      nodes.noteGone(report);
+      if (reportedAt !== null) nodes.noteGone(other, reportedAt);
       mail.forget(other);
       bus.gone(other);
     },
@@ -158,6 +159,7 @@ function composed(options: OwnedOptions, client: Client) {
     },
     onForgotten: (partition) => nodes.forgotten((userId) => placement.ofUser(userId) === partition),
     onLinksLost: (connections) => nodes.linksLost(connections),
+    onRevived: () => nodes.revived(),
   });
   let reportsMissingUntil = 0;
   const lost = (): void => {

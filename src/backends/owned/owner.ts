@@ -53,8 +53,10 @@ export type OwnersOptions = Omit<
   readonly onJoined: (process: string) => void;
   /** Called when the address of another process is known that was not before. */
   readonly onAddress: (process: string) => void;
-  /** Called when a process has died or ended, with what it reported last. */
-  readonly onGone: (process: string, report: string | undefined) => void;
+  /** Called when a process has died or ended, with the time of its last report; null: it had made none. */
+  readonly onGone: (process: string, reportedAt: number | null) => void;
+  /** Called when others may have counted this process as dead, and once more after a lease: its links may be lost. */
+  readonly onRevived: () => void;
   /** Called when a partition is lost in which this process has decided. */
   readonly onLost: (partition: number) => void;
   /** Called when Redis has lost something of a partition for good, whichever process found that. */
@@ -68,7 +70,7 @@ export class Owners implements OwnerTable {
   readonly #partitions: readonly Partition[];
   readonly #moves: Moves;
   readonly #watchers = new Set<(partition: number) => void>();
-  #alive: ReadonlyMap<string, string> = new Map();
+  #alive: ReadonlyMap<string, number | null> = new Map();
   /** The living processes that may own partitions. */
   #claiming: readonly string[] = [];
   /** The addresses of the relays of living processes that have one. */
@@ -83,6 +85,7 @@ export class Owners implements OwnerTable {
   readonly #knownBy = new Set<string>();
   #onKnown: (() => void) | null = null;
   #isMoving = false;
+  #hasStarted = false;
   #isClosing = false;
   /** Whether this process cannot know whether it still owns what it did. */
   #isSuspended = false;
@@ -105,6 +108,7 @@ export class Owners implements OwnerTable {
       nodes: () => this.#nodes,
       onMove: (partition) => this.#moved(partition),
       onLost: (partition) => {
+        options.log.warn({ partition }, 'another relay owns a partition that was of this one');
         // What waits may depend on it.
         this.#loseWaiting();
         options.onLost(partition);
@@ -126,6 +130,7 @@ export class Owners implements OwnerTable {
   async start(): Promise<void> {
     const { clock, leaseMs } = this.#options;
     await this.#predecessorEnds();
+    this.#hasStarted = true;
     await this.#look();
     this.#stopBeats = clock.every(leaseMs / BEATS, () => void this.#beat());
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -140,7 +145,8 @@ export class Owners implements OwnerTable {
   async #predecessorEnds(): Promise<void> {
     const { clock, lease, leaseMs, process } = this.#options;
     const nodeId = nodeOf(process);
-    const lives = async (): Promise<boolean> => (await lease.living()).some((other) => nodeOf(other) === nodeId);
+    const isEarlier = (other: string): boolean => other !== process && nodeOf(other) === nodeId;
+    const lives = async (): Promise<boolean> => (await lease.living()).some(isEarlier);
     for (let beats = 0; await lives(); beats++) {
       if (beats > BEATS) throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
       await new Promise<void>((resolve) => clock.after(leaseMs / BEATS, resolve));
@@ -193,8 +199,8 @@ export class Owners implements OwnerTable {
     return this.#nodes;
   }
 
-  /** The living processes, with what they report. */
-  get alive(): ReadonlyMap<string, string> {
+  /** The living processes, and when they reported; null: they have not yet. */
+  get alive(): ReadonlyMap<string, number | null> {
     return this.#alive;
   }
 
@@ -226,8 +232,8 @@ export class Owners implements OwnerTable {
   }
 
   async #act(from: string, note: OwnerNote): Promise<void> {
-    // A process that ends must not renew its lease.
-    if (this.#isClosing) return;
+    // A process that ends must not renew its lease, nor one that starts while an earlier one of its node may live.
+    if (this.#isClosing || !this.#hasStarted) return;
     if (note.kind === 'knows') return this.#known(from);
     if (note.kind === 'joins') return this.#greet(from);
     if (note.kind === 'ends') return this.#left(from, note.given);
@@ -257,11 +263,11 @@ export class Owners implements OwnerTable {
 
   /** A process has ended its lease, and has given these partitions away. */
   async #left(process: string, given: readonly number[]): Promise<void> {
-    const report = this.#alive.get(process);
+    const reportedAt = this.#alive.get(process);
     this.#alive = new Map([...this.#alive].filter(([other]) => other !== process));
     this.#addresses = new Map([...this.#addresses].filter(([other]) => other !== process));
     this.#claiming = this.#claiming.filter((other) => other !== process);
-    if (report !== undefined) this.#options.onGone(process, report);
+    if (reportedAt !== undefined) this.#options.onGone(process, reportedAt);
     // Its note about the last one may arrive later, and is from a dead process then.
     for (const number of given) {
       const partition = this.#partitions[number];
@@ -328,17 +334,29 @@ export class Owners implements OwnerTable {
   }
 
   async #lookOnce(): Promise<void> {
-    const began = this.#options.clock.monotonic();
+    const { clock, lease, log } = this.#options;
+    const began = clock.monotonic();
+    // Without a lease before the first renewal, nothing has ended.
+    if (this.#lastSeenAt !== -Infinity && !lease.isValid)
+      log.warn({ ms: Math.round(began - this.#lastSeenAt) }, 'the lease of this relay ended before it was renewed');
     for (const partition of this.#partitions) partition.mark();
     void this.#options.turns.probe();
-    const renewal = await this.#options.lease.renew();
+    const renewal = await lease.renew();
     this.#see(this.#withSilent(renewal));
-    this.#options.lease.accept(renewal);
+    lease.accept(renewal);
     this.#lastSeenAt = began;
+    if (renewal.hasLapsed) this.#noteLapse();
     this.#stopDoubt();
     if (this.#isDoubtful) this.#stopDoubt = this.#options.clock.after(DOUBT_MS, () => void this.#beat());
     else this.#release();
     void this.#claimOrphans().then(() => this.#startMove());
+  }
+
+  /** Others notice within a lease that this process was gone, if they do, and mark its links as lost. */
+  #noteLapse(): void {
+    const { clock, leaseMs, onRevived } = this.#options;
+    onRevived();
+    clock.after(leaseMs, onRevived);
   }
 
   /** Adds the processes that were alive before, as long as a missing lease is no sign of their death. */
@@ -357,7 +375,7 @@ export class Owners implements OwnerTable {
     this.#addresses = addresses;
     this.#claiming = claiming;
     this.#nodes = new Map([...alive.keys(), process].map((one) => [nodeOf(one), one]));
-    for (const [other, report] of before) if (!alive.has(other) && other !== process) onGone(other, report);
+    for (const [other, at] of before) if (!alive.has(other) && other !== process) onGone(other, at);
     for (const found of alive.keys()) if (!before.has(found) && found !== process) onJoined(found);
     let isDoubtful = false;
     for (const partition of this.#partitions) {

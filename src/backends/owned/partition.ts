@@ -6,7 +6,7 @@ import type { Binding } from '../../core/commands/stores.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import type { Clock, EventLoop, Log } from '../../core/ports.ts';
-import { RecordRoom } from '../journal/room.ts';
+import { RecordRoom, type RecordRoomOptions } from '../journal/room.ts';
 import { Snapshots } from '../journal/snapshot.ts';
 import { giveUpAll, RecordedState, type StateOptions } from '../journal/state.ts';
 import type { Client } from '../redis/client.ts';
@@ -20,10 +20,10 @@ import { BrokenLog, StreamReader } from './stream.ts';
 import type { Turns } from './turns.ts';
 
 /**
- * The cost of a log at which a snapshot is due, unless the last one is large. A snapshot has all records that are kept,
- * and a log that is shorter makes each call pay for several of them.
+ * A snapshot has all records that are kept, and a log that is shorter makes each call pay for several of them. The total
+ * is what a log takes in Redis at most while its snapshot is late.
  */
-const SNAPSHOT_COST = 256 * 1024 * 1024;
+const RECORD_ROOM: RecordRoomOptions = { dueCost: 256 * 1024 * 1024, dueAtMost: 1, total: 2 };
 
 /** What all partitions of a process share. */
 export type PartitionParts = {
@@ -39,8 +39,8 @@ export type PartitionParts = {
   readonly version: string;
   readonly replicas: Pick<Replicas, 'have'>;
   readonly memory: Omit<StateOptions, 'room'>;
-  /** The cost of a log at which a snapshot is due, as RecordRoom takes it; absent: SNAPSHOT_COST. */
-  readonly snapshotCost?: number | undefined;
+  /** When a snapshot of a log is due, and how much may be recorded until it is written; absent: RECORD_ROOM. */
+  readonly recordRoom?: RecordRoomOptions | undefined;
   /** Whether a process is alive, as far as this one knows. */
   readonly isAlive: (process: string) => boolean;
   /** The living processes, by the ids of their nodes. */
@@ -98,6 +98,8 @@ export class Partition {
   #isTaking = false;
   #followed: Followed | null = null;
   #given: Given | null = null;
+  /** Whether this process gives the partition away just now: replicas may not have the fence of its next owner yet. */
+  #isGiving = false;
   #marked = 0;
 
   constructor(number: number, parts: PartitionParts) {
@@ -143,7 +145,7 @@ export class Partition {
 
   /** The process that this one has given the partition to, as long as it is not known that it decides. */
   get givenTo(): string | null {
-    const given = this.#given;
+    const given = this.#isGiving ? null : this.#given;
     return given && this.#seen?.process === given.fence.process ? given.fence.process : null;
   }
 
@@ -279,6 +281,7 @@ export class Partition {
     const owned = this.#owned;
     if (!owned) return false;
     this.#owned = null;
+    this.#isGiving = true;
     let given: Fence | null = null;
     try {
       turns.flush();
@@ -295,6 +298,7 @@ export class Partition {
       given = next;
       await replicas.have(keys.of(this.number));
     } finally {
+      this.#isGiving = false;
       if (this.#owned !== owned) this.#leave(owned, given);
       onMove(this.number);
     }
@@ -420,8 +424,8 @@ export class Partition {
   }
 
   #newReader(of: string): Followed {
-    const { client, keys, clock, loop, memory, snapshotCost = SNAPSHOT_COST } = this.#parts;
-    const room = new RecordRoom(snapshotCost, 'Redis');
+    const { client, keys, clock, loop, memory, recordRoom = RECORD_ROOM } = this.#parts;
+    const room = new RecordRoom({ ...recordRoom, where: 'Redis' });
     const state = new RecordedState({ ...memory, room });
     const { replay } = state;
     const reader = new StreamReader({ client, keys: keys.of(this.number), replay, clock, loop });

@@ -10,8 +10,11 @@ import { isChange, runIn } from './requests.ts';
 import { routeOf, type PartitionStores } from './routes.ts';
 import { writeMessage, type Request, type Response, type Transport } from './transport.ts';
 
-/** The characters of rows after which a page ends early, because a long answer holds up both event loops. */
-const PAGE_CHARS = 1024 * 1024;
+/**
+ * The characters of rows after which a page ends early, because a long answer holds up both event loops: so few that one
+ * answer of each partition is together no more than a listing over all users may read.
+ */
+const PAGE_CHARS = 256 * 1024;
 /** How long an answer is kept at most; a process gives a request up far earlier. */
 const ANSWER_MS = 60_000;
 /** The most characters of answers that are kept. */

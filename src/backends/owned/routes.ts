@@ -3,17 +3,12 @@
  * merged, or in this process. A new method does not compile before it has a row here.
  */
 import type { Backend, PortMethod, PortName } from '../../core/backend.ts';
-import type { Busy, Connection, Reconnects } from '../../core/connections/connection.ts';
-import { compareClients, compareQuiet, compareReconnects } from '../../core/connections/connection.ts';
+import { compareClients, compareQuiet } from '../../core/connections/connection-store.ts';
+import { type Busy, type Reconnects, compareReconnects } from '../../core/connections/reconnects.ts';
+import type { Connection } from '../../core/connections/connection.ts';
 import type { ExecutionContext, CountedWindow } from '../../core/contexts/context.ts';
-import {
-  SCAN_BUDGET,
-  comparePositions,
-  type EvidenceSource,
-  type ObservedSource,
-  type PageRequest,
-  type Scan,
-} from '../../core/page.ts';
+import type { EvidenceSource, ObservedSource } from '../../core/completeness.ts';
+import { SCAN_BUDGET, comparePositions, type PageRequest, type Scan } from '../../core/page.ts';
 import { isRecord } from '../../core/json.ts';
 import type { Encodable } from './encoding.ts';
 import {
@@ -158,6 +153,7 @@ export const ROUTES = {
   },
   nodes: {
     ...{ attach: HERE, beat: HERE, post: HERE, list: HERE, silent: HERE, get: HERE },
+    reportTimes: HERE,
     due: { kind: 'owned', merge: (parts, [limit]) => takeTurns(parts, limit) },
   },
   inspector: {

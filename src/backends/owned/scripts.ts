@@ -89,21 +89,27 @@ return 1`;
 
 /**
  * Renews the lease of a process, and reads those of all in the same step: what is read here was written before the
- * renewal, so a Redis that still has the renewal has lost none of it. KEYS: the lease; the set of processes, or none.
- * ARGV: the text, its length of life in ms, the process, and how the keys of leases begin. Returns the text before, and
- * with a set each process and its text.
+ * renewal, so a Redis that still has the renewal has lost none of it. KEYS: the lease; the set of processes, or none; the
+ * report of the process, or none. ARGV: the text, its length of life in ms, the process, how the keys of leases begin; and
+ * the report and its length of life in ms. Returns the text before, and with a set each process and its text.
  */
 const RENEW = `${HEAD}
 local found = { redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'GET') }
 if not KEYS[2] then return found end
+if KEYS[3] then redis.call('SET', KEYS[3], ARGV[5], 'PX', ARGV[6]) end
 redis.call('SADD', KEYS[2], ARGV[3])
-for _, process in ipairs(redis.call('SMEMBERS', KEYS[2])) do
-  local text = redis.call('GET', ARGV[4] .. process)
-  if text then
-    found[#found + 1] = process
-    found[#found + 1] = text
-  else
-    redis.call('SREM', KEYS[2], process)
+local processes = redis.call('SMEMBERS', KEYS[2])
+for from = 1, #processes, 1000 do
+  local names = {}
+  for i = from, math.min(from + 999, #processes) do names[#names + 1] = ARGV[4] .. processes[i] end
+  for i, text in ipairs(redis.call('MGET', unpack(names))) do
+    local process = processes[from + i - 1]
+    if text then
+      found[#found + 1] = process
+      found[#found + 1] = text
+    else
+      redis.call('SREM', KEYS[2], process)
+    end
   end
 end
 return found`;
@@ -253,9 +259,13 @@ function refuseSnapshot(): never {
   );
 }
 
-/** `live`: returns the key of a process' lease. `processes`: the set of processes; absent: it is in another group. */
+/**
+ * `live`: returns the key of a process' lease. `processes`: the set of processes; absent: it is in another group. `report`:
+ * the key of what the process reports, its text and how long it is kept, in milliseconds; null: it is as before.
+ */
 export type LeaseText = Pick<PartitionKeys, 'live'> & {
   readonly processes?: string;
+  readonly report?: { readonly key: string; readonly text: string; readonly ms: number } | null;
   readonly text: string;
   readonly leaseMs: number;
   readonly process: string;
@@ -270,10 +280,11 @@ type ProcessText = readonly [process: string, text: string];
  */
 export async function renewLease(
   client: Client,
-  { live, processes, text, leaseMs, process }: LeaseText,
+  { live, processes, report = null, text, leaseMs, process }: LeaseText,
 ): Promise<{ readonly before: string | null; readonly leases: readonly ProcessText[] }> {
-  const names = processes === undefined ? [live(process)] : [live(process), processes];
-  const found = await client.eval(RENEW, names.length, ...names, text, leaseMs, process, live(''));
+  const names = [live(process), ...(processes === undefined ? [] : [processes]), ...(report ? [report.key] : [])];
+  const more = report ? [report.text, report.ms] : [];
+  const found = await client.eval(RENEW, names.length, ...names, text, leaseMs, process, live(''), ...more);
   const [before = null, ...texts] = found as (string | null)[];
   const leases = texts.flatMap((name, i) => (i % 2 === 0 ? [[name ?? '', texts[i + 1] ?? ''] as const] : []));
   return { before, leases };

@@ -172,7 +172,7 @@ export class SlotGroup {
       for (const found of await this.#find()) if (!(await this.#goOn(found))) return false;
       for (const one of this.#logs) if (!(await this.#refill(one))) return false;
       // What was decided while the last log was filled is sent now: from here on nothing waits.
-      for (const one of this.#logs) if (one.tail.unconfirmedChars > 0) return this.#trySettle(false);
+      for (const one of this.#logs) if (one.tail.unconfirmedChars > 0) return await this.#trySettle(false);
     } catch (error) {
       if (isFirst) log.warn({ err: error }, 'the logs of partitions are out of reach: answers wait');
       return false;

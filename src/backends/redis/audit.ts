@@ -2,7 +2,7 @@
  * Core's AuditStore over Redis: the record of what administrators did, as one chain of rows in the namespace's first
  * partition. Core computes and verifies the MACs of the chain; this file only stores them.
  */
-import type { AppendResult, AuditAppend, AuditStore, ListedAct } from '../../core/audit/audit-rows.ts';
+import type { AppendResult, AuditAppend, AuditStore, ListedAct } from '../../core/audit/audit-store.ts';
 import type { RedisParts } from './parts.ts';
 import type { Store } from './store.ts';
 import { listOf, textOr, type Fields, type ReadCommand, type Reply } from './client.ts';

@@ -79,14 +79,14 @@ export function isCluster(client: Client): client is Cluster {
   return 'nodes' in client;
 }
 
-/** Finds the master that serves the slot of a key, by the map of slots that the cluster has now. Never rejects. */
-export function masterOf(cluster: Cluster, key: string): Promise<Address | null> {
-  return new Promise((resolve) => {
-    cluster.refreshSlotsCache(() => {
-      const [, host, port] = /^(.*):(\d+)$/.exec(cluster.slots[calculateSlot(key)]?.[0] ?? '') ?? [];
-      resolve(host ? { host, port: Number(port) } : null);
-    });
-  });
+/** Reads the map of slots of a cluster again. Never rejects: without an answer the map stays as it was. */
+export function refreshSlots(cluster: Cluster): Promise<void> {
+  return new Promise((resolve) => cluster.refreshSlotsCache(() => resolve()));
+}
+
+/** Returns the master that serves the slot of a key, by the last map of slots, as `host:port`; null: it is not known. */
+export function servedBy(cluster: Cluster, key: string): string | null {
+  return cluster.slots[calculateSlot(key)]?.[0] ?? null;
 }
 
 /** Uses the login of the target, which may have been replaced, for each attempt after the first. */

@@ -14,14 +14,8 @@ import { BoundedMap } from '../../core/collections.ts';
 import type { Reported } from '../../core/contexts/context.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
-import {
-  SCAN_BUDGET,
-  type DocumentReading,
-  type PageRequest,
-  type Position,
-  type Scan,
-  type Sized,
-} from '../../core/page.ts';
+import type { DocumentReading, Sized } from '../../core/document-reading.ts';
+import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { KeyKind } from './keys.ts';
 import { inByteOrder, type Store } from './store.ts';
 import { fieldsOf, jsonOr, listOf, numberOr, numbersOf, type Fields, type ReadCommand, type Reply } from './client.ts';

@@ -3,25 +3,23 @@
  * how often each reconnected. Has a cache of the connections that this process read last.
  */
 import { BoundedMap } from '../../core/collections.ts';
+import { matchesConnection, type ConnectionFilter } from '../../core/connections/connection-filter.ts';
 import {
-  matchesConnection,
   type ConnectRequest,
   type ConnectResult,
   type Leading,
-  type Connection,
-  type ConnectionFilter,
   type ConnectionStore,
-  type DisconnectCause,
   type UserRow,
   compareQuiet,
-  compareReconnects,
-  type ReconnectStore,
-} from '../../core/connections/connection.ts';
+} from '../../core/connections/connection-store.ts';
+import { compareReconnects, type ReconnectStore } from '../../core/connections/reconnects.ts';
+import type { Connection, DisconnectCause } from '../../core/connections/connection.ts';
 import { refuseOlderHello } from '../../core/connections/hello-order.ts';
 import { LINK_STREAM } from '../../core/history/message.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { LINK_MESSAGES, RECONNECT_CLIENTS, RECONNECT_SLOT_MS, RECONNECT_SLOTS } from '../../core/limits.ts';
-import { DocumentReading, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import { DocumentReading } from '../../core/document-reading.ts';
+import type { PageRequest, Position, Scan } from '../../core/page.ts';
 import {
   advertisementOf,
   asOf,

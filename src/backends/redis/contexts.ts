@@ -20,14 +20,8 @@ import {
 import { clientKeyText } from '../../core/ids.ts';
 import { trustJson } from '../../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, LEFT_CONTEXTS } from '../../core/limits.ts';
-import {
-  DocumentReading,
-  comparePositions,
-  scanSorted,
-  type PageRequest,
-  type Position,
-  type Scan,
-} from '../../core/page.ts';
+import { DocumentReading } from '../../core/document-reading.ts';
+import { comparePositions, scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import {
   REPORTER_FIELDS,
   allRows,

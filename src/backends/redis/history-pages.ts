@@ -9,7 +9,8 @@ import {
   type MessagePage,
 } from '../../core/history/message.ts';
 import { PAGE_READ_BYTES } from '../../core/limits.ts';
-import { SCAN_BUDGET, sortable, type Position, type Scan, type ObservedSource } from '../../core/page.ts';
+import type { ObservedSource } from '../../core/completeness.ts';
+import { SCAN_BUDGET, sortable, type Position, type Scan } from '../../core/page.ts';
 import {
   decodeBlocks,
   decodeRows,

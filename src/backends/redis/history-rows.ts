@@ -13,8 +13,8 @@ import {
   type TerminalError,
 } from '../../core/history/message.ts';
 import { trustJson, utf8Length } from '../../core/json.ts';
-import type { LinkDetails } from '../../core/connections/connection.ts';
-import type { EvidenceSource, ObservedSource } from '../../core/page.ts';
+import type { LinkDetails } from '../../core/connections/link-row.ts';
+import type { EvidenceSource, ObservedSource } from '../../core/completeness.ts';
 import type { Clock } from '../../core/ports.ts';
 import { listOf, type Reply } from './client.ts';
 import type { Store } from './store.ts';

@@ -36,7 +36,7 @@ import { partitionsOf } from './store.ts';
 import { listOf, numbersOf, type Reply, type ReadCommand } from './client.ts';
 import { scanSorted, type PageRequest } from '../../core/page.ts';
 import { CallboardError } from '../../core/errors.ts';
-import { Sampling } from '../../core/history/history.ts';
+import { Sampling } from '../../core/history/raw-sample.ts';
 import { trustJson, type JsonText } from '../../core/json.ts';
 
 /** The most characters of a row besides its payload. */

@@ -9,7 +9,9 @@ import {
   type DeliverySummary,
   type ReservedScope,
 } from '../../core/commands/stores.ts';
-import { busiestOf, hasLabels, type Connection } from '../../core/connections/connection.ts';
+import { hasLabels } from '../../core/connections/labels.ts';
+import { busiestOf } from '../../core/connections/reconnects.ts';
+import type { Connection } from '../../core/connections/connection.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import {
   CONNECT_WITHIN_MS,
@@ -21,7 +23,8 @@ import {
   TERMINAL_MS,
 } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { SCAN_BUDGET, type ObservedSource, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import type { ObservedSource } from '../../core/completeness.ts';
+import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import {
   decodeLive,
   namesAfter,

@@ -4,7 +4,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { TicketStore } from '../../core/auth/principal.ts';
+import type { TicketStore } from '../../core/auth/ticket-store.ts';
 import type { Backend } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';
@@ -95,8 +95,8 @@ export type RedisBackendOptions = {
   readonly metrics?: Metrics | undefined;
 };
 
-export type RedisBackend = {
-  readonly backend: Backend;
+/** An open Redis, with what all stores over it have in common. */
+export type OpenRedis = Pick<Backend, 'ready' | 'close'> & {
   readonly store: Store;
   /** The clock of the deployment: for all times that are compared with times from the store. */
   readonly clock: Clock;
@@ -104,6 +104,8 @@ export type RedisBackend = {
   readonly cursorKey: string;
   /** Keeps large payloads in Redis itself, for deployments without a shared directory. */
   readonly spill: SpillStore;
+  /** Adds what is left in the legacy keys to the summaries. */
+  withLegacyDepths(inspector: Backend['inspector']): Backend['inspector'];
   /** Creates one more client of this Redis, which is not connected yet. `findNode`: see `connectTo`. */
   connect(purpose: Purpose, findNode?: FindNode): Client;
   /**
@@ -113,12 +115,37 @@ export type RedisBackend = {
   replaceLogin(url: string): boolean;
 };
 
-/**
- * Opens the store that several processes share. Throws `store_unavailable` if Redis cannot be reached. Throws
- * `invalid_argument` with every fault if Redis or the namespace does not fit these options. After an error nothing
- * stays open. Closing the backend closes everything.
- */
+export type RedisBackend = Omit<OpenRedis, 'ready' | 'close'> & { readonly backend: Backend };
+
+/** Opens a Redis, as `openRedisBackend` does, and its stores. Closing the backend closes everything. */
 export async function openRedisBackend(options: RedisBackendOptions): Promise<RedisBackend> {
+  const { ready, close, rooms, ...redis } = await openWith(options, openRooms);
+  const backend = { ...rooms, ready, close };
+  if (!isComplete(backend)) {
+    await close();
+    throw new CallboardError('internal', `The Redis backend has no ${missing(backend).join(', ')}.`);
+  }
+  return { ...redis, backend: { ...backend, inspector: redis.withLegacyDepths(backend.inspector) } };
+}
+
+/**
+ * Opens a Redis for stores of relays that own partitions. Throws `store_unavailable` if it cannot be reached. Throws
+ * `invalid_argument` with every fault if Redis or the namespace does not fit these options. After an error nothing
+ * stays open. Its `close` closes everything but the clients of `connect`.
+ */
+export async function openRedis(options: RedisBackendOptions): Promise<OpenRedis> {
+  const { rooms: _, ...redis } = await openWith(options, () => ({}));
+  return redis;
+}
+
+/** Opens the stores that are closed, and asked whether they are ready, with Redis. */
+type OpenRooms = (options: RoomsOptions, store: Store, clock: Clock) => Partial<Backend>;
+type RoomsOptions = RedisBackendOptions & { readonly target: ConnectTarget };
+
+async function openWith(
+  options: RedisBackendOptions,
+  open: OpenRooms,
+): Promise<OpenRedis & { readonly rooms: Partial<Backend> }> {
   const { log } = options;
   const address = readTarget(options.url);
   const target = { ...address, certificates: options.certificates };
@@ -133,10 +160,10 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
     const rights = { ...options, client, target, fault: () => start.fault };
     refuseMissing(await missingRights(rights));
     const survey = await surveyRedis(client, options.durability);
-    const opened = await openOver(options, rights);
+    const opened = await openOver(options, rights, open);
     log.info({ redis: describeTarget(target), ...survey, clockAheadMs: opened.aheadMs }, 'opened the shared store');
     start.over = true;
-    const connect: RedisBackend['connect'] = (purpose, findNode) => connectTo(target, purpose, log, { findNode });
+    const connect: OpenRedis['connect'] = (purpose, findNode) => connectTo(target, purpose, log, { findNode });
     return { ...opened.redis, connect, replaceLogin: (url) => replaceLogin(address, readTarget(url)) };
   } catch (error) {
     client.disconnect();
@@ -152,10 +179,13 @@ function refuseMissing(rights: readonly string[]): void {
   throw new CallboardError('invalid_argument', rights.map((text) => `REDIS_URL: ${text}`).join('\n'));
 }
 
+type OpenedOver = Omit<OpenRedis, 'replaceLogin' | 'connect'> & { readonly rooms: Partial<Backend> };
+
 async function openOver(
   options: RedisBackendOptions,
   access: RightsOptions & { readonly fault: () => Error | null },
-): Promise<{ readonly redis: Omit<RedisBackend, 'replaceLogin' | 'connect'>; readonly aheadMs: number }> {
+  open: OpenRooms,
+): Promise<{ readonly redis: OpenedOver; readonly aheadMs: number }> {
   const { log, system, legacy } = options;
   const { client, target } = access;
   const rights = watchRights({ ...access, system, log });
@@ -167,16 +197,15 @@ async function openOver(
   if (fault !== null) throw new CallboardError('invalid_argument', fault);
   const read = async (): Promise<number> => Number(await client.eval(READ_TIME, 1, store.key(0, 'meta')));
   const clock = await createStoreClock({ read, system, log });
-  const rooms = openRooms({ ...options, target }, store, clock);
+  const rooms = open({ ...options, target }, store, clock);
   const stopSurvey = watchSurvey({ client, declared: options.durability, system, log });
-  const close = async (): Promise<void> => {
-    stopSurvey();
-    clock.stop();
-    await rooms.close?.();
-    client.disconnect();
-  };
-  const backend = {
-    ...rooms,
+  const redis: OpenedOver = {
+    ...{ rooms, store, clock, cursorKey },
+    spill: createRedisSpill({ ...options, store, clock }),
+    withLegacyDepths: (inspector) => ({
+      ...inspector,
+      summary: async () => ({ ...(await inspector.summary()), ...(await depths()) }),
+    }),
     async ready() {
       // The rights are checked first, because the checks below may fail for lack of a right without saying which.
       try {
@@ -186,24 +215,17 @@ async function openOver(
         throw withReason(error, access.fault());
       }
     },
-    close,
+    async close() {
+      stopSurvey();
+      clock.stop();
+      await rooms.close?.();
+      client.disconnect();
+    },
   };
-  if (!isComplete(backend)) {
-    await close();
-    throw new CallboardError('internal', `The Redis backend has no ${missing(backend).join(', ')}.`);
-  }
-  const spill = createRedisSpill({ ...options, store, clock });
-  const { inspector } = backend;
-  const withLegacy = { ...inspector, summary: async () => ({ ...(await inspector.summary()), ...(await depths()) }) };
-  const redis = { backend: { ...backend, inspector: withLegacy }, store, clock, cursorKey, spill };
   return { redis, aheadMs: clock.ahead() };
 }
 
-function openRooms(
-  options: RedisBackendOptions & { readonly target: ConnectTarget },
-  store: Store,
-  clock: Clock,
-): Partial<Backend> {
+const openRooms: OpenRooms = (options, store, clock) => {
   const { log, target } = options;
   // A mailbox has a new connection for each attempt; its reader logs failures.
   const connect = (purpose: 'mailbox' | 'bus'): Client =>
@@ -217,7 +239,7 @@ function openRooms(
     oneServer: target.form !== 'cluster',
     leaseMs: NODE_LEASE_MS,
   });
-}
+};
 
 async function answers(store: Store): Promise<void> {
   await store.readAll((partition) => [['EXISTS', store.key(partition, 'meta')]]);

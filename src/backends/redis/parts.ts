@@ -4,7 +4,7 @@
  */
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
-import type { ShareBounds } from '../../core/shares/shares.ts';
+import type { ShareBounds } from '../../core/shares/share-bounds.ts';
 import { createHeldCommands, type HeldCommands } from './commands/record.ts';
 import { createTransactions, type Transactions } from './commands/transactions.ts';
 import type { Client } from './client.ts';

@@ -11,18 +11,9 @@ import {
   SITES_PER_USER,
 } from '../../core/limits.ts';
 import type { PageRequest, Scan } from '../../core/page.ts';
-import type {
-  Grant,
-  NewGrant,
-  NewSession,
-  NewSite,
-  SessionStore,
-  Site,
-  SiteKey,
-  SiteSession,
-  SiteStore,
-  Ticket,
-} from '../../core/sites/site.ts';
+import type { Grant, SiteSession } from '../../core/sites/site-session.ts';
+import type { NewGrant, NewSession, NewSite, SessionStore, SiteStore, Ticket } from '../../core/sites/site-stores.ts';
+import type { Site, SiteKey } from '../../core/sites/site.ts';
 import type { RedisParts } from './parts.ts';
 import { inByteOrder, scattered, type Store } from './store.ts';
 import { fieldsOf, listOf, numberOr, type ReadCommand, type Reply } from './client.ts';

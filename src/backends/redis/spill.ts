@@ -5,8 +5,9 @@ import type { SpillRead, SpillRef, SpillStore } from '../../core/history/message
 import { trustJson, utf8Length } from '../../core/json.ts';
 import { SPILL_BYTES } from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
-import { SHARE_MESSAGE, type Holdings, type Shares } from '../../core/shares/shares.ts';
-import { SparseQueue } from '../memory/collections.ts';
+import { SHARE_MESSAGE } from '../../core/shares/share-bounds.ts';
+import type { Holdings, Shares } from '../../core/shares/shares.ts';
+import { SparseQueue } from '../memory/sparse-queue.ts';
 import { full } from '../spill/refusals.ts';
 import { partitionOf } from './keys.ts';
 import { partitionsOf, type Store } from './store.ts';

@@ -12,7 +12,7 @@ type SubscriberOptions = {
   readonly connect: () => Client;
   /** Channels that are always subscribed to. */
   readonly fixed: readonly string[];
-  /** Whether the channels are sharded ones of a cluster, all of one slot. Then there are only the fixed ones. */
+  /** Whether the channels are sharded ones of a cluster, all of one master. Then there are only the fixed ones. */
   readonly isSharded?: boolean;
   readonly onMessage: (text: string) => void;
   /**
@@ -174,7 +174,9 @@ export class Subscriber {
     const client = this.#client;
     for (const channel of channels) this.#held.add(channel);
     try {
-      await (this.#options.isSharded ? client.ssubscribe(...channels) : client.subscribe(...channels));
+      // A command names channels of one slot only.
+      if (this.#options.isSharded) await Promise.all(channels.map((channel) => client.ssubscribe(channel)));
+      else await client.subscribe(...channels);
     } catch (error) {
       this.#options.log.debug({ err: error, channels: channels.length }, 'channels are not subscribed to yet');
       if (client === this.#client) this.#revert(channels);

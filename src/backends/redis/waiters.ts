@@ -1,5 +1,5 @@
 /** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
-import { matchesAny } from '../../core/auth/principal.ts';
+import { matchesAny } from '../../core/auth/patterns.ts';
 import type { CountedScan, PendingWait, WaiterFilter, WaiterStore, AttachResult } from '../../core/commands/stores.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';

@@ -8,7 +8,8 @@ import type { SpillStore } from '../../core/history/message.ts';
 import { trustJson } from '../../core/json.ts';
 import { SPILL_CLEAN_MS } from '../../core/limits.ts';
 import type { Clock, Crypto, Log } from '../../core/ports.ts';
-import { createShares, type Holdings, type ShareRefusal, type Shares } from '../../core/shares/shares.ts';
+import type { ShareRefusal } from '../../core/shares/share-bounds.ts';
+import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
 import { OWNER_DIGITS, ownerOf, type SpillFiles } from './files.ts';
 import { asFull, refusedRoom } from './refusals.ts';
 

@@ -4,8 +4,9 @@ import type { SpillStore } from '../../core/history/message.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { SPILL_CLEAN_MS } from '../../core/limits.ts';
 import type { Clock, Crypto } from '../../core/ports.ts';
-import { createShares, type Holdings, type Shares, SPILL_IN_MEMORY } from '../../core/shares/shares.ts';
-import { SparseQueue } from '../memory/collections.ts';
+import { SPILL_IN_MEMORY } from '../../core/shares/share-bounds.ts';
+import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
+import { SparseQueue } from '../memory/sparse-queue.ts';
 import { full } from './refusals.ts';
 
 type Held = {
@@ -79,7 +80,10 @@ export function createMemorySpill(
       if (refusal) throw refusal;
       if (shares.used('spilled_bytes') + bytes > total || clock.monotonic() - cleanedAt >= SPILL_CLEAN_MS) clean();
       const object: Held = {
-        ...{ name: crypto.randomId(), text, bytes, expiresAt },
+        name: crypto.randomId(),
+        text,
+        bytes,
+        expiresAt,
         holdings: shares.of(userId),
       };
       add(object);

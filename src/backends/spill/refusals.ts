@@ -1,6 +1,6 @@
 /** The errors for large payloads that could not be stored. No reference to such a payload exists. */
 import { CallboardError } from '../../core/errors.ts';
-import { SHARE_MESSAGE, type ShareRefusal } from '../../core/shares/shares.ts';
+import { SHARE_MESSAGE, type ShareRefusal } from '../../core/shares/share-bounds.ts';
 
 /** The codes of the system for a disk without room. */
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);

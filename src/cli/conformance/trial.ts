@@ -8,16 +8,8 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import type { Clock } from '../../clients/link/platform.ts';
 import { IN_FLIGHT, JSON_DEPTH, MAX_FRAME_BYTES } from '../../core/limits.ts';
 import { CLOSE, type CloseReason, reconnectAfter } from '../../protocol/codes.ts';
-import {
-  FRAME_SEPARATOR,
-  FRAMES_PER_MESSAGE,
-  isFault,
-  joinFrame,
-  parseUp,
-  SUBPROTOCOL,
-  type DownHeader,
-  type UpFrame,
-} from '../../protocol/frames.ts';
+import { FRAME_SEPARATOR, FRAMES_PER_MESSAGE, isFault, joinFrame, parseUp } from '../../protocol/frame-text.ts';
+import { SUBPROTOCOL, type DownHeader, type UpFrame } from '../../protocol/frames.ts';
 import { jsonFault } from '../../protocol/json.ts';
 
 export type Hello = Extract<UpFrame, { type: 'hello' }>;
@@ -246,11 +238,18 @@ export class Peer implements AsyncDisposable {
   #welcome({ hello }: PeerLink): Omit<Welcome, 'type'> {
     const before = this.links.slice(0, -1).findLast(({ hello: { client_id } }) => client_id === hello.client_id);
     return {
-      ...{ node_id: 'conformance', user_id: 'author', client_id: hello.client_id, epoch: this.links.length },
+      node_id: 'conformance',
+      user_id: 'author',
+      client_id: hello.client_id,
+      epoch: this.links.length,
       resumed: before?.hello.instance_id === hello.instance_id,
-      ...{ ping_ms: PING_MS, dead_ms: DEAD_MS, max_frame_bytes: MAX_FRAME_BYTES, in_flight: IN_FLIGHT },
+      ping_ms: PING_MS,
+      dead_ms: DEAD_MS,
+      max_frame_bytes: MAX_FRAME_BYTES,
+      in_flight: IN_FLIGHT,
       max_depth: JSON_DEPTH,
-      ...{ frames_per_message: FRAMES_PER_MESSAGE, idempotency_window_ms: 3_600_000 },
+      frames_per_message: FRAMES_PER_MESSAGE,
+      idempotency_window_ms: 3_600_000,
     };
   }
 

@@ -11,10 +11,13 @@ import {
   UserSummaryDocument,
   WatchClientsDocument,
 } from '../../../generated/cli.ts';
-import { confirmed, readAddress } from '../command.ts';
-import { accepted, notFound, usageFailure } from '../io.ts';
-import { listing, printEvents, queryListing, objectText, type OperatorRun, type RunVerb } from '../output.ts';
-import { bodyOf, pathOf, readWord } from '../relay.ts';
+import { confirmed, readAddress } from '../arguments.ts';
+import { accepted, notFound, usageFailure } from '../exit-codes.ts';
+import { listing, printEvents, queryListing } from '../listing.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
+import { objectText } from '../output.ts';
+import { readWord } from '../rest-words.ts';
+import { bodyOf, pathOf } from '../relay.ts';
 
 const CLIENT_ID = ['user_id', 'client_id'];
 

@@ -1,9 +1,11 @@
 /** Runs the verb `conformance`: checks an author's own client against PROTOCOL.md, and starts it if asked to. */
 import { spawn } from 'node:child_process';
-import { randomId, type Clock } from '../../clients/link/platform.ts';
+import { randomId } from '../../clients/link/ids.ts';
+import type { Clock } from '../../clients/link/platform.ts';
 import { ClaimFailure, NoVerdict, Trial, Peer, type ClientProgram, type StartProgram } from '../conformance/trial.ts';
-import { OperatorFailure, usageFailure, EXIT } from '../io.ts';
-import { readMs, type RunVerb } from '../output.ts';
+import { OperatorFailure, usageFailure, EXIT } from '../exit-codes.ts';
+import { readMs } from '../amounts.ts';
+import type { RunVerb } from '../verb.ts';
 import { COMMAND_CLAIMS, type ConformanceClaim } from '../conformance/claims-commands.ts';
 import { ENDING_CLAIMS, FRAMES_CLAIM, HOLD_MS, OPENING_CLAIMS, returnClaims } from '../conformance/claims-links.ts';
 
@@ -31,7 +33,12 @@ export const conformance: RunVerb = async ({ io, clock, args, flags, lists, stop
   const started: StartProgram = (changed) =>
     startProgram(args, { env: { ...io.env, RELAY: url, TOKEN: token }, printed, changed });
   const connected = await checkClient({
-    ...{ clock, token, action, leftOut, stopped, port: readPort(flags['port']) },
+    clock,
+    token,
+    action,
+    leftOut,
+    stopped,
+    port: readPort(flags['port']),
     withinMs: readMs(flags['within'], WITHIN_MS, '--within'),
     connectWithinMs: args.length > 0 ? START_MS : AUTHOR_MS,
     start: args.length > 0 ? started : null,

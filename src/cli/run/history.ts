@@ -7,8 +7,10 @@ import {
   type ListAuditQuery,
 } from '../../../generated/cli.ts';
 import { sleep } from '../../clients/link/platform.ts';
-import { countedPrinter, queryListing, readCount, readTime, type OperatorRun, type RunVerb } from '../output.ts';
-import { readWord } from '../relay.ts';
+import { readCount, readTime } from '../amounts.ts';
+import { countedPrinter, queryListing } from '../listing.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
+import { readWord } from '../rest-words.ts';
 
 const MESSAGES = {
   shown: ['at', 'kind', 'message_id', 'client_id', 'command_id', 'payload_bytes', 'error.code'],

@@ -2,9 +2,13 @@
  * Runs the verbs that ask no relay: those of `context`, which manage the relays of an operator, and `completion`, which
  * prints the completion script of a shell.
  */
-import { contextNamed, readContexts, writeContexts, type ContextsFile, type RelayContext } from '../relay.ts';
-import { usageFailure, isHttpUrl } from '../io.ts';
-import { wholePage, listText, objectText, type OperatorRun, type RunVerb } from '../output.ts';
+import { readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts-file.ts';
+import { contextNamed } from '../relay-settings.ts';
+import { usageFailure } from '../exit-codes.ts';
+import { isHttpUrl } from '../io.ts';
+import { wholePage } from '../listing.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
+import { listText, objectText } from '../output.ts';
 
 const COLUMNS = { shown: ['name', 'current', 'url', 'token_from'], id: ['name'] };
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;

@@ -5,13 +5,15 @@
  */
 import { createInterface } from 'node:readline';
 import { createSseParser } from '../../clients/site/sse.ts';
-import { backoffMs, elapsed, sleep, type Clock } from '../../clients/link/platform.ts';
+import { backoffMs } from '../../clients/link/reconnect.ts';
+import { elapsed, sleep, type Clock } from '../../clients/link/platform.ts';
 import { trimUrl } from '../../clients/link/relay-request.ts';
 import { readToolChoice } from '../../core/auth/principal.ts';
 import { inOneLine, isRecord } from '../../protocol/json.ts';
 import { VERSION } from '../../version.ts';
-import { EXIT, OperatorFailure, messageOf, usageFailure } from '../io.ts';
-import type { RunVerb } from '../output.ts';
+import { EXIT, OperatorFailure, usageFailure } from '../exit-codes.ts';
+import { messageOf } from '../io.ts';
+import type { RunVerb } from '../verb.ts';
 import { withinTime } from '../relay.ts';
 
 /** The largest message of an answer, in characters. */

@@ -3,20 +3,17 @@ import { readFile } from 'node:fs/promises';
 import { hash } from 'node:crypto';
 import { ListDeliveryCommandsDocument, type ListDeliveryCommandsQuery } from '../../../generated/cli.ts';
 import { policyDigest } from '../../core/auth/live-policy.ts';
-import { compilePolicy, type Policy, type PolicyFile } from '../../core/auth/principal.ts';
+import { compilePolicy, type PolicyFile } from '../../core/auth/policy-file.ts';
+import type { Policy } from '../../core/auth/policy.ts';
 import { decideRecorded, rateOfRecorded, type RecordedCall } from '../../core/calls/permissions.ts';
 import { TokenBucket, type BucketRate } from '../../core/rates.ts';
-import { parsePolicyFile } from '../../settings.ts';
-import { messageOf, usageFailure } from '../io.ts';
-import {
-  listText,
-  objectText,
-  readTime,
-  sayWhatIsMissing,
-  wholePage,
-  type OperatorRun,
-  type RunVerb,
-} from '../output.ts';
+import { parsePolicyFile } from '../../settings/policy-file-format.ts';
+import { messageOf } from '../io.ts';
+import { usageFailure } from '../exit-codes.ts';
+import { listText, objectText } from '../output.ts';
+import { readTime } from '../amounts.ts';
+import { sayWhatIsMissing, wholePage } from '../listing.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
 
 const sha256 = (text: string): string => hash('sha256', text, 'base64url');
 

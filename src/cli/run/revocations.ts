@@ -1,7 +1,10 @@
 /** Runs the verbs that revoke tokens and list what is revoked. */
-import { confirmed } from '../command.ts';
-import { EXIT } from '../io.ts';
-import { listing, objectText, readTime, type RunVerb } from '../output.ts';
+import { confirmed } from '../arguments.ts';
+import { EXIT } from '../exit-codes.ts';
+import { objectText } from '../output.ts';
+import { listing } from '../listing.ts';
+import { readTime } from '../amounts.ts';
+import type { RunVerb } from '../verb.ts';
 
 /** Revokes tokens. Exits with 1 if a node has not answered: it may still accept them. */
 export const revoke: RunVerb = async (run) => {

@@ -10,23 +10,15 @@ import {
 import { sleep } from '../../clients/link/platform.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import { VERSION } from '../../version.ts';
-import { confirmed } from '../command.ts';
-import { contextsPath, readContexts, pathOf, type OperatorRelay } from '../relay.ts';
-import { OperatorFailure, usageFailure, EXIT, type ExitCode } from '../io.ts';
-import {
-  listing,
-  wholePage,
-  alignedText,
-  cellOf,
-  durationText,
-  listText,
-  objectText,
-  readCount,
-  readMs,
-  type OperatorRun,
-  type OutputRow,
-  type RunVerb,
-} from '../output.ts';
+import { confirmed } from '../arguments.ts';
+import { contextsPath, readContexts } from '../contexts-file.ts';
+import { pathOf, type OperatorRelay } from '../relay.ts';
+import { OperatorFailure, usageFailure, EXIT, type ExitCode } from '../exit-codes.ts';
+import { durationText, readCount, readMs } from '../amounts.ts';
+import { alignedText, cellOf, type OutputRow } from '../columns.ts';
+import { listing, wholePage } from '../listing.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
+import { listText, objectText } from '../output.ts';
 
 export const status: RunVerb = async ({ relay, io, output }) => {
   const report = await readReport(relay);
@@ -58,7 +50,10 @@ function reportOf(status: GetStatusQuery) {
   const [oldest] = oldest_wait.items;
   const { label, version, mode, node_id } = server;
   return {
-    ...{ label, version, mode, node_id },
+    label,
+    version,
+    mode,
+    node_id,
     nodes: nodes.length,
     versions: versionsOf(nodes),
     links: sum(nodes.map(({ links }) => links)),

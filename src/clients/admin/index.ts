@@ -5,17 +5,12 @@
 import type * as generated from '../../../generated/admin.ts';
 import * as documents from '../../../generated/admin.ts';
 import { checkMembers, checkNames } from '../link/options.ts';
-import {
-  LibraryError,
-  REQUEST_MEMBERS,
-  createOperationRunner,
-  type LibraryErrorDetails,
-  type RelayRequestOptions,
-  type RunOperation,
-} from '../link/relay-request.ts';
+import { LibraryError, type LibraryErrorDetails } from '../link/library-error.ts';
+import { createOperationRunner, type RunOperation } from '../link/operation.ts';
+import { REQUEST_MEMBERS, type RelayRequestOptions } from '../link/relay-request.ts';
 
-export type { TokenSource } from '../link/platform.ts';
-export type { ErrorCode } from '../link/relay-request.ts';
+export type { TokenSource } from '../link/reconnect.ts';
+export type { ErrorCode } from '../link/library-error.ts';
 
 /** The user id that older deployments used when none was given. */
 const LEGACY_USER = 'default';

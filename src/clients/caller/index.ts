@@ -5,43 +5,35 @@
 import { AWAIT_WITHIN_MS, HEADER_CHARS, longerThan } from '../../protocol/bounds.ts';
 import { STAGES } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
-import { parseForCaller } from '../../protocol/frames.ts';
+import { parseForCaller } from '../../protocol/frame-text.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
 import { OBJECT, checkMembers } from '../link/options.ts';
-import { deferred, elapsed, guarded, type LinkBounds, type LinkStatus } from '../link/platform.ts';
+import { guarded } from '../link/callbacks.ts';
+import type { LinkBounds, LinkStatus } from '../link/link-status.ts';
+import { deferred, elapsed } from '../link/platform.ts';
 import { LINK_MEMBERS, RelayLink, type LinkOptions } from '../link/link.ts';
-import {
-  AT_ONCE_MS,
-  GRACE_MS,
-  MAY_HAVE_RUN,
-  progressSink,
-  type ProgressSink,
-  type WireTrace,
-} from '../link/relay-request.ts';
+import type { WireTrace } from '../link/spans.ts';
+import { progressSink, type ProgressSink } from '../link/progress.ts';
+import { MAY_HAVE_RUN } from '../link/library-error.ts';
+import { AT_ONCE_MS, GRACE_MS } from '../link/relay-request.ts';
 import { upFrame, type LinkFrame } from '../link/session.ts';
+import { fieldsOf } from './http-caller.ts';
+import { answerWithout, readOutcome, toReceipt, wordOf, type Ended } from './outcomes.ts';
+import { TracingCaller, awaitBudget, budgetOf, type InvokeCall } from './tracing-caller.ts';
 import {
   CallerError,
-  TracingCaller,
-  awaitBudget,
-  answerWithout,
-  budgetOf,
-  fieldsOf,
-  readOutcome,
-  toReceipt,
-  wordOf,
   type ActionCaller,
   type AwaitOptions,
   type Caller,
-  type Ended,
   type Handle,
   type Invocation,
-  type InvokeCall,
   type InvokeOptions,
   type Receipt,
 } from './caller.ts';
 
-export { createHttpCaller, CallerError, type CallerErrorDetails, type HttpCallerOptions } from './caller.ts';
+export { createHttpCaller, type HttpCallerOptions } from './http-caller.ts';
+export { CallerError, type CallerErrorDetails } from './caller.ts';
 export { defineActions } from '../link/actions.ts';
 export type * from '../link/actions.ts';
 export type {
@@ -57,9 +49,14 @@ export type {
   Receipt,
   Target,
 } from './caller.ts';
-export { rawJson, type Clock, type LinkStatus, type RawJson, type Welcome } from '../link/platform.ts';
-export type { SocketConstructor, SocketLike, TokenSource } from '../link/platform.ts';
-export type { ErrorCode, ProgressUpdate, TraceApi } from '../link/relay-request.ts';
+export { rawJson, type RawJson } from '../link/raw-json.ts';
+export { type Clock } from '../link/platform.ts';
+export { type LinkStatus, type Welcome } from '../link/link-status.ts';
+export type { SocketConstructor, SocketLike } from '../link/platform.ts';
+export type { TokenSource } from '../link/reconnect.ts';
+export type { ErrorCode } from '../link/library-error.ts';
+export type { ProgressUpdate } from '../link/progress.ts';
+export type { TraceApi } from '../link/spans.ts';
 
 export type LinkCallerOptions = LinkOptions & {
   /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */

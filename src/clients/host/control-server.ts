@@ -1,11 +1,8 @@
 /** Runs the control server, an HTTP server for this machine only. Through it, local programs host cooperative sites. */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
-import { ID, type Check } from '../../protocol/fields.ts';
-import { isRecord, readMembers } from '../../protocol/json.ts';
+import { ID } from '../../protocol/fields.ts';
+import { guarded, type ErrorSink } from '../link/callbacks.ts';
 import {
   ANY as ANY_VALUE,
   BASE_URL,
@@ -16,12 +13,15 @@ import {
   wrong,
   type MembersOf,
 } from '../link/options.ts';
+import { systemClock } from '../link/platform.ts';
 import { REQUEST_MEMBERS } from '../link/relay-request.ts';
-import { guarded, LinkClosedError, RawJson, systemClock, type ErrorSink } from '../link/platform.ts';
-import { SiteRefusedError } from '../runtime/ends.ts';
 import { siteMembers } from '../runtime/runtime.ts';
-import type { Runtime, SiteDefinition } from '../runtime/types.ts';
-import { HostError, checkRuntime, publisherOf, type NewSiteEvent, type PublisherOptions } from './publisher.ts';
+import type { Runtime } from '../runtime/types.ts';
+import { readObject } from './json-body.ts';
+import { ProblemError, problemOf, problem, type HostResponse } from './problems.ts';
+import { HostError, checkRuntime, publisherOf, type PublisherOptions } from './publisher.ts';
+import { refusalOf } from './request-guard.ts';
+import { readDefinition, readEvent } from './site-bodies.ts';
 
 type ControlSitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & {
   /** The runtime that hosts the sites. Its token needs the scope `host`. */
@@ -148,59 +148,6 @@ function end(server: Server): Promise<void> {
   return promise;
 }
 
-// Refuses requests to the control server that do not come from an authorized local program.
-
-/** The parts of a request that are checked. */
-type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders'> & {
-  readonly socket: Pick<Socket, 'remoteAddress'>;
-};
-
-/** `port`: the port on which the server listens, which the Host header must name. */
-type Rules = { readonly port: number; readonly token: string };
-
-/**
- * Checks a request by its peer address and headers, before its body is read. Returns the refusal, or null when the
- * request is accepted. The first three checks keep other machines and web pages out. A page whose name was made to
- * resolve to this machine (DNS rebinding) still sends its own name as Host. Browsers send Origin with every request
- * that can change state. Forwarded headers are ignored.
- */
-export function refusalOf(request: RequestHead, { port, token }: Rules): Problem | null {
-  if (!isLoopback(request.socket.remoteAddress)) {
-    return problem('forbidden', 'Only programs on this machine may send requests.');
-  }
-  if (!namesLoopback(request, port)) return problem('forbidden', 'The Host header does not name this server.');
-  if (request.headers.origin !== undefined) return problem('forbidden', 'Web pages may not send requests.');
-  if (!bears(request, token)) return problem('unauthenticated', 'The bearer token is missing or wrong.');
-  return null;
-}
-
-function isLoopback(address: string | undefined): boolean {
-  return address === '::1' || /^(::ffff:)?127(\.\d{1,3}){3}$/i.test(address ?? '');
-}
-
-/**
- * Whether the request has exactly one Host header, which names this machine and the server's port. Reads the raw
- * headers, because `headers` contains only the first of several Host headers.
- */
-function namesLoopback({ rawHeaders }: RequestHead, port: number): boolean {
-  const hosts = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'host');
-  const [host = ''] = hosts;
-  const names = ['127.0.0.1', '[::1]', 'localhost'];
-  const known = names.some((name) => host.toLowerCase() === `${name}:${port}`);
-  const plain = port === 80 && names.includes(host.toLowerCase());
-  return hosts.length === 1 && (known || plain);
-}
-
-/** Whether the request bears the token. Compares digests, which have equal lengths, in constant time. */
-function bears({ headers }: RequestHead, token: string): boolean {
-  const [, given = ''] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
-  return timingSafeEqual(digest(given), digest(token));
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
-}
-
 // The routes: define a site, remove it, publish an event.
 
 /** One route. The body is read only after the route is known. */
@@ -298,204 +245,4 @@ function decode(text: string): string | null {
   } catch {
     return null;
   }
-}
-
-// Checks the JSON bodies of the control server's routes, member by member.
-
-type Members = Readonly<Record<string, unknown>>;
-
-const TEXT: Check = { expected: 'a string', test: (value) => typeof value === 'string' };
-const NAMES: Check = { expected: 'an array of strings', test: isTexts };
-const FLAG: Check = { expected: 'true or false', test: (value) => typeof value === 'boolean' };
-const OBJECT: Check = { expected: 'an object', test: isRecord };
-const ANY: Check = { expected: 'JSON', test: () => true };
-
-const DEFINITION = { title: TEXT, event_names: NAMES, actions: NAMES, capability_profile: OBJECT };
-const PROFILE = { action_invocation: FLAG, sharing: FLAG };
-const EVENT = { name: TEXT, data: ANY, message_id: TEXT };
-
-/**
- * Reads the definition of a site. Throws ProblemError `invalid_argument`, naming every wrong member. The relay checks
- * the syntax of the names.
- */
-function readDefinition(siteId: string, body: Members): SiteDefinition {
-  const wrong = faultsOf(DEFINITION, body);
-  const profile = isRecord(body['capability_profile']) ? body['capability_profile'] : {};
-  refuse([...wrong, ...faultsOf(PROFILE, profile, 'capability_profile.')]);
-  const { title, event_names: eventNames, actions } = body;
-  const { action_invocation: actionInvocation, sharing } = profile;
-  return {
-    siteId,
-    title: typeof title === 'string' ? title : null,
-    eventNames: isTexts(eventNames) ? eventNames : [],
-    actions: isTexts(actions) ? actions : [],
-    capabilityProfile: { actionInvocation: actionInvocation === true, sharing: sharing === true },
-  };
-}
-
-/** Reads an event. Throws ProblemError `invalid_argument`, naming every wrong member. */
-function readEvent(body: Members): NewSiteEvent {
-  const { name, data, message_id: messageId } = body;
-  const missing = name === undefined || name === null ? [{ parameter: 'name', detail: 'required' }] : [];
-  refuse([...missing, ...faultsOf(EVENT, body)]);
-  return { name: String(name), data: data ?? null, ...(typeof messageId === 'string' && { messageId }) };
-}
-
-/** Returns the faults of the given members. A member that is null counts as absent. */
-function faultsOf(checks: Readonly<Record<string, Check>>, members: Members, prefix = ''): readonly Fault[] {
-  return Object.entries(members).flatMap(([name, value]) => {
-    const parameter = prefix + name;
-    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
-    if (!check) return [{ parameter, detail: 'unknown member' }];
-    return value === null || check.test(value) ? [] : [{ parameter, detail: `expected ${check.expected}` }];
-  });
-}
-
-type Fault = { readonly parameter: string; readonly detail: string };
-
-function refuse(errors: readonly Fault[]): void {
-  if (errors.length === 0) return;
-  const detail = errors.map((fault) => `${fault.parameter}: ${fault.detail}`).join('; ');
-  throw new ProblemError('invalid_argument', detail, { errors });
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
-}
-
-// Makes the error responses of the control server, as problem documents (RFC 9457).
-
-type HostResponse = {
-  readonly status: number;
-  /** The object that is sent as JSON: a problem document or an answer. Absent for an answer without a body. */
-  readonly body?: object;
-  readonly headers?: Readonly<Record<string, string>>;
-};
-type Problem = HostResponse & { readonly body: object };
-
-type ProblemDetails = {
-  readonly errors?: readonly Fault[];
-  readonly messageId?: string | null;
-  readonly retryAfterMs?: number | null;
-  readonly headers?: Readonly<Record<string, string>>;
-};
-
-/** An error that is thrown to answer a request with a problem document. */
-class ProblemError extends Error {
-  readonly answer: Problem;
-
-  constructor(code: Code, detail: string, details: ProblemDetails = {}) {
-    super(detail);
-    this.name = 'Refusal';
-    this.answer = problem(code, detail, details);
-  }
-}
-
-/** Creates a problem document (RFC 9457) of the same form as the relay's. */
-function problem(code: Code, detail: string, details: ProblemDetails = {}): Problem {
-  const { errors, messageId, retryAfterMs, headers } = details;
-  const status = statusOf(code);
-  const words = code.replaceAll('_', ' ');
-  const title = words.charAt(0).toUpperCase() + words.slice(1);
-  const more = { ...(errors && { errors }), ...(messageId != null && { message_id: messageId }) };
-  return {
-    status,
-    body: { type: 'about:blank', title, status, code, detail, ...more },
-    headers: {
-      ...headers,
-      'content-type': 'application/problem+json',
-      ...(status === 401 && { 'www-authenticate': 'Bearer' }),
-      ...(retryAfterMs != null && { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }),
-    },
-  };
-}
-
-/** Returns the problem that the requester receives for an error. Null: the error is a fault of this server. */
-function problemOf(error: unknown): Problem | null {
-  if (error instanceof ProblemError) return error.answer;
-  if (error instanceof LinkClosedError) return problem('runtime_disconnected', error.message);
-  if (error instanceof SiteRefusedError) return ofRelay(error.code, error.message);
-  if (!(error instanceof HostError)) return null;
-  const { code, message, messageId, retryAfterMs } = error;
-  return ofRelay(code, message, { messageId, retryAfterMs });
-}
-
-/**
- * Returns the problem for a refusal of the relay, with the relay's code. `unauthenticated` becomes
- * `runtime_disconnected`, because it concerns the runtime's token, not the requester's; so does a code without an error
- * status.
- */
-function ofRelay(code: string, message: string, details: ProblemDetails = {}): Problem {
-  if (isCode(code) && code !== 'unauthenticated' && statusOf(code) >= 400) return problem(code, message, details);
-  return problem('runtime_disconnected', `The relay refused it: ${message}`, details);
-}
-
-// Reads the JSON body of a request to the control server, within a size limit.
-
-const MAX_BODY_BYTES = 1024 * 1024;
-
-/** The members of a body whose original text is sent on unchanged. */
-const PASSED_ON: ReadonlySet<string> = new Set(['data']);
-/** The most members that the object in a body may have. */
-const MAX_MEMBERS = 100;
-
-/**
- * Reads a body as a JSON object; `{}` without a body. The member `data` becomes a RawJson. Checks the headers first.
- * `sendContinue` is called before the body is read. Throws ProblemError and then leaves the rest of the body unread.
- */
-async function readObject(request: IncomingMessage, sendContinue: () => void): Promise<Record<string, unknown>> {
-  const { headers } = request;
-  const length = Number(headers['content-length'] ?? 0);
-  if (length === 0 && headers['transfer-encoding'] === undefined) return {};
-  if (length > MAX_BODY_BYTES) throw tooLarge();
-  if (!isJson(headers)) throw new ProblemError('unsupported_media_type', 'A body must be application/json in UTF-8.');
-  sendContinue();
-  return parse(await collect(request));
-}
-
-function isJson(headers: IncomingMessage['headers']): boolean {
-  const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';');
-  const charset = parameters.map((text) => text.trim()).find((text) => text.startsWith('charset='));
-  const utf8 = charset === undefined || /^charset="?utf-8"?$/.test(charset);
-  return type.trim() === 'application/json' && utf8 && (headers['content-encoding'] ?? 'identity') === 'identity';
-}
-
-async function collect(request: IncomingMessage): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  // `for await` over the request would destroy its socket before the response is sent.
-  await new Promise<void>((resolve, reject) => {
-    const take = (chunk: Buffer): void => {
-      size += chunk.length;
-      chunks.push(chunk);
-      if (size <= MAX_BODY_BYTES) return;
-      request.off('data', take);
-      request.pause();
-      reject(tooLarge());
-    };
-    request.on('data', take);
-    request.once('end', resolve);
-    const broken = (): void =>
-      reject(new ProblemError('invalid_argument', 'The body ended before its announced length.'));
-    request.once('error', broken);
-    request.once('close', broken);
-  });
-  return Buffer.concat(chunks);
-}
-
-function parse(bytes: Uint8Array): Record<string, unknown> {
-  try {
-    const members = readMembers(new TextDecoder('utf-8', { fatal: true }).decode(bytes), MAX_MEMBERS);
-    if (members !== null && typeof members !== 'string')
-      return Object.fromEntries(
-        [...members].map(([name, json]) => [name, PASSED_ON.has(name) ? new RawJson(json) : JSON.parse(json)]),
-      );
-  } catch {
-    // Not UTF-8 or not JSON: the ProblemError after this block reports both.
-  }
-  throw new ProblemError('invalid_argument', 'The body must be a JSON object.');
-}
-
-function tooLarge(): ProblemError {
-  return new ProblemError('payload_too_large', `A body may have at most ${MAX_BODY_BYTES} bytes.`);
 }

@@ -7,5 +7,6 @@ export type { HostRuntime, NewSiteEvent, PublisherOptions, PublishReceipt, SiteE
 export { startCooperativeSiteControlServer, type ControlServer, type ControlServerOptions } from './control-server.ts';
 export { SiteRefusedError } from '../runtime/ends.ts';
 export type { Runtime, SiteDefinition, SiteRegistration } from '../runtime/types.ts';
-export { rawJson, type Clock, type RawJson } from '../link/platform.ts';
-export type { ErrorCode } from '../link/relay-request.ts';
+export { rawJson, type RawJson } from '../link/raw-json.ts';
+export { type Clock } from '../link/platform.ts';
+export type { ErrorCode } from '../link/library-error.ts';

@@ -1,19 +1,17 @@
 /** Publishes events of one cooperative site over HTTP, with the runtime's token. */
-import { RawJson, isRecord, writeJson } from '../../protocol/json.ts';
+import { RawJson, writeJson } from '../../protocol/json-write.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { ANY, BASE_URL, ID, SIGNAL, STRING, checkMembers, wrong, type MembersOf } from '../link/options.ts';
-import { randomId } from '../link/platform.ts';
+import { randomId } from '../link/ids.ts';
 import {
   LibraryError,
-  REQUEST_MEMBERS,
   badAnswer,
-  payloadText,
   refusalIn,
-  requestRelay,
   textOf,
   type LibraryErrorDetails,
   type HttpAnswer,
-  type RelayRequestOptions,
-} from '../link/relay-request.ts';
+} from '../link/library-error.ts';
+import { REQUEST_MEMBERS, payloadText, requestRelay, type RelayRequestOptions } from '../link/relay-request.ts';
 import type { Runtime } from '../runtime/types.ts';
 
 /** The part of the runtime that the publisher needs. The publisher reads it again for each event. */

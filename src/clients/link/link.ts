@@ -6,30 +6,11 @@ import { longerThan } from '../../protocol/bounds.ts';
 import { SUBPROTOCOL, type DownFrame, type UpHeader } from '../../protocol/frames.ts';
 import { followPage } from './page.ts';
 import { FUNCTION, HOSTS, LINK_URL, OBJECT, TOKEN, type MembersOf } from './options.ts';
-import {
-  BOUNDS,
-  backoffMs,
-  boundsOf,
-  elapsed,
-  guarded,
-  linkAdvice,
-  type LinkHelp,
-  warn,
-  STABLE_MS,
-  reconnectMs,
-  renewInMs,
-  reportTo,
-  socketConstructor,
-  systemClock,
-  takeTokenInTime,
-  type Clock,
-  type ErrorSink,
-  type LinkBounds,
-  type LinkStatus,
-  type SocketConstructor,
-  type TokenSource,
-  type Welcome,
-} from './platform.ts';
+import { linkAdvice, type LinkHelp, warn } from './advice.ts';
+import { guarded, reportTo, type ErrorSink } from './callbacks.ts';
+import { BOUNDS, boundsOf, type LinkBounds, type LinkStatus, type Welcome } from './link-status.ts';
+import { backoffMs, STABLE_MS, reconnectMs, renewInMs, takeTokenInTime, type TokenSource } from './reconnect.ts';
+import { elapsed, socketConstructor, systemClock, type Clock, type SocketConstructor } from './platform.ts';
 import { Session, upFrame, type LinkFrame, type SessionEnd, type Why } from './session.ts';
 
 /** The options of every library that keeps a link. */

@@ -2,7 +2,8 @@
 import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS, isIn, type Range } from '../../protocol/bounds.ts';
 import { DOWN_CHECKS, ID_FORM, NAME_FORM, TRACE, TRACE_FORM, WAIT_STAGES } from '../../protocol/fields.ts';
 import { isRecord } from '../../protocol/json.ts';
-import { isToken, see } from './platform.ts';
+import { see } from './advice.ts';
+import { isToken } from './reconnect.ts';
 
 /** Returns what is expected in place of a wrong value; null for a right one. */
 type Check = (value: unknown) => string | null;

@@ -1,5 +1,6 @@
 /** Follows what happens to the page that a library runs in, and keeps an id for each tab. Does nothing outside of pages. */
-import { deferred, elapsed, randomId, sleep, type Clock } from './platform.ts';
+import { randomId } from './ids.ts';
+import { deferred, elapsed, sleep, type Clock } from './platform.ts';
 
 /** Receives the events of a page. */
 export type PageListener = {

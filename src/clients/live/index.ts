@@ -26,35 +26,23 @@ import {
   type MembersOf,
 } from '../link/options.ts';
 import { sleepUnlessWoken, watchStream } from '../link/page.ts';
+import { unreachable, warn } from '../link/advice.ts';
+import { STABLE_MS, reconnectMs, takeTokenInTime } from '../link/reconnect.ts';
+import { elapsed, systemClock, type Clock } from '../link/platform.ts';
+import { LibraryError, badAnswer, type LibraryErrorDetails } from '../link/library-error.ts';
 import {
-  STABLE_MS,
-  reconnectMs,
-  elapsed,
-  systemClock,
-  takeTokenInTime,
-  unreachable,
-  warn,
-  type Clock,
-} from '../link/platform.ts';
-import {
-  LibraryError,
-  badAnswer,
-  REQUEST_MEMBERS,
   createOperationRunner,
   isData,
   operationRefusal,
-  retryAfterOf,
-  trimUrl,
-  type LibraryErrorDetails,
   type TypedOperation,
-  type RelayRequestOptions,
   type RunOperation,
-} from '../link/relay-request.ts';
+} from '../link/operation.ts';
+import { REQUEST_MEMBERS, retryAfterOf, trimUrl, type RelayRequestOptions } from '../link/relay-request.ts';
 import { runStream, StreamFailure } from './stream.ts';
 
-export type { TypedOperation } from '../link/relay-request.ts';
+export type { TypedOperation } from '../link/operation.ts';
 export type { Handle } from '../caller/caller.ts';
-export type { TokenSource } from '../link/platform.ts';
+export type { TokenSource } from '../link/reconnect.ts';
 
 /** `token`: the token of an administrator, or of a user with the scope `invoke`, who sees own data. */
 export type LiveOptions = RelayRequestOptions;
@@ -340,12 +328,10 @@ class Subscription<Data> {
       this.#token = await this.#freshToken();
       await runStream({
         ...this.#operation,
-        ...{
-          url: `${trimUrl(url)}/graphql/stream`,
-          token: this.#token,
-          signal: AbortSignal.any([this.#signal, own.signal]),
-          fetch,
-        },
+        url: `${trimUrl(url)}/graphql/stream`,
+        token: this.#token,
+        signal: AbortSignal.any([this.#signal, own.signal]),
+        fetch,
         onBytes: watch.heard,
         onOpen: () => {
           opened = true;

@@ -21,7 +21,7 @@ import type { Caller, CallerError, Handle, Invocation, InvokeOptions, Receipt, T
 import type { WireStage } from '../../protocol/codes.ts';
 import type { ActionSpecs, Params, ParamsIn, ResultOf } from '../link/actions.ts';
 import { checkNames } from '../link/options.ts';
-import { timeOrderedId } from '../link/platform.ts';
+import { timeOrderedId } from '../link/ids.ts';
 import type { ConnectionsOptions, ConnectionsView, Live, LiveError, LiveStatus } from '../live/index.ts';
 
 /** What the hooks use. Create each once, outside of components. The program closes them. */

@@ -12,8 +12,9 @@ import {
 } from '../../protocol/trace.ts';
 import type { Params } from '../link/actions.ts';
 import { upFrame } from '../link/session.ts';
-import { RawJson, elapsed, systemClock, unlessAborted, type Clock } from '../link/platform.ts';
-import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/relay-request.ts';
+import { RawJson } from '../link/raw-json.ts';
+import { elapsed, systemClock, unlessAborted, type Clock } from '../link/platform.ts';
+import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/spans.ts';
 import { ActionError, boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
 import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';
 import type { ActionRequest, Call, Judge, RuntimeOptions, SiteCall } from './types.ts';

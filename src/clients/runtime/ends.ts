@@ -5,8 +5,10 @@
 import { deeperThan, longerThan, utf8Length } from '../../protocol/bounds.ts';
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
 import { upFrame, type LinkFrame } from '../link/session.ts';
-import { RawJson, jsonOf, type LinkBounds, type Clock } from '../link/platform.ts';
-import type { ErrorCode } from '../link/relay-request.ts';
+import type { LinkBounds } from '../link/link-status.ts';
+import { RawJson, jsonOf } from '../link/raw-json.ts';
+import type { Clock } from '../link/platform.ts';
+import type { ErrorCode } from '../link/library-error.ts';
 
 /** The reason why a command's signal was aborted. */
 export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';

@@ -10,7 +10,7 @@ import {
   parseRow,
   type WireContext,
   type WireWindow,
-} from '../../protocol/frames.ts';
+} from '../../protocol/report-rows.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { ANY, checkMembers } from '../link/options.ts';
 import { elapsed, type Clock } from '../link/platform.ts';

@@ -4,7 +4,8 @@
  */
 import { HEADER_CHARS, longerThan, utf8Length } from '../../protocol/bounds.ts';
 import { CLIENT_TYPES } from '../../protocol/fields.ts';
-import { parseForClient, type UpHeader } from '../../protocol/frames.ts';
+import { parseForClient } from '../../protocol/frame-text.ts';
+import type { UpHeader } from '../../protocol/frames.ts';
 import type { ActionSpec } from '../link/actions.ts';
 import {
   ANY,
@@ -21,21 +22,12 @@ import {
   wrong,
   type MembersOf,
 } from '../link/options.ts';
-import {
-  deferred,
-  guarded,
-  warn,
-  LinkClosedError,
-  randomId,
-  see,
-  sleep,
-  systemClock,
-  takeToken,
-  type Clock,
-  type LinkHelp,
-  type LinkStatus,
-  type Welcome,
-} from '../link/platform.ts';
+import { warn, see, type LinkHelp } from '../link/advice.ts';
+import { guarded } from '../link/callbacks.ts';
+import { randomId } from '../link/ids.ts';
+import { LinkClosedError, type LinkStatus, type Welcome } from '../link/link-status.ts';
+import { takeToken } from '../link/reconnect.ts';
+import { deferred, sleep, systemClock, type Clock } from '../link/platform.ts';
 import { LINK_MEMBERS, RelayLink } from '../link/link.ts';
 import { upFrame, type LinkFrame } from '../link/session.ts';
 import { Commands, type CommandFrame } from './commands.ts';

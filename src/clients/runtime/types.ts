@@ -2,8 +2,8 @@
 import type { WireClientType } from '../../protocol/fields.ts';
 import type { ActionSchema, ActionSpec, InputOf, JsonSchema, OutputOf, Params, ParamsOr } from '../link/actions.ts';
 import type { LinkOptions } from '../link/link.ts';
-import type { LinkStatus, Welcome } from '../link/platform.ts';
-import type { TraceApi } from '../link/relay-request.ts';
+import type { LinkStatus, Welcome } from '../link/link-status.ts';
+import type { TraceApi } from '../link/spans.ts';
 import type { ReportedContext, ReportedWindow, ReportChanges } from './reports.ts';
 
 /** The cooperative site and session through which a command was invoked. */

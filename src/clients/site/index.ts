@@ -1,6 +1,6 @@
 /** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
 import { parseObject } from '../../protocol/json.ts';
-import { readHttpOutcome, type Ended } from '../caller/caller.ts';
+import { readHttpOutcome, type Ended } from '../caller/outcomes.ts';
 import {
   FUNCTION,
   ID,
@@ -14,35 +14,26 @@ import {
   checkValue,
 } from '../link/options.ts';
 import { sleepUnlessWoken, watchStream } from '../link/page.ts';
+import { unreachable, warn } from '../link/advice.ts';
+import { randomId } from '../link/ids.ts';
+import { STABLE_MS, reconnectMs, takeTokenInTime } from '../link/reconnect.ts';
+import { elapsed, systemClock, type Clock } from '../link/platform.ts';
+import { LibraryError, refusalIn, textOf, type LibraryErrorDetails } from '../link/library-error.ts';
 import {
-  unreachable,
-  warn,
-  STABLE_MS,
-  randomId,
-  reconnectMs,
-  elapsed,
-  systemClock,
-  takeTokenInTime,
-  type Clock,
-} from '../link/platform.ts';
-import {
-  LibraryError,
   REQUEST_MEMBERS,
   bodyWith,
   payloadText,
-  refusalIn,
   requestRelay,
   retryAfterOf,
-  textOf,
   trimUrl,
-  type LibraryErrorDetails,
   type RelayRequestOptions,
 } from '../link/relay-request.ts';
 import { createSseParser, type SseFrame } from './sse.ts';
 
 export type { Failure, Outcome } from '../caller/caller.ts';
-export type { Clock, TokenSource } from '../link/platform.ts';
-export type { ErrorCode } from '../link/relay-request.ts';
+export type { Clock } from '../link/platform.ts';
+export type { TokenSource } from '../link/reconnect.ts';
+export type { ErrorCode } from '../link/library-error.ts';
 
 /** `token`: the grant's token, or a function that returns it. */
 export type SiteClientOptions = Omit<RelayRequestOptions, 'retries'> & {

@@ -1,10 +1,6 @@
-/**
- * Sends GraphQL operations to the relay with the tab's token, and defines the error of a failed request. Also tracks
- * the visibility of the tab and the time, and finds the exact text of a member in an answer.
- */
-import { effect, signal } from '@preact/signals';
+/** Sends GraphQL operations to the relay with the tab's token, and defines the error of a failed request. */
+import { signal } from '@preact/signals';
 import type { CancelCallMutation, TypedDocumentString } from '../../../generated/console.ts';
-import { endOfObject, endOfValue } from '../../protocol/json-scan.ts';
 import { RELAY_PATH } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
 
@@ -182,44 +178,3 @@ export function accepted<Done extends Answer>(answer: Done | Refusal): Done {
 }
 
 const isRefusal = (answer: Answer): answer is Refusal => answer.__typename === 'Refusal';
-
-// Tracks whether the tab is visible, and the current time while it is.
-
-export const visible = signal(!document.hidden);
-document.addEventListener('visibilitychange', () => (visible.value = !document.hidden));
-
-/** The current time in epoch milliseconds, updated each second. It is not updated while the tab is hidden. */
-export const now = signal(Date.now());
-
-effect(() => {
-  if (!visible.value) return undefined;
-  now.value = Date.now();
-  const timer = setInterval(() => (now.value = Date.now()), 1000);
-  return () => clearInterval(timer);
-});
-
-// Finds the text of one member in a JSON text, so that a payload is shown exactly as it was received.
-
-/** Returns the text of the member at this path of names; null if there is none. `text` is a JSON object. */
-export function textAt(text: string, path: readonly string[]): string | null {
-  let start = text.search(/\S/);
-  for (const name of path) {
-    const at = valueOf(text, start, name);
-    if (at === null) return null;
-    start = at;
-  }
-  const end = endOfValue(text, start, 0);
-  return end < 0 ? null : text.slice(start, end);
-}
-
-/** Returns where the value of this member begins in the object at `start`; null if there is no such member. */
-function valueOf(text: string, start: number, name: string): number | null {
-  if (text[start] !== '{') return null;
-  const wanted = JSON.stringify(name);
-  let found: number | null = null;
-  endOfObject(text, start, 0, (nameStart, nameEnd, from) => {
-    if (text.slice(nameStart, nameEnd) === wanted) found = from;
-    return endOfValue(text, from, 0);
-  });
-  return found;
-}

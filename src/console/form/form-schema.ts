@@ -2,11 +2,10 @@
  * Prepares the JSON Schema of an action for the forms library. Any client can advertise a schema, and the library
  * expands references, merges alternatives and fills lists on the page's main thread without a bound. So the library
  * gets a copy that has no references, no expressions to run, and at most FORM_PARTS parts. Parts that a form cannot
- * show become fields of JSON text. Also has the library's validator, its tree of faults, and the hints beside fields.
+ * show become fields of JSON text.
  */
-import { ErrorSchemaBuilder, type ErrorSchema, type RJSFSchema, type UiSchema, type ValidatorType } from '@rjsf/utils';
-import type { ParamsFault } from '../invoke/checker.ts';
-import { nearestOf } from './exact.ts';
+import type { RJSFSchema, UiSchema } from '@rjsf/utils';
+import { fits, LIKE, isRecord, choicesIn } from './fit.ts';
 
 /** The maximum number of parts of a form, where each reference counts as often as it is used. */
 export const FORM_PARTS = 200;
@@ -65,7 +64,7 @@ type Place = {
   /** Whether the part is an alternative. Its constants say which one was chosen, so they are sent with it. */
   readonly isOption?: boolean;
 };
-type Schema = Readonly<Record<string, unknown>>;
+export type Schema = Readonly<Record<string, unknown>>;
 
 function spend({ left }: Place, steps: number): void {
   left.steps -= steps;
@@ -86,7 +85,7 @@ const TEXTS = { title: TITLE_CHARS, description: DESCRIPTION_CHARS, format: 40, 
  * The name under which a copy has the keyword `format`, for the hint beside the field. The forms library must not see a
  * format: it has widgets that convert what is typed into dates, times and files.
  */
-const FORMAT_NAME = 'formatName';
+export const FORMAT_NAME = 'formatName';
 const VALUES = ['const', 'default'] as const;
 const OPTIONS = ['oneOf', 'anyOf'] as const;
 /** All keywords that are read from a schema. No other keyword reaches the forms library. */
@@ -196,12 +195,6 @@ function choiceOf(own: FormSchema, options: readonly unknown[], place: Place): F
   if (preset !== undefined) schema.default = preset;
   const uiSchema = { 'ui:field': 'ChoiceField', 'ui:choices': parts.map((part) => part.uiSchema) };
   return { schema, uiSchema };
-}
-
-/** Returns the alternatives of a choice in a copy; none for any other schema. */
-export function choicesIn(schema: RJSFSchema): readonly RJSFSchema[] {
-  const choices: unknown = schema['choices'];
-  return Array.isArray(choices) ? choices : [];
 }
 
 /** Returns the index of the alternative that a value is most like; -1 if it is like none of them. */
@@ -355,120 +348,4 @@ const TYPE_NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean'
 const isTypeName = (name: unknown): name is TypeName => TYPE_NAMES.includes(name);
 
 /** Whether the library cannot hold a value at this name: every object has it, or the library keeps its own there. */
-const isReserved = (name: string): boolean => name in {} || name === '__errors' || name.startsWith('ui:');
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-// Implements the validator that the forms library requires. The form uses it only to choose among alternatives, and
-// checks nothing else: a worker checks the arguments (`invoke/checker.ts`).
-
-export const validator: ValidatorType<unknown, RJSFSchema> = {
-  validateFormData: () => ({ errors: [], errorSchema: {} }),
-  rawValidation: () => ({ errors: [] }),
-  isValid: (schema, formData) => fits(schema, formData),
-};
-
-/**
- * Whether a value may be meant for a schema, by the types, constants, choices and ranges of its members. The schema is
- * a part of the bounded copy of `formSchemaOf`, so each call takes at most as many steps as the copy has parts. Entries
- * of lists are not looked at, and no expression runs: clients choose the expressions.
- */
-function fits(schema: RJSFSchema | boolean, given: unknown, how: Fit = {}): boolean {
-  const value = nearestOf(given);
-  if (typeof schema === 'boolean') return schema;
-  const { type, const: only, enum: choices, required = [], properties = {} } = schema;
-  const alternatives = choicesIn(schema);
-  if (type !== undefined && ![type].flat().some((name) => isOfType(name, value))) return false;
-  if (only !== undefined && !isSame(only, value)) return false;
-  if (!how.isLoose && choices && !choices.some((choice) => isSame(choice, value))) return false;
-  if (!how.isLoose && typeof value === 'number' && !isWithin(schema, value)) return false;
-  if (isRecord(value)) {
-    if (!how.isLoose && !required.every((name) => Object.hasOwn(value, name))) return false;
-    const known = Object.entries(properties).filter(([name]) => Object.hasOwn(value, name));
-    const isChecked = (part: RJSFSchema | boolean): boolean =>
-      !how.isLoose || (typeof part === 'object' && part.const !== undefined);
-    if (!known.every(([name, part]) => !isChecked(part) || fits(part, value[name], how))) return false;
-  }
-  return alternatives.length === 0 || alternatives.some((option) => fits(option, value, how));
-}
-
-/** `isLoose`: only types and constants are compared, so that an unfinished value keeps its alternative. */
-type Fit = { readonly isLoose?: boolean };
-const LIKE: Fit = { isLoose: true };
-
-function isOfType(type: string, value: unknown): boolean {
-  if (type === 'null') return value === null;
-  if (type === 'array') return Array.isArray(value);
-  if (type === 'object') return isRecord(value);
-  if (type === 'integer') return Number.isInteger(value);
-  return typeof value === type;
-}
-
-const isWithin = ({ minimum = -Infinity, maximum = Infinity }: RJSFSchema, value: number): boolean =>
-  value >= minimum && value <= maximum;
-
-const isSame = (constant: unknown, value: unknown): boolean =>
-  constant === value || (typeof constant === 'object' && JSON.stringify(constant) === JSON.stringify(value));
-
-// Converts faults of params to the shape in which the forms library shows them beside its fields.
-
-/**
- * Returns the faults as the tree that the forms library reads: each level has the texts of its own faults, and the
- * levels below it. A fault at a name that the library cannot hold becomes one of the whole value.
- */
-export function errorSchemaOf(faults: readonly ParamsFault[]): ErrorSchema {
-  const root = new ErrorSchemaBuilder();
-  for (const { at, text } of faults) {
-    const path = at === '' ? [] : at.split('.');
-    root.addErrors(text, path.some(isReserved) ? [] : path);
-  }
-  return root.ErrorSchema;
-}
-
-const TYPES: Readonly<Record<string, string>> = {
-  string: 'text',
-  integer: 'whole number',
-  number: 'number',
-  boolean: 'true or false',
-  array: 'list',
-  object: 'object',
-  null: 'none',
-};
-
-export function hintOf(schema: Schema, required: boolean): string {
-  const words = [rangeOf(schema) ?? typeOf(schema), formatOf(schema), required ? 'required' : ''];
-  return words.filter((word) => word !== '').join(', ');
-}
-
-function typeOf({ type, enum: values, const: only }: Schema): string {
-  if (Array.isArray(values)) return `one of ${values.length}`;
-  if (only !== undefined) return `always ${JSON.stringify(only)}`;
-  return typeWord(type);
-}
-
-/** Returns the words for the type of a schema; an empty text for a schema without one. */
-export function typeWord(type: unknown): string {
-  const names = Array.isArray(type) ? type : [type];
-  return names
-    .map((name) => TYPES[String(name)] ?? '')
-    .filter(Boolean)
-    .join(' or ');
-}
-
-function rangeOf(schema: Schema): string | null {
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, maxLength, minLength, maxItems } = schema;
-  const low = minimum ?? (exclusiveMinimum === undefined ? undefined : `above ${String(exclusiveMinimum)}`);
-  const high = maximum ?? (exclusiveMaximum === undefined ? undefined : `below ${String(exclusiveMaximum)}`);
-  if (low !== undefined && high !== undefined) return `${String(low)} to ${String(high)}`;
-  if (low !== undefined) return typeof low === 'string' ? low : `at least ${String(low)}`;
-  if (high !== undefined) return typeof high === 'string' ? high : `at most ${String(high)}`;
-  if (maxItems !== undefined) return `up to ${String(maxItems)}`;
-  if (maxLength !== undefined) return `text of at most ${String(maxLength)} characters`;
-  return minLength === undefined || minLength === 0 ? null : `text of at least ${String(minLength)} characters`;
-}
-
-function formatOf({ [FORMAT_NAME]: format, pattern }: Schema): string {
-  if (typeof format === 'string') return format;
-  return typeof pattern === 'string' ? `fits ${pattern}` : '';
-}
+export const isReserved = (name: string): boolean => name in {} || name === '__errors' || name.startsWith('ui:');

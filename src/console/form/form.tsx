@@ -15,17 +15,12 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { syntaxFault, type ParamsFault } from '../invoke/checker.ts';
 import { formNumberOf, formValueOf, numberTextOf, textOfForm } from './exact.ts';
 import { Select, focusFirstField } from '../ui/dialogs.tsx';
-import { Icon, Fault } from '../ui/values.tsx';
-import {
-  errorSchemaOf,
-  hintOf,
-  validator,
-  type FormSchema,
-  choiceIn,
-  choicesIn,
-  isLike,
-  typeWord,
-} from './form-schema.ts';
+import { Icon } from '../ui/icons.tsx';
+import { Fault } from '../ui/payload.tsx';
+import { errorSchemaOf, hintOf, typeWord } from './field-faults.ts';
+import { validator } from './validator.ts';
+import { choicesIn } from './fit.ts';
+import { type FormSchema, choiceIn, isLike } from './form-schema.ts';
 import type { ComponentChildren } from 'preact';
 
 type SchemaFormProps = {
@@ -116,7 +111,11 @@ function BaseInputTemplate(props: BaseInputTemplateProps) {
     return isNumber ? formNumberOf(text) : text;
   };
   const input = {
-    ...{ class: 'in', id, required, autocomplete: 'off', spellcheck: false },
+    class: 'in',
+    id,
+    required,
+    autocomplete: 'off',
+    spellcheck: false,
     value: isNumber ? numberTextOf(value) : String(value ?? ''),
     'aria-invalid': rawErrors.length > 0,
     'aria-describedby': rawErrors.length > 0 ? `${id}-error` : undefined,

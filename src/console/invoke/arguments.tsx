@@ -3,8 +3,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ErrorBoundary } from 'preact-iso';
 import { Switch, focusFirstField } from '../ui/dialogs.tsx';
 import { formSchemaOf, valueFault } from '../form/form-schema.ts';
-import { LoadFault, loaded } from '../ui/page.tsx';
-import { Icon } from '../ui/values.tsx';
+import { LoadFault, loaded } from '../ui/loaded.tsx';
+import { Icon } from '../ui/icons.tsx';
 import {
   type ParamsFault,
   createChecker,

@@ -3,7 +3,8 @@
  * its content security policy forbids that. `checker.ts` starts the worker, and ends it when a check takes too long.
  */
 import { Validator, type Schema } from '@cfworker/json-schema';
-import { FAULT_CHARS, faultsOf, type FromWorker, type ParamsFault, type ToWorker } from './checker.ts';
+import { FAULT_CHARS, faultsOf } from './fault-texts.ts';
+import type { FromWorker, ParamsFault, ToWorker } from './checker.ts';
 
 let schema: unknown = null;
 

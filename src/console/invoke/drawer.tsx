@@ -5,10 +5,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ClientsDocument, InvokeTargetDocument, type InvokeTargetQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { DrainNotice, isAdmin, viewer } from '../shell/facts.tsx';
+import { DrainNotice } from '../shell/relay-notices.tsx';
+import { isAdmin, viewer } from '../shell/facts.tsx';
 import { Dialog, Select, TextField } from '../ui/dialogs.tsx';
-import { CutNotice, ErrorNotice, Loading, whyNoActs } from '../ui/page.tsx';
-import { Button, ConnectionMark, CopyAction, Icon } from '../ui/values.tsx';
+import { CutNotice, ErrorNotice, Loading } from '../ui/notices.tsx';
+import { whyNoActs } from '../ui/page.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Button, ConnectionMark, CopyAction } from '../ui/values.tsx';
 import { plural, shortId } from '../ui/words.ts';
 import { ArgumentsEditor, useCheck } from './arguments.tsx';
 import { type ParamsFault } from './checker.ts';

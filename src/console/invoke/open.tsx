@@ -2,8 +2,9 @@
 import { signal } from '@preact/signals';
 import { ErrorBoundary } from 'preact-iso';
 import { CloseAct, Dialog } from '../ui/dialogs.tsx';
-import { useKeys } from '../ui/filters.tsx';
-import { ActButton, LoadFault, loaded } from '../ui/page.tsx';
+import { useKeys } from '../ui/keys.ts';
+import { LoadFault, loaded } from '../ui/loaded.tsx';
+import { ActButton } from '../ui/page.tsx';
 import type { DrawerProps, InvokeStart } from './drawer.tsx';
 
 /** The call that the drawer starts with; null while the drawer is closed. */

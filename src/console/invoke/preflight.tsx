@@ -5,9 +5,13 @@ import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { exactJson } from '../api/request.ts';
 import { Select } from '../ui/dialogs.tsx';
-import { ErrorNotice, Section } from '../ui/page.tsx';
-import { Button, Prose, Shape, type ShapeName, StateMark } from '../ui/values.tsx';
-import { capitalWord, clock, zoneName } from '../ui/words.ts';
+import { ErrorNotice } from '../ui/notices.tsx';
+import { Section } from '../ui/page.tsx';
+import { Prose } from '../ui/payload.tsx';
+import { Shape, type ShapeName } from '../ui/shapes.tsx';
+import { Button, StateMark } from '../ui/values.tsx';
+import { clock, zoneName } from '../ui/zones.ts';
+import { capitalWord } from '../ui/words.ts';
 import { syntaxFault, type ParamsFault } from './checker.ts';
 import type { CallInput } from './sent.tsx';
 

@@ -1,15 +1,19 @@
 /** Sends calls, and shows those that the drawer has sent: the latest with its proven stages, the others in a line. */
 import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { useLive, useQuery } from '../api/query.ts';
-import { RequestError, accepted, errorOf, exactJson, now, request, send, textAt } from '../api/request.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery } from '../api/query.ts';
+import { textAt } from '../api/exact-text.ts';
+import { now } from '../api/visible.ts';
+import { RequestError, accepted, errorOf, exactJson, request, send } from '../api/request.ts';
 import { callHref } from '../base.ts';
-import { ActError, Section } from '../ui/page.tsx';
+import { ActError } from '../ui/notices.tsx';
+import { Section } from '../ui/page.tsx';
+import { Payload } from '../ui/payload.tsx';
+import { Shape } from '../ui/shapes.tsx';
 import {
   Button,
-  Shape,
   OutcomeMark,
-  Payload,
   ShortId,
   StageMark,
   StateMark,
@@ -18,7 +22,8 @@ import {
   stageWord,
 } from '../ui/values.tsx';
 import { executionText } from '../pages/states.ts';
-import { bytes, duration, exactClock } from '../ui/words.ts';
+import { bytes, duration } from '../ui/amounts.ts';
+import { exactClock } from '../ui/zones.ts';
 
 /** The size in bytes above which a result is shown only when the user asks for it. */
 const FOLDED_BYTES = 64 * 1024;
@@ -288,8 +293,16 @@ const PAUSE_MS = 1_500;
 export async function sendCall(input: CallInput, paramsText: string, onChange: (sent: Sent) => void): Promise<void> {
   const { commandId, action, userId, clientId } = input;
   let sent: Sent = {
-    ...{ commandId, action, userId, clientId, sentAt: Date.now(), answeredAt: null },
-    ...{ state: 'sending', answer: null, result: null, error: null },
+    commandId,
+    action,
+    userId,
+    clientId,
+    sentAt: Date.now(),
+    answeredAt: null,
+    state: 'sending',
+    answer: null,
+    result: null,
+    error: null,
   };
   const show = (change: Partial<Sent>): void => {
     const answeredAt = change.state === 'answered' ? Date.now() : sent.answeredAt;

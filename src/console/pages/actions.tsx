@@ -4,26 +4,17 @@ import * as gql from '../../../generated/console.ts';
 import { useQuery, type Query } from '../api/query.ts';
 import { pagePath, queryPath } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
-import { Sources, isAdmin, viewer } from '../shell/facts.tsx';
-import { useUrlState, type Filter } from '../ui/filters.tsx';
-import {
-  AsOf,
-  ClientLink,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Information,
-  Loading,
-  Nil,
-  PageHead,
-  Readouts,
-  Section,
-  Views,
-} from '../ui/page.tsx';
-import { List, PAGE_SIZE, Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
-import { Prose } from '../ui/values.tsx';
-import { duration, percent, plural, whole } from '../ui/words.ts';
+import { Sources } from '../shell/relay-notices.tsx';
+import { isAdmin, viewer } from '../shell/facts.tsx';
+import { useUrlState } from '../ui/url-state.ts';
+import type { Filter } from '../ui/filters.tsx';
+import { CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { AsOf, ClientLink, Facts, Nil, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
+import { List } from '../ui/list.tsx';
+import { PAGE_SIZE, Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
+import { Prose } from '../ui/payload.tsx';
+import { duration, percent, whole } from '../ui/amounts.ts';
+import { plural } from '../ui/words.ts';
 import { ActionName, CallsTable } from './columns.tsx';
 import { FailureGroups, useFailures } from './failures.tsx';
 import { WhoMayCall } from './permissions.tsx';

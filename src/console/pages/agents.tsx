@@ -3,10 +3,12 @@ import { AgentCallsDocument, type CallRowFragment } from '../../../generated/con
 import { useQuery } from '../api/query.ts';
 import { callHref, queryPath, relayUrl } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
-import { AsOf, CutNotice, ErrorNotice, Facts, Information, Loading, PageHead, Section } from '../ui/page.tsx';
+import { CutNotice, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { AsOf, Facts, PageHead, Section } from '../ui/page.tsx';
 import { Table, nameColumn, labelled, column, type Column } from '../ui/table.tsx';
-import { Ago, CommandMark, CopyLine, NameLink } from '../ui/values.tsx';
-import { whole } from '../ui/words.ts';
+import { Ago } from '../ui/times.tsx';
+import { CommandMark, CopyLine, NameLink } from '../ui/values.tsx';
+import { whole } from '../ui/amounts.ts';
 import { ActionLink } from './columns.tsx';
 
 /** An agent of a user, by its program, with its latest call. */

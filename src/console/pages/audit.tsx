@@ -5,11 +5,17 @@ import { useQuery } from '../api/query.ts';
 import { errorOf, request, type RequestError } from '../api/request.ts';
 import { callHref, clientHref, nodesHref, pagePath, streamHref, userHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
-import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
-import { ActError, AsOf, Empty, Information, Nil, Notice, PageHead } from '../ui/page.tsx';
-import { List, pageOf, timeColumn, nameColumn, column, type Column } from '../ui/table.tsx';
-import { Button, ShortId, StateMark, Time, timeOfFilter } from '../ui/values.tsx';
-import { capitalWord, nameClass, plainWord, plural, whole } from '../ui/words.ts';
+import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
+import { choicesOf, type Filter } from '../ui/filters.tsx';
+import { ActError, Empty, Information, Notice } from '../ui/notices.tsx';
+import { AsOf, Nil, PageHead } from '../ui/page.tsx';
+import { List, pageOf } from '../ui/list.tsx';
+import { timeColumn, nameColumn, column, type Column } from '../ui/table.tsx';
+import { timeOfFilter } from '../ui/time-input.ts';
+import { Time } from '../ui/times.tsx';
+import { Button, ShortId, StateMark } from '../ui/values.tsx';
+import { whole } from '../ui/amounts.ts';
+import { capitalWord, nameClass, plainWord, plural } from '../ui/words.ts';
 
 const ACTS: readonly gql.OperatorAction[] = ['CANCEL', 'DISCONNECT', 'DRAIN', 'PAYLOAD', 'REVEAL'];
 const FILTERS: readonly Filter[] = [

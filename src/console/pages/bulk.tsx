@@ -7,9 +7,10 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { accepted, errorOf, isAbort, request, type RequestError } from '../api/request.ts';
 import { Dialog, TextField } from '../ui/dialogs.tsx';
-import { ActError } from '../ui/page.tsx';
+import { ActError } from '../ui/notices.tsx';
 import { Button } from '../ui/values.tsx';
-import { plural, whole } from '../ui/words.ts';
+import { whole } from '../ui/amounts.ts';
+import { plural } from '../ui/words.ts';
 
 /** The maximum number of objects of one act, and of pages that are read to find them. */
 const BULK_MAX = 500;

@@ -7,22 +7,13 @@ import { accepted, request } from '../api/request.ts';
 import { clientHref, pagePath, queryPath, userHref } from '../base.ts';
 import { commandLine, curlLine } from '../invoke/command-line.ts';
 import { openInvoke } from '../invoke/open.tsx';
-import { LiveNotice, NodeLink, isAdmin, isSilent, traceHref, viewer } from '../shell/facts.tsx';
+import { LiveNotice, NodeLink } from '../shell/relay-notices.tsx';
+import { isAdmin, isSilent, traceHref, viewer } from '../shell/facts.tsx';
 import { Menu, ReasonDialog } from '../ui/dialogs.tsx';
-import {
-  ActButton,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Information,
-  Loading,
-  Nil,
-  PageHead,
-  Section,
-  type Crumbs,
-} from '../ui/page.tsx';
-import { useLatest } from '../ui/table.tsx';
+import { CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { ActButton, Facts, Nil, PageHead, Section, type Crumbs } from '../ui/page.tsx';
+import { useLatest } from '../ui/live-rows.tsx';
+import { Since, Time, Until } from '../ui/times.tsx';
 import {
   LinkButton,
   CommandMark,
@@ -31,12 +22,11 @@ import {
   FullId,
   OutcomeMark,
   ShortId,
-  Since,
   StageMark,
-  Time,
-  Until,
 } from '../ui/values.tsx';
-import { WAIT_FOR, day, duration, plural } from '../ui/words.ts';
+import { duration } from '../ui/amounts.ts';
+import { day } from '../ui/zones.ts';
+import { WAIT_FOR, plural } from '../ui/words.ts';
 import { caseAsJson, caseAsMarkdown, traceIdOf, CallTimeline, type CallDetails } from './timeline.tsx';
 import { ActionName } from './columns.tsx';
 import { MessagesTable, ResultReveal } from './history.tsx';

@@ -1,24 +1,23 @@
 /** Shows the list of calls that the relay has a record of, and the list of callers that wait for an answer. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { useLive, useQuery, type Query } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery, type Query } from '../api/query.ts';
 import { callHref } from '../base.ts';
 import { InvokeButton, openInvoke } from '../invoke/open.tsx';
-import { LiveNotice, PauseButton, isAdmin, isEveryNodeHeard } from '../shell/facts.tsx';
-import {
-  choicesOf,
-  durationFilter,
-  durationMs,
-  oneOf,
-  textOf,
-  useUrlState,
-  type Filter,
-  type UrlState,
-} from '../ui/filters.tsx';
-import { AsOf, Empty, Information, Nil, PageHead, Views } from '../ui/page.tsx';
-import { List, NewBar, pageOf, useLiveRows, labelled, type Column } from '../ui/table.tsx';
-import { LinkButton, Ago, Button, OUTCOME_ORDER } from '../ui/values.tsx';
-import { givenId, isCommandId, plural, whole } from '../ui/words.ts';
+import { LiveNotice, PauseButton } from '../shell/relay-notices.tsx';
+import { isAdmin, isEveryNodeHeard } from '../shell/facts.tsx';
+import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
+import { choicesOf, durationFilter, durationMs, textOf, type Filter } from '../ui/filters.tsx';
+import { Empty, Information } from '../ui/notices.tsx';
+import { AsOf, Nil, PageHead, Views } from '../ui/page.tsx';
+import { List, pageOf } from '../ui/list.tsx';
+import { NewBar, useLiveRows } from '../ui/live-rows.tsx';
+import { labelled, type Column } from '../ui/table.tsx';
+import { Ago } from '../ui/times.tsx';
+import { LinkButton, Button, OUTCOME_ORDER } from '../ui/values.tsx';
+import { whole } from '../ui/amounts.ts';
+import { givenId, isCommandId, plural } from '../ui/words.ts';
 import { CancelWaiting, isWaiting, selectsWaiting } from './bulk.tsx';
 import { CALL_COLUMNS, WAIT_COLUMNS, clientStream } from './columns.tsx';
 import { useStreams } from './streams.ts';

@@ -3,29 +3,22 @@ import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { useLive, useQuery, type Query } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery, type Query } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
 import { pagePath, placeHref, queryPath, streamHref, userHref } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
-import { LiveNotice, NodeLink, isAdmin, isSilent, lastHourText, viewer } from '../shell/facts.tsx';
+import { LiveNotice, NodeLink } from '../shell/relay-notices.tsx';
+import { isAdmin, isSilent, lastHourText, viewer } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
-import {
-  ActButton,
-  AsOf,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Loading,
-  Metadata,
-  Nil,
-  PageHead,
-  Section,
-  type Crumbs,
-} from '../ui/page.tsx';
-import { Table, useLatest, nameColumn, column, quietColumn, labelled, type Column } from '../ui/table.tsx';
-import { LinkButton, Ago, ConnectionMark, FullId, ShortId, Since, StateMark, Time, When } from '../ui/values.tsx';
-import { CAUSE, HEARTBEAT, capitalWord, duration, sentenceCase, whole } from '../ui/words.ts';
+import { CutNotice, Empty, ErrorNotice, Loading } from '../ui/notices.tsx';
+import { ActButton, AsOf, Facts, Metadata, Nil, PageHead, Section, type Crumbs } from '../ui/page.tsx';
+import { useLatest } from '../ui/live-rows.tsx';
+import { Table, nameColumn, column, quietColumn, labelled, type Column } from '../ui/table.tsx';
+import { Ago, Since, Time, When } from '../ui/times.tsx';
+import { LinkButton, ConnectionMark, FullId, ShortId, StateMark } from '../ui/values.tsx';
+import { duration, whole } from '../ui/amounts.ts';
+import { CAUSE, HEARTBEAT, capitalWord, sentenceCase } from '../ui/words.ts';
 import { CancelWaiting, isWaiting } from './bulk.tsx';
 import { ActionName, CallsTable, WAIT_COLUMNS, linkStream } from './columns.tsx';
 import { CONTEXT_COLUMNS } from './places.tsx';

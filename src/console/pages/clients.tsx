@@ -1,24 +1,21 @@
 /** Shows the list of clients whose link is up or was lost recently, and those that lead by a measure. */
 import { useLayoutEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { useLive, useQuery } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery } from '../api/query.ts';
 import { clientHref, pagePath } from '../base.ts';
-import { LiveNotice, PauseButton, isAdmin, isSilent, linkCount, silentNodes } from '../shell/facts.tsx';
-import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
-import { ClientLink, Count, Empty, Nil, PageHead, Views } from '../ui/page.tsx';
-import {
-  List,
-  NewBar,
-  PAGE_SIZE,
-  pageOf,
-  useLiveRows,
-  labelled,
-  column,
-  nameColumn,
-  type Column,
-} from '../ui/table.tsx';
-import { Ago } from '../ui/values.tsx';
-import { CAUSE, plural, sentenceCase, whole } from '../ui/words.ts';
+import { LiveNotice, PauseButton } from '../shell/relay-notices.tsx';
+import { isAdmin, isSilent, linkCount, silentNodes } from '../shell/facts.tsx';
+import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
+import { choicesOf, type Filter } from '../ui/filters.tsx';
+import { Empty } from '../ui/notices.tsx';
+import { ClientLink, Count, Nil, PageHead, Views } from '../ui/page.tsx';
+import { List, pageOf } from '../ui/list.tsx';
+import { NewBar, useLiveRows } from '../ui/live-rows.tsx';
+import { PAGE_SIZE, labelled, column, nameColumn, type Column } from '../ui/table.tsx';
+import { Ago } from '../ui/times.tsx';
+import { whole } from '../ui/amounts.ts';
+import { CAUSE, plural, sentenceCase } from '../ui/words.ts';
 import { CLIENT_COLUMNS, ClientState, NoClients } from './columns.tsx';
 import { isUnstable } from './states.ts';
 

@@ -3,39 +3,18 @@ import * as gql from '../../../generated/console.ts';
 import { useMemo } from 'preact/hooks';
 import { reasonText } from '../../protocol/visible-text.ts';
 import { useQuery } from '../api/query.ts';
-import { now } from '../api/request.ts';
+import { now } from '../api/visible.ts';
 import { isUnstable } from './states.ts';
 import { callHref, pagePath, queryPath, relayUrl, segments } from '../base.ts';
 import { LONG_WAIT_MS, isSilent, viewer } from '../shell/facts.tsx';
-import { ClientLink, Count, Empty, Information, Nil } from '../ui/page.tsx';
+import { Empty, Information } from '../ui/notices.tsx';
+import { ClientLink, Count, Nil } from '../ui/page.tsx';
 import { Table, column, nameColumn, labelled, timeColumn, quietColumn, type Column } from '../ui/table.tsx';
-import {
-  Ago,
-  CommandMark,
-  ConnectionMark,
-  CopyLine,
-  NameLink,
-  ShortId,
-  StageMark,
-  StateMark,
-  Time,
-  Until,
-  When,
-} from '../ui/values.tsx';
-import {
-  CAUSE,
-  HEARTBEAT,
-  WAIT_FOR,
-  age,
-  capitalWord,
-  clock,
-  duration,
-  nameClass,
-  percent,
-  plural,
-  shortId,
-  whole,
-} from '../ui/words.ts';
+import { Ago, Time, Until, When } from '../ui/times.tsx';
+import { CommandMark, ConnectionMark, CopyLine, NameLink, ShortId, StageMark, StateMark } from '../ui/values.tsx';
+import { age, duration, percent, whole } from '../ui/amounts.ts';
+import { clock } from '../ui/zones.ts';
+import { CAUSE, HEARTBEAT, WAIT_FOR, capitalWord, nameClass, plural, shortId } from '../ui/words.ts';
 
 export const WAIT_COLUMNS: readonly Column<gql.WaitRowFragment>[] = [
   column('Stage', 'c-1', (row) => <StageMark stage={row.stage} />),

@@ -1,9 +1,10 @@
 /** Shows what the deduplicator of the relay received more than once, as a part of the page of nodes. */
 import { DedupDocument, type DedupQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { useUrlState } from '../ui/filters.tsx';
-import { ErrorNotice, Facts, Information, Loading, Readouts, Section, Views } from '../ui/page.tsx';
-import { age, percent, whole } from '../ui/words.ts';
+import { useUrlState } from '../ui/url-state.ts';
+import { ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { Facts, Readouts, Section, Views } from '../ui/page.tsx';
+import { age, percent, whole } from '../ui/amounts.ts';
 
 const WINDOWS = [60, 300, 900, 3600];
 const WINDOW = 300;

@@ -5,11 +5,14 @@ import { reasonText } from '../../protocol/visible-text.ts';
 import { useQuery, type Query } from '../api/query.ts';
 import { callHref, queryPath } from '../base.ts';
 import { isAdmin, silentNodes } from '../shell/facts.tsx';
-import { useUrlState } from '../ui/filters.tsx';
-import { CutNotice, ErrorNotice, Section, Views } from '../ui/page.tsx';
+import { useUrlState } from '../ui/url-state.ts';
+import { CutNotice, ErrorNotice } from '../ui/notices.tsx';
+import { Section, Views } from '../ui/page.tsx';
 import { Table, labelled, nameColumn, type Column } from '../ui/table.tsx';
-import { Ago, OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
-import { nameClass, percent, plural, whole } from '../ui/words.ts';
+import { Ago } from '../ui/times.tsx';
+import { OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
+import { percent, whole } from '../ui/amounts.ts';
+import { nameClass, plural } from '../ui/words.ts';
 
 type Failures = gql.FailuresQuery['delivery']['failures'];
 type Group = Failures['groups'][number];

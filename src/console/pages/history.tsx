@@ -2,37 +2,24 @@
 import { useEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { RequestError, accepted, errorOf, send, textAt } from '../api/request.ts';
+import { textAt } from '../api/exact-text.ts';
+import { RequestError, accepted, errorOf, send } from '../api/request.ts';
 import { callHref, pagePath, queryPath, streamHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { CloseAct, Dialog, ReasonDialog } from '../ui/dialogs.tsx';
-import { FilterBar, choicesOf, oneOf, useUrlState, type Filter } from '../ui/filters.tsx';
-import {
-  ActError,
-  AsOf,
-  ClientLink,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Information,
-  Loading,
-  Nil,
-  PageHead,
-  Section,
-} from '../ui/page.tsx';
-import {
-  List,
-  Table,
-  pageOf,
-  column,
-  nameColumn,
-  labelled,
-  timeColumn,
-  quietColumn,
-  type Column,
-} from '../ui/table.tsx';
-import { Ago, Icon, NameLink, Payload, ShortId, Time, timeOfFilter } from '../ui/values.tsx';
-import { bytes, capitalWord, whole } from '../ui/words.ts';
+import { oneOf, useUrlState } from '../ui/url-state.ts';
+import { FilterBar, choicesOf, type Filter } from '../ui/filters.tsx';
+import { ActError, CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { AsOf, ClientLink, Nil, PageHead, Section } from '../ui/page.tsx';
+import { List, pageOf } from '../ui/list.tsx';
+import { Table, column, nameColumn, labelled, timeColumn, quietColumn, type Column } from '../ui/table.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Payload } from '../ui/payload.tsx';
+import { timeOfFilter } from '../ui/time-input.ts';
+import { Ago, Time } from '../ui/times.tsx';
+import { NameLink, ShortId } from '../ui/values.tsx';
+import { bytes, whole } from '../ui/amounts.ts';
+import { capitalWord } from '../ui/words.ts';
 import { LINK_COLUMNS, linkStream } from './columns.tsx';
 
 const FILTERS: readonly Filter[] = [

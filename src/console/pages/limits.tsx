@@ -2,11 +2,14 @@
 import { CapacityDocument, type CapacityQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { callHref } from '../base.ts';
-import { useUrlState } from '../ui/filters.tsx';
-import { AsOf, Empty, Nil, PageHead, Readouts, Section } from '../ui/page.tsx';
-import { List, Table, pageOf, labelled, type Column } from '../ui/table.tsx';
-import { Time } from '../ui/values.tsx';
-import { nameClass, whole } from '../ui/words.ts';
+import { useUrlState } from '../ui/url-state.ts';
+import { Empty } from '../ui/notices.tsx';
+import { AsOf, Nil, PageHead, Readouts, Section } from '../ui/page.tsx';
+import { List, pageOf } from '../ui/list.tsx';
+import { Table, labelled, type Column } from '../ui/table.tsx';
+import { Time } from '../ui/times.tsx';
+import { whole } from '../ui/amounts.ts';
+import { nameClass } from '../ui/words.ts';
 import { SCOPE_COLUMNS, oldestQueued } from './columns.tsx';
 
 type ScopeRow = CapacityQuery['delivery']['tenants']['nodes'][number];

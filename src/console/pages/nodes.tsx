@@ -3,23 +3,17 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { DrainNodeDocument, NodesDocument, type NodesQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
-import { DrainNotice, PauseButton, SilentNotice, viewer } from '../shell/facts.tsx';
+import { DrainNotice, PauseButton, SilentNotice } from '../shell/relay-notices.tsx';
+import { viewer } from '../shell/facts.tsx';
 import { ReasonDialog, TextField } from '../ui/dialogs.tsx';
-import {
-  Count,
-  CutNotice,
-  ErrorNotice,
-  Facts,
-  Information,
-  Loading,
-  Nil,
-  Notice,
-  PageHead,
-  Section,
-} from '../ui/page.tsx';
+import { CutNotice, ErrorNotice, Information, Loading, Notice } from '../ui/notices.tsx';
+import { Count, Facts, Nil, PageHead, Section } from '../ui/page.tsx';
 import { Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
-import { Ago, Button, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
-import { age, amount, bytes as sizeText, capitalWord, clock, plainWord, plural, whole } from '../ui/words.ts';
+import { Ago, Since, Time } from '../ui/times.tsx';
+import { Button, OUTCOME_ORDER, OutcomeMark, StateMark } from '../ui/values.tsx';
+import { age, amount, bytes as sizeText, whole } from '../ui/amounts.ts';
+import { clock } from '../ui/zones.ts';
+import { capitalWord, plainWord, plural } from '../ui/words.ts';
 import { DisconnectAll } from './bulk.tsx';
 import { VersionsNotice, outcomeCounter } from './columns.tsx';
 import { Deduplication } from './deduplication.tsx';

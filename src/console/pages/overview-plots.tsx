@@ -1,10 +1,15 @@
 /** Shows the plots of the overview, small multiples on one time axis, and sums up what happened in its window. */
 import type { Outcome, OverviewSeriesQuery } from '../../../generated/console.ts';
-import { BarsPlot, LinesPlot, type PlotMark, type PlotTime, type TimeSpan } from '../plot/plot.tsx';
+import { BarsPlot } from '../plot/bars.tsx';
+import { LinesPlot } from '../plot/lines.tsx';
+import type { TimeSpan } from '../plot/span.tsx';
+import type { PlotTime } from '../plot/pointer.ts';
+import type { PlotMark } from '../plot/plot.tsx';
 import { silentNodes } from '../shell/facts.tsx';
-import { CutNotice, Loading } from '../ui/page.tsx';
+import { CutNotice, Loading } from '../ui/notices.tsx';
 import { OUTCOME_ORDER, outcomeShape, outcomeWord } from '../ui/values.tsx';
-import { amount, clockAt, duration, whole } from '../ui/words.ts';
+import { amount, duration, whole } from '../ui/amounts.ts';
+import { clockAt } from '../ui/zones.ts';
 import { LONG_WAIT_MS } from '../shell/facts.tsx';
 
 type PlotsProps = {

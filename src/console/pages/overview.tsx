@@ -2,24 +2,21 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { now } from '../api/request.ts';
+import { now } from '../api/visible.ts';
 import { callHref, clientHref, pagePath } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
-import { KEPT_MS, SpanDialog, useSpan, type TimeSpan } from '../plot/plot.tsx';
-import {
-  LONG_WAIT_MS,
-  PauseButton,
-  Sources,
-  isEveryNodeHeard,
-  lastHourText,
-  silentNodes,
-  waitCount,
-} from '../shell/facts.tsx';
-import { useUrlState, useKeys } from '../ui/filters.tsx';
-import { ClientLink, ErrorNotice, Information, Loading, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
+import { KEPT_MS, SpanDialog, useSpan, type TimeSpan } from '../plot/span.tsx';
+import { PauseButton, Sources } from '../shell/relay-notices.tsx';
+import { LONG_WAIT_MS, isEveryNodeHeard, lastHourText, silentNodes, waitCount } from '../shell/facts.tsx';
+import { useKeys } from '../ui/keys.ts';
+import { useUrlState } from '../ui/url-state.ts';
+import { ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { ClientLink, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
 import { Table, nameColumn, column, type Column } from '../ui/table.tsx';
 import { Button, OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
-import { age, amount, clockAt, day, duration, percent, plural, whole, zoneName } from '../ui/words.ts';
+import { age, amount, duration, percent, whole } from '../ui/amounts.ts';
+import { clockAt, day, zoneName } from '../ui/zones.ts';
+import { plural } from '../ui/words.ts';
 import { LastEnd, NoClients, SCOPE_COLUMNS, VersionsNotice, WAIT_COLUMNS, oldestQueued, shareOf } from './columns.tsx';
 import { WindowFailures } from './failures.tsx';
 import { isUnstable } from './states.ts';

@@ -1,9 +1,11 @@
 /** Shows who may call actions on the clients of a user, as far as the policy and the scopes of tokens decide it. */
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { ErrorNotice, Facts, Section } from '../ui/page.tsx';
+import { ErrorNotice } from '../ui/notices.tsx';
+import { Facts, Section } from '../ui/page.tsx';
 import { Table, nameColumn, type Column } from '../ui/table.tsx';
-import { StateMark, type ShapeName } from '../ui/values.tsx';
+import type { ShapeName } from '../ui/shapes.tsx';
+import { StateMark } from '../ui/values.tsx';
 import { ActionName } from './columns.tsx';
 
 type Permissions = gql.ActionPermissionsQuery['actionPermissions'][number];

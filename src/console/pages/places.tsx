@@ -4,24 +4,18 @@ import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { clientHref, pagePath, placeHref } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
-import { PauseButton, isAdmin } from '../shell/facts.tsx';
-import { FilterBar, choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
-import {
-  ClientLink,
-  Count,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Information,
-  Loading,
-  Metadata,
-  Nil,
-  PageHead,
-  Section,
-} from '../ui/page.tsx';
-import { List, Table, pageOf, useLatest, column, nameColumn, labelled, type Column } from '../ui/table.tsx';
-import { Ago, CommandMark, FullId, ShortId, Since, StateMark, type ShapeName } from '../ui/values.tsx';
+import { PauseButton } from '../shell/relay-notices.tsx';
+import { isAdmin } from '../shell/facts.tsx';
+import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
+import { FilterBar, choicesOf, type Filter } from '../ui/filters.tsx';
+import { CutNotice, Empty, ErrorNotice, Information, Loading } from '../ui/notices.tsx';
+import { ClientLink, Count, Facts, Metadata, Nil, PageHead, Section } from '../ui/page.tsx';
+import { List, pageOf } from '../ui/list.tsx';
+import { useLatest } from '../ui/live-rows.tsx';
+import { Table, column, nameColumn, labelled, type Column } from '../ui/table.tsx';
+import type { ShapeName } from '../ui/shapes.tsx';
+import { Ago, Since } from '../ui/times.tsx';
+import { CommandMark, FullId, ShortId, StateMark } from '../ui/values.tsx';
 import { capitalWord, nameClass, plural } from '../ui/words.ts';
 import { ActionLink, CallerLink, CallsTable } from './columns.tsx';
 

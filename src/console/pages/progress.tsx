@@ -1,12 +1,15 @@
 /** Shows the progress that a client reports of a running call, and its payloads once they are revealed. */
 import { useState } from 'preact/hooks';
 import { CallUpdatesDocument, type Stage } from '../../../generated/console.ts';
-import { useLive, type Query } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import type { Query } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
 import { Section } from '../ui/page.tsx';
-import { Ago, Icon, Time } from '../ui/values.tsx';
-import { plural, zoneName } from '../ui/words.ts';
+import { Icon } from '../ui/icons.tsx';
+import { Ago, Time } from '../ui/times.tsx';
+import { zoneName } from '../ui/zones.ts';
+import { plural } from '../ui/words.ts';
 import type { CallDetails } from './timeline.tsx';
 
 type Report = { readonly at: string; readonly payload: unknown };

@@ -1,7 +1,8 @@
 /** The sentences about the states of calls and clients. Each says what is known in its state, and nothing else. */
 import type { DisconnectCause, ExecutionEvidence, Outcome, Stage } from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/visible-text.ts';
-import { CAUSE, clock, plural, zoneName } from '../ui/words.ts';
+import { clock, zoneName } from '../ui/zones.ts';
+import { CAUSE, plural } from '../ui/words.ts';
 
 type Delivery = {
   readonly stage: Stage;
@@ -39,7 +40,7 @@ function callStateOf({ outcome, delivery, reports = 0 }: CallFacts): CallState {
       return delivery.queuedAt === null ? 'neverConnected' : 'neverWritten';
     case 'OUTCOME_UNKNOWN':
       return 'unknown';
-    default:
+    case null:
       if (reports > 0 && delivery.dispatchedAt !== null) return 'running';
       return LIVE[delivery.stage];
   }

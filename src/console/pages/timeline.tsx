@@ -6,8 +6,11 @@ import type { CallPageQuery } from '../../../generated/console.ts';
 import { reasonText, visibleText } from '../../protocol/visible-text.ts';
 import { executionText } from './states.ts';
 import { Section } from '../ui/page.tsx';
-import { Shape, outcomeShape, outcomeWord, stageWord, type ShapeName } from '../ui/values.tsx';
-import { bothTimes, day, duration, exactClock, plural, zoneName, WAIT_FOR, bytes, capitalWord } from '../ui/words.ts';
+import { Shape, type ShapeName } from '../ui/shapes.tsx';
+import { outcomeShape, outcomeWord, stageWord } from '../ui/values.tsx';
+import { duration, bytes } from '../ui/amounts.ts';
+import { bothTimes, day, exactClock, zoneName } from '../ui/zones.ts';
+import { plural, WAIT_FOR, capitalWord } from '../ui/words.ts';
 
 export type CallDetails = NonNullable<CallPageQuery['command']>;
 

@@ -1,15 +1,19 @@
 /** Shows the page of all users, the page of one user, and the overview that a user has of everything of its own. */
 import { useRoute } from 'preact-iso';
 import * as gql from '../../../generated/console.ts';
-import { useLive, useQuery } from '../api/query.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery } from '../api/query.ts';
 import { callHref, clientHref, pagePath, placeHref, queryPath, segments, userHref } from '../base.ts';
 import { InvokeButton } from '../invoke/open.tsx';
-import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
-import { useUrlState } from '../ui/filters.tsx';
-import { AsOf, Count, Empty, ErrorNotice, Loading, PageHead, Readouts, Section, type Crumbs } from '../ui/page.tsx';
-import { List, Table, pageOf, nameColumn, labelled, type Column } from '../ui/table.tsx';
+import { LiveNotice, PauseButton, Sources } from '../shell/relay-notices.tsx';
+import { isAdmin, isSilent, viewer } from '../shell/facts.tsx';
+import { useUrlState } from '../ui/url-state.ts';
+import { Empty, ErrorNotice, Loading } from '../ui/notices.tsx';
+import { AsOf, Count, PageHead, Readouts, Section, type Crumbs } from '../ui/page.tsx';
+import { List, pageOf } from '../ui/list.tsx';
+import { Table, nameColumn, labelled, type Column } from '../ui/table.tsx';
 import { LinkButton, NameLink } from '../ui/values.tsx';
-import { whole } from '../ui/words.ts';
+import { whole } from '../ui/amounts.ts';
 import { CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
 import { WhoMayCallUser } from './permissions.tsx';
 import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from './places.tsx';

@@ -1,19 +1,11 @@
-/**
- * Reads what every page shows or needs: who is signed in, the nodes, and how many callers wait. Also shows the notices
- * about nodes and live updates, and the button that pauses the updates.
- */
+/** Reads what every page shows or needs: who is signed in, the nodes, and how many callers wait. */
 import { computed, signal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { missedEvents, paused, useQuery, type Query } from '../api/query.ts';
-import { now } from '../api/request.ts';
-import { nodesHref } from '../base.ts';
+import { useQuery, type Query } from '../api/query.ts';
+import { now } from '../api/visible.ts';
 import { signOutOf, token } from '../session.ts';
-import { CutNotice, Notice } from '../ui/page.tsx';
-import { useKeys } from '../ui/filters.tsx';
-import { Shape, Icon } from '../ui/values.tsx';
-import { age, clock, plural } from '../ui/words.ts';
+import { age } from '../ui/amounts.ts';
 
 type SignedIn = gql.ViewerQuery['viewer'];
 
@@ -54,7 +46,7 @@ export const silentNodes = computed(() => nodes.value.filter(({ stale }) => stal
 
 /** Whether no node is silent, so that what the relay answers covers all of them. */
 export const isEveryNodeHeard = (): boolean => silentNodes.value.length === 0;
-const drainingNodes = computed(() => nodes.value.filter(({ stale, draining }) => draining && !stale));
+export const drainingNodes = computed(() => nodes.value.filter(({ stale, draining }) => draining && !stale));
 /** The names of the nodes that report and take work. */
 export const workingNodes = computed(() =>
   nodes.value.filter(({ stale, draining }) => !stale && !draining).map(({ nodeId }) => nodeId),
@@ -105,100 +97,3 @@ function useExpiry(expiresAt: string | null): void {
 
 /** Whether the page stays current by requests at intervals and has no stream. */
 export const isPagePolled = signal(false);
-
-type SourcesProps = {
-  readonly completeness: gql.CompletenessPartFragment | undefined;
-  /** What the page still shows of a silent node, as the beginning of a sentence. Absent: the node’s links. */
-  readonly held?: string | undefined;
-};
-
-/**
- * Shows a notice about draining nodes, one for each silent node, and one about what else the answer lacks. The first
- * two follow the nodes' latest state, even if the page was read earlier.
- */
-export function Sources({ completeness, held }: SourcesProps) {
-  const named = silentNodes.value.map(({ nodeId }) => nodeId);
-  return (
-    <>
-      <DrainNotice />
-      {silentNodes.value.map((node) => (
-        <SilentNotice key={node.nodeId} node={node}>
-          {held ?? `Its ${plural(node.links, 'link')} ${node.links === 1 ? 'is' : 'are'} shown`} as last recorded, at{' '}
-          <time dateTime={node.updatedAt}>{clock(node.updatedAt)}</time>.{' '}
-          <a class="nw" href={nodesHref()}>
-            See its state
-          </a>
-        </SilentNotice>
-      ))}
-      <CutNotice completeness={completeness} named={named} />
-    </>
-  );
-}
-
-/** Says which nodes drain, and which other nodes take new work. Shows nothing if no node drains. */
-export function DrainNotice() {
-  const names = drainingNodes.value.map(({ nodeId }) => nodeId);
-  if (names.length === 0) return null;
-  return (
-    <Notice mark={<Shape name="drain" />}>
-      <b>
-        {names.length === 1
-          ? `${names[0]} drains: it admits no calls`
-          : `${names.join(', ')} drain: they admit no calls`}
-        .
-      </b>{' '}
-      {workingNodes.value.length === 0
-        ? 'No other node takes work: clients and callers are turned away until a new process starts.'
-        : `${workingNodes.value.join(', ')} ${workingNodes.value.length === 1 ? 'takes' : 'take'} new work.`}
-    </Notice>
-  );
-}
-
-/** Shows the id of a node, as a link for those who may see nodes. */
-export function NodeLink({ nodeId }: { readonly nodeId: string }) {
-  return isAdmin.value ? <a href={nodesHref()}>{nodeId}</a> : <>{nodeId}</>;
-}
-
-/** Says that a node is silent. The children say what that means for the page. */
-export function SilentNotice({ node: { nodeId, updatedAt }, children }: SilentProps) {
-  return (
-    <Notice mark={<Shape name="recorded" />} look="silent">
-      <b>
-        {nodeId} has been silent for {age(now.value - Date.parse(updatedAt))}.
-      </b>{' '}
-      {children}
-    </Notice>
-  );
-}
-
-type SilentProps = {
-  readonly node: Pick<gql.NodeRowFragment, 'nodeId' | 'updatedAt'>;
-  readonly children: ComponentChildren;
-};
-
-/** Says that events were missed. The frame says that live updates stopped. */
-export function LiveNotice() {
-  if (missedEvents.value === 0) return null;
-  return (
-    <Notice mark="info" role="status">
-      Changes come faster than this page shows them one by one, so it is read again every few seconds.
-    </Notice>
-  );
-}
-
-/** `isPolled`: the page stays current by requests at intervals and has no stream. */
-export function PauseButton({ isPolled = false }: { readonly isPolled?: boolean }) {
-  useEffect(() => {
-    if (!isPolled) return undefined;
-    isPagePolled.value = true;
-    return () => void (isPagePolled.value = false);
-  }, [isPolled]);
-  const toggle = (): void => void (paused.value = !paused.value);
-  useKeys({ '.': toggle });
-  return (
-    <button class="btn pause" type="button" onClick={toggle} aria-keyshortcuts=".">
-      <Icon name={paused.value ? 'play' : 'pause'} />
-      <span>{paused.value ? 'Go on live' : 'Pause live'}</span>
-    </button>
-  );
-}

@@ -7,22 +7,14 @@ import type { ComponentType } from 'preact';
 import { Route, Router, useLocation } from 'preact-iso';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { pagePath } from '../base.ts';
-import {
-  Boundary,
-  Empty,
-  ErrorNotice,
-  LoadFault,
-  Loading,
-  PageHead,
-  loaded,
-  reloadOnce,
-  label,
-  pageTitle,
-} from '../ui/page.tsx';
-import { LinkButton, type IconName } from '../ui/values.tsx';
+import { Boundary, LoadFault, loaded, reloadOnce } from '../ui/loaded.tsx';
+import { Empty, ErrorNotice, Loading } from '../ui/notices.tsx';
+import { PageHead, label, pageTitle } from '../ui/page.tsx';
+import type { IconName } from '../ui/icons.tsx';
+import { LinkButton } from '../ui/values.tsx';
 import { isAdmin, viewer, viewerQuery, longWaitCount } from './facts.tsx';
 import { visibleText } from '../../protocol/visible-text.ts';
-import { keep, recall } from '../session.ts';
+import { keep, recall } from '../kept-texts.ts';
 
 /** Returns a page that is loaded when it is first opened. `title` is its heading while its file cannot be loaded. */
 function page<Room>(title: string, load: () => Promise<Room>, pick: (room: Room) => ComponentType) {

@@ -1,33 +1,26 @@
 /**
  * Shows the palette, which finds clients, users and actions by a part of their name, commands by their id, pages, acts
- * and what was opened before. It lists only what exists. Also shows the list of keys.
+ * and what was opened before. It lists only what exists.
  */
 import { signal } from '@preact/signals';
 import { useLocation } from 'preact-iso';
-import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
-import { paused } from '../api/query.ts';
+import { paused } from '../api/live-state.ts';
 import { errorOf, isAbort, request } from '../api/request.ts';
 import { callHref, clientHref, nodesHref, pagePath, segments, userHref } from '../base.ts';
 import { openInvoke } from '../invoke/open.tsx';
-import { keep, recall, signOut } from '../session.ts';
-import { CloseAct, Dialog, TextField } from '../ui/dialogs.tsx';
-import { keysOn, switchKeys, useKeys } from '../ui/filters.tsx';
-import { pageTitle } from '../ui/page.tsx';
-import { isAdmin } from './facts.tsx';
+import { signOut } from '../session.ts';
+import { Dialog, TextField } from '../ui/dialogs.tsx';
+import { useKeys } from '../ui/keys.ts';
 import { CommandMark, ConnectionMark } from '../ui/values.tsx';
 import { givenId, isCommandId, shortId } from '../ui/words.ts';
+import { isAdmin } from './facts.tsx';
 import { shownPages } from './pages.tsx';
+import { useRecord, recents, type PaletteTarget } from './recents.ts';
 
 const isOpen = signal(false);
 export const openPalette = (): void => void (isOpen.value = true);
-
-type Target = {
-  readonly kind: 'Call' | 'Client' | 'User' | 'Action' | 'Page' | 'Act' | 'Recent';
-  readonly text: string;
-  readonly mark?: VNode;
-} & ({ readonly href: string } | { readonly run: () => void });
 
 export function Palette() {
   useKeys({ 'Ctrl K': openPalette });
@@ -45,9 +38,9 @@ function PaletteDialog() {
   const names = useFound(asked, lookForNames, asked !== '' && !isCommandId(asked));
   const isLooking = commands.isLooking || names.isLooking;
   const known = asked === '' ? recents() : named([...ACTS(), ...pages()], asked);
-  const targets: readonly Target[] = [...commands.found, ...names.found, ...known].slice(0, SHOWN);
+  const targets: readonly PaletteTarget[] = [...commands.found, ...names.found, ...known].slice(0, SHOWN);
   const close = (): void => void (isOpen.value = false);
-  const go = (target: Target | undefined): void => {
+  const go = (target: PaletteTarget | undefined): void => {
     if (!target) return;
     close();
     if ('run' in target) target.run();
@@ -113,10 +106,10 @@ const LABEL_OF_USER = 'A part of the name of a client, action, page or act; or a
 
 const SHOWN = 14;
 
-const pages = (): readonly Target[] =>
+const pages = (): readonly PaletteTarget[] =>
   shownPages().map(({ path, name }) => ({ kind: 'Page', text: name, href: pagePath(path) }));
 
-const ACTS = (): readonly Target[] => [
+const ACTS = (): readonly PaletteTarget[] => [
   { kind: 'Act', text: 'Invoke an action', run: () => openInvoke({}) },
   {
     kind: 'Act',
@@ -127,95 +120,13 @@ const ACTS = (): readonly Target[] => [
   { kind: 'Act', text: 'Sign out', run: signOut },
 ];
 
-const named = (targets: readonly Target[], text: string): readonly Target[] =>
+const named = (targets: readonly PaletteTarget[], text: string): readonly PaletteTarget[] =>
   targets.filter((target) => target.text.toLowerCase().includes(text.toLowerCase()));
-
-// Keeps the pages of single objects that were opened in this tab, latest first.
-
-const RECENT = 'callboard:recent';
-const RECENT_MAX = 8;
-
-function useRecord(): void {
-  const { path } = useLocation();
-  const title = pageTitle.value;
-  useEffect(() => {
-    if (!/\/console\/(calls|clients|users|actions|sites|places)\/./.test(path) || title === '') return;
-    const others = recents().filter((target) => !('href' in target) || target.href !== path);
-    const all = [{ href: path, text: title }, ...others.slice(0, RECENT_MAX - 1)];
-    keep('session', RECENT, JSON.stringify(all.map((target) => ('href' in target ? [target.href, target.text] : []))));
-  }, [path, title]);
-}
-
-function recents(): readonly Target[] {
-  try {
-    const stored: unknown = JSON.parse(recall('session', RECENT) ?? '[]');
-    if (!Array.isArray(stored)) return [];
-    return stored.flatMap((row: unknown) =>
-      Array.isArray(row) && typeof row[0] === 'string' && typeof row[1] === 'string'
-        ? [{ kind: 'Recent', href: row[0], text: row[1] } as const]
-        : [],
-    );
-  } catch {
-    return [];
-  }
-}
-
-const KEYS: readonly (readonly [string, string])[] = [
-  ['?', 'Show this list'],
-  ['Ctrl K', 'Find a client, a user, an action, a page, an act, or a command by its id'],
-  ['/', 'Filter the list'],
-  ['j  k', 'Move down and up in the list'],
-  ['Enter', 'Open the row'],
-  ['i', 'Invoke an action'],
-  ['Ctrl Enter', 'Send the call, from anywhere in the form'],
-  ['z', 'Choose the span of time that the plots show'],
-  ['[  ]', 'Show a shorter or a longer span'],
-  ['r', 'Read the page again'],
-  ['.', 'Pause live updates, or go on'],
-  ['Esc', 'Close what is open'],
-];
-
-export function Help() {
-  const [isOpen, setOpen] = useState(false);
-  useKeys({ '?': () => setOpen(true) });
-  if (!isOpen) return null;
-  const close = (): void => setOpen(false);
-  return (
-    <Dialog title="Keyboard" onClose={close}>
-      <label class="check">
-        <input type="checkbox" checked={keysOn.value} onChange={(event) => switchKeys(event.currentTarget.checked)} />
-        <span>Single keys are shortcuts. They are always off while you type.</span>
-      </label>
-      <table class="tbl tbl-s keys">
-        <tbody>
-          {KEYS.map(([key, what]) => (
-            <KeyRow key={key} name={key} what={what} />
-          ))}
-          {shownPages().map(({ key, name }) => (
-            <KeyRow key={key} name={`g ${key}`} what={name} />
-          ))}
-        </tbody>
-      </table>
-      <CloseAct onClose={close} />
-    </Dialog>
-  );
-}
-
-function KeyRow({ name, what }: { readonly name: string; readonly what: string }) {
-  return (
-    <tr>
-      <th scope="row">
-        <kbd>{name}</kbd>
-      </th>
-      <td>{what}</td>
-    </tr>
-  );
-}
 
 // Asks the relay what has a text in its name, and finds commands by an id or a trace.
 
 type Result = {
-  readonly found: readonly Target[];
+  readonly found: readonly PaletteTarget[];
   /** What to say when nothing was found: how far the search went, or why it failed. */
   readonly why: string;
 };
@@ -271,7 +182,7 @@ async function lookForNames(text: string, signal: AbortSignal): Promise<Result> 
   return { found: [...found, ...others], why: '' };
 }
 
-async function lookForOthers(text: string, signal: AbortSignal): Promise<readonly Target[]> {
+async function lookForOthers(text: string, signal: AbortSignal): Promise<readonly PaletteTarget[]> {
   if (!isAdmin.value) {
     const { connections } = await request(gql.SearchOfUserDocument, {}, signal);
     const names = connections.nodes.flatMap(({ actionNames }) => actionNames);
@@ -284,10 +195,10 @@ async function lookForOthers(text: string, signal: AbortSignal): Promise<readonl
   ];
 }
 
-function actionTargets(names: readonly string[]): readonly Target[] {
+function actionTargets(names: readonly string[]): readonly PaletteTarget[] {
   return [...new Set(names)]
     .slice(0, ACTIONS)
-    .map((name) => ({ ...{ kind: 'Action' as const, href: pagePath(`actions/${segments(name)}`), text: name } }));
+    .map((name) => ({ kind: 'Action' as const, href: pagePath(`actions/${segments(name)}`), text: name }));
 }
 
 /** The shortest text that is looked for as an id: the end of one that tables show. */
@@ -312,7 +223,7 @@ async function lookForCommands(text: string, signal: AbortSignal): Promise<Resul
   return { found: [], why: UNFINISHED };
 }
 
-function commandTarget(row: gql.FindCommandsQuery['findCommands']['nodes'][number]): Target {
+function commandTarget(row: gql.FindCommandsQuery['findCommands']['nodes'][number]): PaletteTarget {
   const text = `${row.action} on ${row.userId} / ${row.clientId}, ${shortId(row.commandId)}`;
   return { kind: 'Call', href: callHref(row), text, mark: <CommandMark {...row} /> };
 }

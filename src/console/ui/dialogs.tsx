@@ -2,8 +2,10 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { RequestError, errorOf } from '../api/request.ts';
-import { ActError, whyNoActs } from './page.tsx';
-import { Button, Icon } from './values.tsx';
+import { ActError } from './notices.tsx';
+import { whyNoActs } from './page.tsx';
+import { Icon } from './icons.tsx';
+import { Button } from './values.tsx';
 
 type DialogProps = {
   readonly title: string;

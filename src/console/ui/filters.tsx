@@ -1,12 +1,12 @@
 /**
  * Shows the filters of a list: chips for those that are set, controls for the others, and one text field that takes any
- * of them. Also keeps the state of a page in its URL, and handles keyboard shortcuts.
+ * of them.
  */
-import { signal } from '@preact/signals';
-import { useLocation, useRoute } from 'preact-iso';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { keep, recall } from '../session.ts';
-import { Fault, Icon } from './values.tsx';
+import { useRef, useState } from 'preact/hooks';
+import { Icon } from './icons.tsx';
+import { useKeys } from './keys.ts';
+import { Fault } from './payload.tsx';
+import { useUrlState, type UrlState } from './url-state.ts';
 import { plainWord } from './words.ts';
 
 export type Filter = {
@@ -185,106 +185,3 @@ function readFilters(text: string, { filters, bare }: Reading): Readonly<Record<
   }
   return read;
 }
-
-// Keeps the state of a page in the query of its URL.
-
-type Changes = Readonly<Record<string, string | null>>;
-
-export type UrlState = {
-  /** The members of the query; absent and empty ones are undefined. */
-  readonly values: Readonly<Record<string, string | undefined>>;
-  /**
-   * Returns the URL of the page with these members of the query set. A member whose new value is null is removed. So is
-   * `after`, the position in a list, unless `changes` contains it.
-   */
-  readonly hrefWith: (changes: Changes) => string;
-  /** Goes to the URL of `hrefWith`, with an entry in the browser's history. */
-  readonly change: (changes: Changes) => void;
-};
-
-export function useUrlState(): UrlState {
-  const { route } = useLocation();
-  // While the next page loads, the location is already its own. The route is that of the page that is shown.
-  const { path, query } = useRoute();
-  const hrefWith = (changes: Changes): string => {
-    const members = new URLSearchParams(query);
-    if (!('after' in changes)) members.delete('after');
-    for (const [name, value] of Object.entries(changes)) {
-      if (value === null || value === '') members.delete(name);
-      else members.set(name, value);
-    }
-    const text = members.toString();
-    return text === '' ? withSlash(path) : `${withSlash(path)}?${text}`;
-  };
-  return { values: query, hrefWith, change: (changes) => route(hrefWith(changes)) };
-}
-
-/** Adds the slash at the end of the console's own path, which preact-iso drops. */
-const withSlash = (path: string): string => (path.endsWith('/console') ? `${path}/` : path);
-
-/** Returns the name of an enum that the URL has in lower case; null for any other text. */
-export function oneOf<Name extends string>(value: string | undefined, names: readonly Name[]): Name | null {
-  return names.find((name) => name === value?.toUpperCase()) ?? null;
-}
-
-// Handles keyboard shortcuts. All but Ctrl K are off while the user types, and while a dialog is open.
-
-/** Runs a shortcut. Returns false when the key has no effect now, so that the browser handles it. */
-type KeyAct = () => boolean | void;
-type KeyMap = Readonly<Record<string, KeyAct>>;
-
-const SWITCH = 'callboard:keys';
-
-/** Whether the shortcuts other than Ctrl K are on. The browser stores the choice. */
-export const keysOn = signal(recall('local', SWITCH) !== 'off');
-
-export function switchKeys(on: boolean): void {
-  keysOn.value = on;
-  keep('local', SWITCH, on ? 'on' : 'off');
-}
-
-/** The shortcuts of the components that are shown. When several handle a key, the latest component wins. */
-const maps = new Set<() => KeyMap>();
-/** The first key of shortcuts with two keys: `g`, then the key of a page. */
-const PREFIX = 'g';
-/** The time within which the second key of a pair must follow the first one, in milliseconds. */
-const PREFIX_MS = 1_200;
-let prefixAt = -Infinity;
-
-/** Handles these keys while the component is shown. The name of a pair has both keys, such as `'g c'`. */
-export function useKeys(map: KeyMap): void {
-  const current = useRef(map);
-  current.current = map;
-  // A layout effect runs before the browser paints, so a key works as soon as the component is seen.
-  useLayoutEffect(() => {
-    const read = (): KeyMap => current.current;
-    maps.add(read);
-    return () => void maps.delete(read);
-  }, []);
-}
-
-/** Starts to listen for keys. Call it once. */
-export function listenForKeys(): void {
-  document.addEventListener('keydown', (event) => {
-    const palette = (event.ctrlKey || event.metaKey) && event.key === 'k';
-    if (palette) return void (run('Ctrl K') && event.preventDefault());
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (!keysOn.value || isTyping(event.target) || document.querySelector('dialog[open]')) return;
-    // Enter on a button or a link is left to the browser, which activates the element.
-    if (event.key === 'Enter' && event.target instanceof Element && event.target.closest('a, button, summary')) return;
-    const second = event.timeStamp - prefixAt < PREFIX_MS;
-    prefixAt = !second && event.key === PREFIX ? event.timeStamp : -Infinity;
-    if (run(second ? `${PREFIX} ${event.key}` : event.key)) event.preventDefault();
-  });
-}
-
-function run(name: string): boolean {
-  for (const read of [...maps].reverse()) {
-    const act = read()[name];
-    if (act && act() !== false) return true;
-  }
-  return false;
-}
-
-const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof Element && target.closest('input:not([type=radio]), textarea, select') !== null;

@@ -2,41 +2,31 @@
  * The audit of administrators' acts: the interface that lists acts, reads the chain and checks it, and the trail that
  * writes rows.
  */
-import { readScope, requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
+import { readScope } from '../auth/sight.ts';
+import { requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
 import { CallboardError, fail } from '../errors.ts';
 import { within } from '../ids.ts';
 import { PAGE_MAX } from '../limits.ts';
 import type { Metrics } from '../metrics.ts';
-import {
-  SCAN_BUDGET,
-  listingOf,
-  type Cursors,
-  type Page,
-  type PageArgs,
-  type GivenFilter,
-  type Scan,
-} from '../page.ts';
+import { listingOf, type Cursors, type PageArgs, type GivenFilter } from '../cursors.ts';
+import { SCAN_BUDGET, type Page, type Scan } from '../page.ts';
 import type { Clock, EventLoop, Log } from '../ports.ts';
+import { ChainVerifier } from './audit-chain.ts';
+import { logAct } from './audit-log.ts';
+import type { AuditExtent, AuditHead, AuditRate, AuditStore, ListedAct } from './audit-store.ts';
 import {
-  ChainVerifier,
   keyIdOf,
-  logAct,
   openRow,
   sealRow,
   type AuditEntry,
-  type AuditExtent,
-  type AuditHead,
-  type AuditRate,
   type AuditSign,
-  type AuditStore,
   type AuditSubject,
-  type ListedAct,
   type OperatorAction,
 } from './audit-rows.ts';
 
 export type Audits = ReturnType<typeof createAudits>;
 
-type AuditsParts = {
+type AuditsOptions = {
   readonly store: AuditStore;
   readonly cursors: Cursors;
   readonly clock: Clock;
@@ -48,7 +38,7 @@ type AuditsParts = {
 /** How long the verdict of a check is given to later requests, in milliseconds. */
 const CHECKED_MS = 60_000;
 
-export function createAudits({ store, cursors, clock, loop, keys }: AuditsParts) {
+export function createAudits({ store, cursors, clock, loop, keys }: AuditsOptions) {
   let latest: { readonly at: number; readonly check: Promise<AuditCheck> } | null = null;
   return {
     /**
@@ -92,7 +82,7 @@ export function createAudits({ store, cursors, clock, loop, keys }: AuditsParts)
 /** Reads the chain in parts, and lets other work run after each. */
 async function checkChain(
   store: AuditStore,
-  { clock, loop, keys }: Pick<AuditsParts, 'clock' | 'loop' | 'keys'>,
+  { clock, loop, keys }: Pick<AuditsOptions, 'clock' | 'loop' | 'keys'>,
 ): Promise<AuditCheck> {
   const asOf = clock.now();
   const verifier = new ChainVerifier(keys);
@@ -221,7 +211,7 @@ export type AuditBounds = {
   readonly keepMs: number;
 };
 
-type AuditTrailParts = AuditBounds & {
+type AuditTrailOptions = AuditBounds & {
   readonly store: AuditStore;
   readonly clock: Clock;
   readonly log: Log;
@@ -246,7 +236,7 @@ const TRIM_AGE_MS = 3600_000;
 
 export type AuditTrail = ReturnType<typeof createAuditTrail>;
 
-export function createAuditTrail(parts: AuditTrailParts) {
+export function createAuditTrail(parts: AuditTrailOptions) {
   const chain = new Chain(parts);
   const { log, metrics, store } = parts;
   // Records that the store removed an unfinished row. If this row cannot be written, the next act reports the failure.
@@ -277,7 +267,7 @@ export function createAuditTrail(parts: AuditTrailParts) {
   };
 }
 
-function refuse({ log, metrics }: Pick<AuditTrailParts, 'log' | 'metrics'>, error: unknown): never {
+function refuse({ log, metrics }: Pick<AuditTrailOptions, 'log' | 'metrics'>, error: unknown): never {
   if (error instanceof CallboardError && error.code === 'rate_limited') throw error;
   metrics.count('audit_failures');
   log.error({ err: error }, 'could not write an audit row: the act is refused');
@@ -289,13 +279,13 @@ function refuse({ log, metrics }: Pick<AuditTrailParts, 'log' | 'metrics'>, erro
  * this process knows it.
  */
 class Chain {
-  readonly #parts: AuditTrailParts;
+  readonly #parts: AuditTrailOptions;
   readonly #key: string;
   #head: AuditHead | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #trimmedAt = -Infinity;
 
-  constructor(parts: AuditTrailParts) {
+  constructor(parts: AuditTrailOptions) {
     this.#parts = parts;
     this.#key = keyIdOf(parts.sign);
   }

@@ -1,7 +1,8 @@
 /** The policy that a node runs. It is replaced as a whole while the node runs, and named by a digest. */
 import { fail } from '../errors.ts';
 import type { Crypto, Log } from '../ports.ts';
-import { compilePolicy, type Policy, type PolicyFile, type PolicyReport } from './principal.ts';
+import { compilePolicy, type PolicyFile } from './policy-file.ts';
+import type { Policy, PolicyReport } from './policy.ts';
 
 /** The policy of a node without a policy file: it decides as the default policy does. */
 const NO_FILE: PolicyFile = { rules: [], scopes: [], userCapacity: null };

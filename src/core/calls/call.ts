@@ -3,7 +3,7 @@
  * and the check of an invocation's input, with the digest of what it asks for.
  */
 import type { WireCancelState } from '../../protocol/codes.ts';
-import type { CallerLabel } from '../auth/principal.ts';
+import type { CallerLabel } from '../auth/caller-label.ts';
 import {
   errorOfMark,
   isTerminal,
@@ -26,7 +26,7 @@ import {
   longerThan,
   trustJson,
 } from '../json.ts';
-import type { GivenFilter } from '../page.ts';
+import type { GivenFilter } from '../cursors.ts';
 import type { TraceContext, TraceFields } from '../trace-context.ts';
 import { CONNECT_WITHIN_MS, DIGEST_BYTES, MAX_FRAME_BYTES, RESPOND_WITHIN_MS } from '../limits.ts';
 import type { Crypto } from '../ports.ts';

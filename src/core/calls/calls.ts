@@ -3,18 +3,11 @@
  * records the spans of these requests.
  */
 import type { RecordedAct } from '../audit/audit.ts';
-import {
-  callerLabel,
-  requireScope,
-  subjectOf,
-  type CallerLabel,
-  type CallingPrincipal,
-  type Principal,
-  type Requester,
-} from '../auth/principal.ts';
+import { callerLabel, type CallerLabel } from '../auth/caller-label.ts';
+import { requireScope, subjectOf, type CallingPrincipal, type Principal, type Requester } from '../auth/principal.ts';
 import { BoundedMap } from '../collections.ts';
 import { isCallOf, isTerminal, satisfied, type CommandCaller } from '../commands/command.ts';
-import type { NodeQuestions } from '../commands/loops.ts';
+import type { NodeQuestions } from '../commands/node-questions.ts';
 import { seenKey } from '../commands/lookup.ts';
 import { checkReason } from '../commands/operator.ts';
 import {
@@ -37,7 +30,8 @@ import { within, type CommandKey } from '../ids.ts';
 import { AWAIT_WITHIN_MS } from '../limits.ts';
 import { orElse, promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Span, SpanAttributes, SpanEnd, Tracing } from '../ports.ts';
-import { SHARE_MESSAGE, holderOf } from '../shares/shares.ts';
+import { holderOf } from '../shares/holder.ts';
+import { SHARE_MESSAGE } from '../shares/share-bounds.ts';
 import { DECLINED, traceContextIn, traceparentOf, type TraceContext, type TraceFields } from '../trace-context.ts';
 import {
   endOf,

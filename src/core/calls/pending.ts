@@ -1,6 +1,8 @@
 /** Lists and counts the callers that wait for commands, on all nodes, and alerts about the oldest of them. */
-import { readSight, seenActions, seesAction, type Requester } from '../auth/principal.ts';
-import { otherNodes, type NodeQuestions } from '../commands/loops.ts';
+import { readSight, seenActions, seesAction } from '../auth/sight.ts';
+import type { Requester } from '../auth/principal.ts';
+import { otherNodes } from '../commands/other-nodes.ts';
+import type { NodeQuestions } from '../commands/node-questions.ts';
 import { callerFilterOf } from '../commands/operator.ts';
 import {
   ANY_WAIT,
@@ -26,20 +28,19 @@ import {
 import { createFeed, type Subscription } from '../live.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import {
-  comparePositions,
   completenessOf,
   gapOf,
-  listingOf,
-  nearerEnd,
   observed,
-  silentSources,
-  withGaps,
   type Completeness,
   type IncompleteReason,
-  type Listing,
   type ObservedSource,
+} from '../completeness.ts';
+import { listingOf, type Listing, type PageArgs } from '../cursors.ts';
+import { silentSources, withGaps } from '../silent-nodes.ts';
+import {
+  comparePositions,
+  nearerEnd,
   type Page,
-  type PageArgs,
   type PageRequest,
   type Position,
   type Scan,

@@ -2,16 +2,9 @@
  * Says who may invoke actions on the clients of a user, as far as the policy and the scopes of tokens decide it. It
  * knows no tokens, because the relay keeps none: what depends on a single token is not known.
  */
-import {
-  readUserInSight,
-  seenActions,
-  seesAction,
-  type CallRate,
-  type CallingPrincipal,
-  type Policy,
-  type Requester,
-  type Scope,
-} from '../auth/principal.ts';
+import type { CallRate, Policy } from '../auth/policy.ts';
+import { readUserInSight, seenActions, seesAction } from '../auth/sight.ts';
+import type { CallingPrincipal, Requester, Scope } from '../auth/principal.ts';
 import type { CommandCaller } from '../commands/command.ts';
 import type { ClientType } from '../connections/connection.ts';
 import { invalid } from '../errors.ts';

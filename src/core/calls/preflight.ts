@@ -2,37 +2,30 @@
  * The checks that an invocation passes before it reaches the store, and the preflight, which predicts by the same
  * checks whether an invocation would be admitted. Neither changes anything.
  */
-import {
-  isOwnScope,
-  requireScope,
-  subjectOf,
-  seenActions,
-  tokenAllows,
-  type CallingPrincipal,
-  type Policy,
-  type Requester,
-} from '../auth/principal.ts';
+import { isOwnScope, tokenAllows, type Policy } from '../auth/policy.ts';
+import { seenActions } from '../auth/sight.ts';
+import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import type { Command } from '../commands/command.ts';
 import type { Dispatcher } from '../commands/dispatcher.ts';
 import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/stores.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import { seenConnection } from '../connections/seen-clients.ts';
 import { CallboardError, notFound, type Code } from '../errors.ts';
-import type { PayloadStorage } from '../history/history.ts';
+import type { PayloadStorage } from '../history/payload-storage.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
 import { toJson } from '../json.ts';
 import { QUEUE_PER_CLIENT } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { CallerRate } from '../rates.ts';
+import { holderOf } from '../shares/holder.ts';
 import {
   SHARE_MESSAGE,
-  holderOf,
   isShareRefusal,
-  type Holdings,
   RECORDED_SHARE,
   type RefusedShare,
   type ShareRefusal,
-} from '../shares/shares.ts';
+} from '../shares/share-bounds.ts';
+import type { Holdings } from '../shares/shares.ts';
 import {
   PREFLIGHT_LAYERS,
   type Invocation,

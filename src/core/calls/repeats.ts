@@ -8,7 +8,7 @@ import { BoundedMap } from '../collections.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import { canonicalText, longerThan, type JsonText } from '../json.ts';
 import { CallboardError } from '../errors.ts';
-import type { NodeQuestions } from '../commands/loops.ts';
+import type { NodeQuestions } from '../commands/node-questions.ts';
 import { DIGEST_BYTES } from '../limits.ts';
 import type { Clock } from '../ports.ts';
 import { LABEL_IDS } from './call.ts';

@@ -14,6 +14,7 @@ import {
   type WaitFor,
 } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
+import { CallboardError } from '../errors.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { RELEASE_MS } from '../limits.ts';
@@ -65,6 +66,7 @@ export class Wait {
   #until: number | null = null;
   #reply: Reply | null = null;
   #resolve: ((invocation: Invocation | Promise<Invocation>) => void) | null = null;
+  #isRecorded = false;
   /** Cancels the timer of the deadline, or after the deadline the timer of the grace period. */
   #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
@@ -88,7 +90,8 @@ export class Wait {
     const { rpcId, waitFor } = this;
     if (!this.#command) return null;
     const times = { since: this.#since, until: this.#until };
-    return { rpcId, command: this.#command, caller: this.#recordedAs, waitFor, ...times };
+    const isRecorded = this.#isRecorded;
+    return { rpcId, command: this.#command, isRecorded, caller: this.#recordedAs, waitFor, ...times };
   }
 
   /** Removes the waiter. Idempotent. */
@@ -111,6 +114,7 @@ export class Wait {
   /** Begins to wait, after the store has registered the waiter. Call it once. */
   begin(command: Command): Promise<Invocation> {
     this.#command = command;
+    this.found();
     if (this.#parts.correlator.released) return this.#giveUp(command);
     return new Promise((resolve) => {
       this.#resolve = resolve;
@@ -118,6 +122,18 @@ export class Wait {
       if (this.#reply) this.resolve(this.#reply);
       if (this.#caller.signal?.aborted) this.#leave();
     });
+  }
+
+  /** The store has the command now. Once that is recorded, a store that does not know it has lost it. */
+  found(): void {
+    const { backend } = this.#parts.deps;
+    if (backend.onRecord) backend.onRecord(() => void (this.#isRecorded = true));
+    else this.#isRecorded = true;
+  }
+
+  /** Refuses to answer, because the command was never recorded. */
+  refuse(): void {
+    this.#end()?.(Promise.reject(neverRecorded()));
   }
 
   /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
@@ -194,23 +210,36 @@ export class Wait {
   /** Removes the waiter, and answers with the record as it is now. */
   async #giveUp(command: Command): Promise<Invocation> {
     const { rpcId } = this;
+    const isRecorded = this.#isRecorded;
     this.forget();
-    const { command: present, result } = await readPresent(this.#parts.deps, { rpcId, command });
+    const { command: present, result } = await readPresent(this.#parts.deps, { rpcId, command, isRecorded });
     return invocation(present, rpcId, result);
   }
 }
 
-/** Removes the waiter of a command from the store, and reads the command's present state. */
+/**
+ * Removes the waiter of a command from the store, and reads the command's present state. Rejects if the store never
+ * recorded the command.
+ */
 async function readPresent(
   { backend }: Pick<Deps, 'backend'>,
-  { rpcId, command }: Pick<KnownWait, 'rpcId' | 'command'>,
+  { rpcId, command, isRecorded }: Pick<KnownWait, 'rpcId' | 'command' | 'isRecorded'>,
 ): Promise<Reply> {
   const { commands, waiters } = backend;
   await waiters.remove(command, rpcId);
   const [now] = await commands.get([command]);
   const mark = now ? null : await commands.mark(command);
+  if (!now && !mark && !isRecorded) throw neverRecorded();
   const present = now ?? (mark ? endedByMark(command, mark) : command);
   return { rpcId, command: present, result: isTerminal(present) ? await commands.result(present) : null };
+}
+
+/**
+ * Returns the refusal of a wait for a command that the store did not record, because another process decides about its
+ * user now. Nothing was acknowledged, and an equal call with the same id is admitted.
+ */
+function neverRecorded(): CallboardError {
+  return new CallboardError('store_unavailable', 'The store has not recorded the command.', { retryAfterMs: 1_000 });
 }
 
 // Matches replies to the callers that wait on this node.
@@ -220,6 +249,8 @@ type KnownWait = {
   readonly rpcId: string;
   /** The last known state of the command. */
   readonly command: Command;
+  /** Whether the store has recorded the command for certain. */
+  readonly isRecorded: boolean;
   readonly caller: CommandCaller;
   readonly waitFor: WaitFor;
   /** When the wait began, in epoch milliseconds. */
@@ -256,6 +287,16 @@ export class Correlator {
   /** Removes a wait. Idempotent. */
   forget(rpcId: string): void {
     this.#take(rpcId);
+  }
+
+  /** Notes that the store has the command of a wait. */
+  found(rpcId: string): void {
+    this.#waiting.get(rpcId)?.found();
+  }
+
+  /** Refuses a wait whose command was never recorded. */
+  refuse(rpcId: string): void {
+    this.#take(rpcId)?.refuse();
   }
 
   resolve(reply: Reply): void {
@@ -366,7 +407,7 @@ type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
 /**
  * Registers the waits of this node's callers for the commands of these users again, because the store may have lost
  * them. A wait whose stage has been reached since is resolved. If the store no longer knows the command, the caller is
- * answered that its outcome is unknown. Never rejects: a wait that cannot be registered now ends at the deadline of its
+ * answered that its outcome is unknown, and refused if the store had not recorded it. Never rejects: a wait that cannot be registered now ends at the deadline of its
  * command.
  */
 export async function reattachWaits(parts: Parts, concerns: (userId: string) => boolean): Promise<void> {
@@ -382,7 +423,7 @@ export async function reattachWaits(parts: Parts, concerns: (userId: string) => 
 }
 
 async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
-  const { rpcId, command, caller, waitFor, until } = wait;
+  const { rpcId, command, isRecorded, caller, waitFor, until } = wait;
   const now = deps.clock.now();
   const withinMs = until === null ? null : Math.max(0, until - now);
   const waiter = { rpcId, caller, callerNodeId: deps.nodeId, waitFor, withinMs };
@@ -391,7 +432,10 @@ async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<v
     correlator.resolve({ rpcId, command: present, result });
   if (attached.kind === 'satisfied') end(attached.command, attached.result);
   if (attached.kind === 'ended') end(endedByMark(command, attached.mark));
-  if (attached.kind === 'unknown') end(forgotten(command, now));
+  if (attached.kind === 'waiting') correlator.found(rpcId);
+  if (attached.kind !== 'unknown') return;
+  if (isRecorded) end(forgotten(command, now));
+  else correlator.refuse(rpcId);
 }
 
 /**
@@ -416,7 +460,7 @@ function forgotten(command: Command, now: number): Command {
 /**
  * Ends all waits on this node, which shuts down while the commands live on. Each caller is answered with the present
  * state of its command (`pending` if it has not ended), and its waiter is removed. Later callers are answered in the
- * same way at once. If the store does not answer within RELEASE_MS, callers get the last known state. Never rejects.
+ * same way at once. If the store does not answer within RELEASE_MS, callers get the last known state, if it was recorded. Never rejects.
  */
 export async function releaseWaits(parts: Parts): Promise<void> {
   const { deps, correlator } = parts;
@@ -427,18 +471,21 @@ export async function releaseWaits(parts: Parts): Promise<void> {
   const cancel = deps.clock.after(RELEASE_MS, resolve);
   await Promise.race([late, Promise.all(waits.map((wait) => release(parts, wait)))]);
   cancel();
-  for (const wait of correlator.known()) correlator.resolve(lastKnown(wait));
+  for (const wait of correlator.known()) answerLastKnown(correlator, wait);
 }
 
 async function release({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
-  const reply = await readPresent(deps, wait).catch((error: unknown) => {
+  try {
+    correlator.resolve(await readPresent(deps, wait));
+  } catch (error) {
     const fields = { err: error, ...commandTraceFields(wait.command) };
     deps.log.warn(fields, 'could not read a command; its caller gets the last known state');
-    return lastKnown(wait);
-  });
-  correlator.resolve(reply);
+    answerLastKnown(correlator, wait);
+  }
 }
 
-function lastKnown({ rpcId, command }: KnownWait): Reply {
-  return { rpcId, command, result: null };
+/** Answers with the last known state. One that was never recorded may not be shown. */
+function answerLastKnown(correlator: Correlator, { rpcId, command, isRecorded }: KnownWait): void {
+  if (isRecorded) correlator.resolve({ rpcId, command, result: null });
+  else correlator.refuse(rpcId);
 }

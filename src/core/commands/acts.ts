@@ -5,7 +5,7 @@
 import { BoundedMap } from '../collections.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';
-import { isLarge, type PayloadStorage } from '../history/history.ts';
+import { isLarge, type PayloadStorage } from '../history/payload-storage.ts';
 import type { StoredPayload } from '../history/message.ts';
 import { commandKeyText, keyOf, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';

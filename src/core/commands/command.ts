@@ -3,7 +3,8 @@
  * waits on a command, and the events of commands.
  */
 import type { WireExecution, WireOutcome, WireStage } from '../../protocol/codes.ts';
-import type { ActionPatterns, AdminPrincipal, CallerLabel } from '../auth/principal.ts';
+import type { CallerLabel } from '../auth/caller-label.ts';
+import type { ActionPatterns, AdminPrincipal } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';

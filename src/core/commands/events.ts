@@ -2,7 +2,7 @@
  * The live feed of what happens to commands, over all nodes. Nodes publish only events that have listeners on some
  * node, and at most COMMAND_EVENTS_PER_SECOND for each filter.
  */
-import { matchesAny } from '../auth/principal.ts';
+import { matchesAny } from '../auth/patterns.ts';
 import type { Backend } from '../backend.ts';
 import { canonicalJson } from '../json.ts';
 import { COMMAND_EVENTS_PER_SECOND, LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../limits.ts';

@@ -4,14 +4,13 @@
  */
 import { requireUser, type UserPrincipal } from '../auth/principal.ts';
 import type { ConnectionChange } from '../backend.ts';
+import type { ConnectResult } from '../connections/connection-store.ts';
+import { linkRowId, type LinkDetails } from '../connections/link-row.ts';
 import {
   endCauseAt,
-  linkRowId,
   type ClientType,
-  type ConnectResult,
   type Connection,
   type DisconnectCause,
-  type LinkDetails,
   type LinkEnd,
 } from '../connections/connection.ts';
 import { refuseOlderHello } from '../connections/hello-order.ts';
@@ -29,7 +28,8 @@ import { ENTRY_BYTES, beginResumeSpans, noteReport, type DeliveryActs, type Stor
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { Advertised, closeReplaced, holdAgain, type ClientLink, type HelloRequest, type LinkQueue } from './links.ts';
-import { answerLeaving, leavingElsewhere, type NodeQuestions } from './loops.ts';
+import { answerLeaving, leavingElsewhere } from './leaving.ts';
+import type { NodeQuestions } from './node-questions.ts';
 import type { End, FinishResult, Received, ReportResult } from './stores.ts';
 
 type LinkParts = {

@@ -3,7 +3,8 @@
  * its socket, and the bytes that each connected client advertises and reports. Writes nothing to sockets.
  */
 import { ByClient, ChurnMap } from '../collections.ts';
-import type { ActionAdvertisement, ClientType, ConnectResult, DisconnectCause } from '../connections/connection.ts';
+import type { ConnectResult } from '../connections/connection-store.ts';
+import type { ActionAdvertisement, ClientType, DisconnectCause } from '../connections/connection.ts';
 import type { ContextReport, ReportOutcome, ReportPart } from '../contexts/context.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';

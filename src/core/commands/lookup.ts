@@ -2,25 +2,17 @@
  * Finds commands by an id or a trace, and groups the commands that failed. Both read records only, and a bounded number
  * of them.
  */
-import { matchesAny, readSight, requireAdmin, seenActions, seesAction, type Requester } from '../auth/principal.ts';
+import { matchesAny } from '../auth/patterns.ts';
+import { readSight, seenActions, seesAction } from '../auth/sight.ts';
+import { requireAdmin, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
 import { clientKeyText, isWithin, type ClientKey, type CommandKey } from '../ids.ts';
 import { SHOWN_FAILURES } from '../limits.ts';
-import {
-  SCAN_BUDGET,
-  completenessOf,
-  listingOf,
-  observed,
-  silentSources,
-  withGaps,
-  type Completeness,
-  type Page,
-  type PageArgs,
-  type PageRequest,
-  type Position,
-  type Scan,
-} from '../page.ts';
+import { completenessOf, observed, type Completeness } from '../completeness.ts';
+import { listingOf, type PageArgs } from '../cursors.ts';
+import { silentSources, withGaps } from '../silent-nodes.ts';
+import { SCAN_BUDGET, type Page, type PageRequest, type Position, type Scan } from '../page.ts';
 import { hasIdOrTrace, matchesCaller, type Command, type Outcome } from './command.ts';
 import { checkIdOrTrace, filterOf, ownKey, type DeliveryQuery } from './operator.ts';
 import { ANY_COMMAND, type DeliveryFilter, type DeliveryInspector } from './stores.ts';

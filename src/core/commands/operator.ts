@@ -2,19 +2,11 @@
  * Builds the operator API of delivery: inspection, actions on links and nodes, live updates of one command, and feeds
  * of the events of commands.
  */
-import {
-  isOwnScope,
-  readSight,
-  readUserInSight,
-  requireAdmin,
-  seenActions,
-  seesAction,
-  type AdmissionScope,
-  type Policy,
-  type Requester,
-  type Sight,
-} from '../auth/principal.ts';
-import { checkLabels, isLive, type Connection } from '../connections/connection.ts';
+import { isOwnScope, type AdmissionScope, type Policy } from '../auth/policy.ts';
+import { readSight, readUserInSight, seenActions, seesAction, type Sight } from '../auth/sight.ts';
+import { requireAdmin, type Requester } from '../auth/principal.ts';
+import { checkLabels } from '../connections/labels.ts';
+import { isLive, type Connection } from '../connections/connection.ts';
 import type { CommandHint } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFoundError } from '../errors.ts';
@@ -44,19 +36,13 @@ import {
 } from '../limits.ts';
 import { createFeed, type Lifetime, type SharedSubscription, type Subscription } from '../live.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import {
-  completenessOf,
-  listingOf,
-  observed,
-  silentSources,
-  withGaps,
-  type Completeness,
-  type Page,
-  type PageArgs,
-  type GivenFilter,
-} from '../page.ts';
+import { completenessOf, observed, type Completeness } from '../completeness.ts';
+import { listingOf, type PageArgs, type GivenFilter } from '../cursors.ts';
+import { silentSources, withGaps } from '../silent-nodes.ts';
+import type { Page } from '../page.ts';
 import type { Cancel } from '../ports.ts';
-import { holderOf, type Holdings } from '../shares/shares.ts';
+import { holderOf } from '../shares/holder.ts';
+import type { Holdings } from '../shares/shares.ts';
 import {
   isTerminal,
   type CallerFilter,

@@ -6,7 +6,7 @@ import type { Code } from '../errors.ts';
 import { keyOf, type ClientKey, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../limits.ts';
-import { BORROWED_PART, SCOPE_SHARE } from '../shares/shares.ts';
+import { BORROWED_PART, SCOPE_SHARE } from '../shares/share-bounds.ts';
 import { isOfAnswer, settleAnswer } from './answers.ts';
 import {
   END_MESSAGES,

@@ -2,16 +2,21 @@
  * The storage ports of commands, waiters and nodes, and the reading port of the inspector, with the types of their
  * arguments and answers. One atomic act is one method.
  */
-import type { ActionPatterns, PolicyReport } from '../auth/principal.ts';
-import type { Busy, ClientType, Connection, Label, Leading } from '../connections/connection.ts';
+import type { PolicyReport } from '../auth/policy.ts';
+import type { ActionPatterns } from '../auth/principal.ts';
+import type { Leading } from '../connections/connection-store.ts';
+import type { Label } from '../connections/labels.ts';
+import type { Busy } from '../connections/reconnects.ts';
+import type { ClientType, Connection } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { PageRequest, Scan, WithGaps } from '../page.ts';
+import type { WithGaps } from '../completeness.ts';
+import type { PageRequest, Scan } from '../page.ts';
 import type { Cancel, ProcessFigures } from '../ports.ts';
 import type { CallerRate } from '../rates.ts';
-import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
+import type { RefusedShare, ShareRefusal } from '../shares/share-bounds.ts';
 import {
   type CallerFilter,
   type Command,
@@ -422,9 +427,8 @@ export type NodeReport = {
   readonly unfinishedCommands: number;
   readonly draining: boolean;
   readonly counters: ReadonlyMap<string, number>;
-  /** Null: the node is of a version that does not report it. */
+  /** Null, or absent: the node does not report it. */
   readonly process: ProcessReport | null;
-  /** Absent: the node does not report its policy. */
   readonly policy?: PolicyReport | undefined;
 };
 
@@ -445,23 +449,20 @@ export interface NodeListener {
    */
   linksLost(connections: readonly Connection[]): void;
   /**
-   * Called when this node's lease is valid again after it ran out or may have run out. In between, its links counted as
-   * gone and the commands for their clients were parked.
+   * Called when this node's lease is valid again, after it may have run out. In between its links may have been marked
+   * as lost, which close now, and the commands for their clients were parked.
    */
   revived(): void;
   /**
-   * Called when another process decides about the clients of these users from now on. It does not know yet who waits here
-   * for their commands, and what is queued on the links of this node. A store in which one process, or none, decides
-   * never calls it.
+   * Called when another process decides about the clients of these users from now on. It does not know yet who waits
+   * here, and what is queued on the links of this node. Only stores in which several processes decide call it.
    */
   moved?(concerns: (userId: string) => boolean): void;
 }
 
 /** The nodes of a deployment: their mailboxes, their leases, and the commands that are due. */
 export interface NodeStore {
-  /**
-   * Registers this process under the id and starts delivering its mailbox. Throws if another live process holds the id.
-   */
+  /** Registers this process under the id and delivers its mailbox. Throws if another live process holds the id. */
   attach(nodeId: string, listener: NodeListener): MaybePromise<Cancel>;
   /** Renews the lease and replaces the report. */
   beat(nodeId: string, report: NodeReport): MaybePromise<void>;
@@ -480,6 +481,8 @@ export interface NodeStore {
    * released its id is not.
    */
   silent(): MaybePromise<readonly string[]>;
+  /** Returns when each node that `list` shows has reported last. Absent: `list` is as cheap. */
+  reportTimes?(): MaybePromise<readonly Pick<DispatcherNode, 'nodeId' | 'updatedAt'>[]>;
   /** Returns the last report of a node. Null if no such node has reported. */
   get(nodeId: string): MaybePromise<DispatcherNode | null>;
 }
@@ -512,10 +515,7 @@ export type CapacityScope = {
   readonly holders: readonly (CommandKey & { readonly deadline: number })[];
 };
 
-/**
- * A scope and the number of its reservations. `userId`: the user of one of them, from whom the policy derives the
- * scope.
- */
+/** A scope and the number of its reservations. `userId`: the user of one of them, from whom the policy derives it. */
 export type ReservedScope = Pick<CapacityScope, 'scopeId' | 'reservedCommands'> & { readonly userId: string };
 
 export type DeliveryFilter = {

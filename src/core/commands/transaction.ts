@@ -3,7 +3,7 @@ import type { MessageKind, StoredPayload, TerminalError } from '../history/messa
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { CallerRate } from '../rates.ts';
-import type { ShareRefusal } from '../shares/shares.ts';
+import type { ShareRefusal } from '../shares/share-bounds.ts';
 import type { Command, CommandMark, NewWaiter } from './command.ts';
 import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow, Received } from './stores.ts';
 

@@ -2,14 +2,19 @@
  * Decides which clients a token sees that is limited to some actions: those that advertise one of them, and of their
  * actions these alone.
  */
-import { matchesAny, seenActions, type Requester, type Sight } from '../auth/principal.ts';
+import { matchesAny } from '../auth/patterns.ts';
+import { seenActions, type Sight } from '../auth/sight.ts';
+import type { Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import type { ClientKey } from '../ids.ts';
 import { COUNT_SCAN, PAGE_MAX } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import { gapOf, type DocumentReading, type ObservedSource, type Position, type Scan } from '../page.ts';
-import { holderOf } from '../shares/shares.ts';
-import { ANY_CONNECTION, type Connection } from './connection.ts';
+import { gapOf, type ObservedSource } from '../completeness.ts';
+import type { DocumentReading } from '../document-reading.ts';
+import type { Position, Scan } from '../page.ts';
+import { holderOf } from '../shares/holder.ts';
+import { ANY_CONNECTION } from './connection-filter.ts';
+import type { Connection } from './connection.ts';
 
 /** Returns the connection with the actions that the sight has; null if the client advertises none of them. */
 export function seenConnection({ actions: patterns }: Pick<Sight, 'actions'>, row: Connection): Connection | null {

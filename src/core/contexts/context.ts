@@ -3,7 +3,9 @@ import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { DocumentReading, PageRequest, Scan, WithGaps } from '../page.ts';
+import type { WithGaps } from '../completeness.ts';
+import type { DocumentReading } from '../document-reading.ts';
+import type { PageRequest, Scan } from '../page.ts';
 
 export type ContextStatus = 'active' | 'idle' | 'closed' | 'stale';
 export type Ownership = 'user-owned' | 'worker';

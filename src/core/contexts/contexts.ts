@@ -1,5 +1,6 @@
 /** Lists and counts the contexts, windows and workers that clients report, for requesters who may see them. */
-import { knownInSight, readSight, readUserInSight, type Requester } from '../auth/principal.ts';
+import { knownInSight, readSight, readUserInSight } from '../auth/sight.ts';
+import type { Requester } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import { rowsOfSeen, seenClients, type SeenClients } from '../connections/seen-clients.ts';
 import type { Deps } from '../deps.ts';
@@ -8,24 +9,18 @@ import { id, within } from '../ids.ts';
 import { COUNT_SCAN, WORKER_LIST } from '../limits.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import {
-  DocumentReading,
-  SCAN_BUDGET,
   completenessOf,
   gapOf,
-  listingOf,
   observed,
-  silentSources,
-  withGaps,
   type Completeness,
   type EvidenceSource,
-  type GivenFilter,
-  type Listing,
   type ObservedSource,
-  type Page,
-  type PageArgs,
-  type Scan,
-} from '../page.ts';
-import { holderOf } from '../shares/shares.ts';
+} from '../completeness.ts';
+import { listingOf, type GivenFilter, type Listing, type PageArgs } from '../cursors.ts';
+import { DocumentReading } from '../document-reading.ts';
+import { silentSources, withGaps } from '../silent-nodes.ts';
+import { SCAN_BUDGET, type Page, type Scan } from '../page.ts';
+import { holderOf } from '../shares/holder.ts';
 import type {
   ContextFilter,
   ContextKey,

@@ -1,12 +1,13 @@
 /** The types of a retained message and its payload, and the ports of history and of the spill store. */
-import type { CallerLabel } from '../auth/principal.ts';
-import type { LinkDetails } from '../connections/connection.ts';
+import type { CallerLabel } from '../auth/caller-label.ts';
+import type { LinkDetails } from '../connections/link-row.ts';
 import type { CallboardError } from '../errors.ts';
 import { isId, suffixSegments } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { ObservedSource, PageRequest, Scan } from '../page.ts';
+import type { ObservedSource } from '../completeness.ts';
+import type { PageRequest, Scan } from '../page.ts';
 
 /**
  * The kinds of rows of a link history. One row says that a client link opened, and one that it ended: `link_replaced`

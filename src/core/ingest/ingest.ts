@@ -20,21 +20,22 @@ import {
   type Message,
   type StoredPayload,
 } from '../history/message.ts';
-import type { PayloadStorage } from '../history/history.ts';
+import type { PayloadStorage } from '../history/payload-storage.ts';
 import { id, isId, suffixSegments, trace } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { INGEST_BATCH, MAX_FRAME_BYTES, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { Crypto } from '../ports.ts';
-import type { Projection, ProjectionRefusal, Projector } from '../sites/sites.ts';
+import type { Projector } from '../sites/site-events.ts';
+import type { Projection, ProjectionRefusal } from '../sites/projection.ts';
 
-type IngestParts = { readonly deps: Deps; readonly keeper: PayloadStorage; readonly projector: Projector };
+type IngestOptions = { readonly deps: Deps; readonly keeper: PayloadStorage; readonly projector: Projector };
 
 /**
  * Creates the API of ingestion, the only way to ingest events. A message is authenticated, assigned to the sender's own
  * user, deduplicated and retained in one atomic act, and then projected. Results of commands are not ingested here:
  * they come over links only.
  */
-export function createIngest(parts: IngestParts) {
+export function createIngest(parts: IngestOptions) {
   const { metrics } = parts.deps;
   const ingest = async (
     requester: Requester,
@@ -71,7 +72,7 @@ type Kept = { readonly message: CheckedMessage; readonly kept: StoredPayload };
  * storing takes.
  */
 async function takeAll(
-  parts: IngestParts,
+  parts: IngestOptions,
   userId: string,
   messages: readonly IngestMessage[],
 ): Promise<readonly IngestVerdict[]> {
@@ -90,7 +91,7 @@ function isGood<T>(one: T | CallboardError): one is T {
   return !(one instanceof CallboardError);
 }
 
-function checkOne({ deps }: IngestParts, userId: string, message: IngestMessage): CheckedMessage | CallboardError {
+function checkOne({ deps }: IngestOptions, userId: string, message: IngestMessage): CheckedMessage | CallboardError {
   try {
     return checkMessage(deps.crypto, userId, message);
   } catch (error) {
@@ -100,7 +101,7 @@ function checkOne({ deps }: IngestParts, userId: string, message: IngestMessage)
 
 /** Returns the last known connections of the messages' clients, by client id. Reads them together. */
 async function connectionsOf(
-  { deps }: IngestParts,
+  { deps }: IngestOptions,
   messages: readonly CheckedMessage[],
 ): Promise<ReadonlyMap<string, Connection>> {
   const keys = [...new Map(messages.map(({ userId, clientId }) => [clientId, { userId, clientId }])).values()];
@@ -109,7 +110,7 @@ async function connectionsOf(
 }
 
 async function keepOne(
-  { deps, keeper }: IngestParts,
+  { deps, keeper }: IngestOptions,
   message: CheckedMessage,
   connections: ReadonlyMap<string, Connection>,
 ): Promise<Kept | CallboardError> {
@@ -125,7 +126,7 @@ async function keepOne(
 }
 
 /** Calls the store in the same tick, so that messages are retained in the order of the calls. */
-async function retainOne(parts: IngestParts, { message, kept }: Kept): Promise<IngestVerdict | CallboardError> {
+async function retainOne(parts: IngestOptions, { message, kept }: Kept): Promise<IngestVerdict | CallboardError> {
   const { deps, keeper } = parts;
   const { text, ...members } = message;
   let result: IngestResult;
@@ -144,7 +145,7 @@ async function retainOne(parts: IngestParts, { message, kept }: Kept): Promise<I
 }
 
 /** Projects a retained message. A failure does not affect the message. */
-async function projectOne({ deps, projector }: IngestParts, message: Message, text: Kept['message']['text']) {
+async function projectOne({ deps, projector }: IngestOptions, message: Message, text: Kept['message']['text']) {
   try {
     return await projector.project(message, text);
   } catch (error) {

@@ -3,11 +3,14 @@
  * written.
  */
 import type { AuditSubject } from '../audit/audit-rows.ts';
-import { knownUser, requirePrincipal, type Requester, type RevealMode } from '../auth/principal.ts';
+import type { RevealMode } from '../auth/policy.ts';
+import { knownUser } from '../auth/sight.ts';
+import { requirePrincipal, type Requester } from '../auth/principal.ts';
 import { isCallOf, isTerminal, type Command } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid, notFound } from '../errors.ts';
-import { messageAt, readPayloads } from '../history/history.ts';
+import { readPayloads } from '../history/payload-reading.ts';
+import { messageAt } from '../history/history.ts';
 import { streamKey, type Message, type MessageKey } from '../history/message.ts';
 import { id, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
@@ -74,7 +77,10 @@ export function createReveals(deps: Deps) {
       if (!found) notFound();
       if (principal.kind !== 'admin') return (await payloadOf(deps, requester, found)) ?? notFound();
       const act = await audit.record(principal, {
-        ...{ action: 'reveal', subject: found.subject, reason, requestId },
+        action: 'reveal',
+        subject: found.subject,
+        reason,
+        requestId,
         rate: RATE,
       });
       const revealed = await payloadOf(deps, requester, found);

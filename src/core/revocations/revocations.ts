@@ -6,15 +6,15 @@ import {
   requireAdmin,
   requireScope,
   subjectOf,
-  withoutLimit,
-  seenActions,
   type CallingPrincipal,
   type Principal,
   type Requester,
 } from '../auth/principal.ts';
+import { withoutLimit, seenActions } from '../auth/sight.ts';
 import type { DeliveryActs } from '../commands/acts.ts';
 import { isTerminal, type Command } from '../commands/command.ts';
-import { otherNodes, type NodeQuestions } from '../commands/loops.ts';
+import { otherNodes } from '../commands/other-nodes.ts';
+import type { NodeQuestions } from '../commands/node-questions.ts';
 import { checkReason } from '../commands/operator.ts';
 import { ANY_COMMAND, type DeliveryFilter } from '../commands/stores.ts';
 import type { Deps } from '../deps.ts';
@@ -22,7 +22,8 @@ import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../
 import { canonicalUser, id, isCanonicalUser } from '../ids.ts';
 import { PAGE_MAX, REVOCATIONS_MAX, REVOCATION_KEEP_MS, REVOKE_WITHIN_MS } from '../limits.ts';
 import { promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
-import { listingOf, type Page, type PageArgs } from '../page.ts';
+import type { Page } from '../page.ts';
+import { listingOf, type PageArgs } from '../cursors.ts';
 import type { Cancel } from '../ports.ts';
 import { RevocationIndex, covers, type NewRevocation, type Revocation, type RevocationTarget } from './revocation.ts';
 

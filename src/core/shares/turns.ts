@@ -8,8 +8,10 @@ import { DOCUMENT_SMALL_COST, DOCUMENT_TURN_COST, MESSAGE_TURN_BYTES, READ_TURNS
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Clock, EventLoop } from '../ports.ts';
 import { TokenBucket } from '../rates.ts';
-import type { DocumentReading } from '../page.ts';
-import { SHARE_MESSAGE, holderOf, type Holdings, type Shares } from './shares.ts';
+import type { DocumentReading } from '../document-reading.ts';
+import { holderOf } from './holder.ts';
+import { SHARE_MESSAGE } from './share-bounds.ts';
+import type { Holdings, Shares } from './shares.ts';
 
 /**
  * The bytes that one user may send per second: a token bucket that holds the bytes of one second. Bytes that have

@@ -1,24 +1,14 @@
 /** Lists users, which exist only through their connections and streams. */
-import { knownUser, requireAdmin, requirePrincipal, type Requester } from '../auth/principal.ts';
+import { knownUser } from '../auth/sight.ts';
+import { requireAdmin, requirePrincipal, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { filterText } from '../ids.ts';
 import { PAGE_MAX } from '../limits.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
-import {
-  comparePositions,
-  completenessOf,
-  listingOf,
-  nearerEnd,
-  observed,
-  silentSources,
-  withGaps,
-  type Completeness,
-  type ObservedSource,
-  type Page,
-  type PageArgs,
-  type PageRequest,
-  type Scan,
-} from '../page.ts';
+import { completenessOf, observed, type Completeness, type ObservedSource } from '../completeness.ts';
+import { listingOf, type PageArgs } from '../cursors.ts';
+import { silentSources, withGaps } from '../silent-nodes.ts';
+import { comparePositions, nearerEnd, type Page, type PageRequest, type Scan } from '../page.ts';
 
 export type Users = ReturnType<typeof createUsers>;
 

@@ -31,7 +31,7 @@ import type { Principal } from '../../core/auth/principal.ts';
 import { BoundedMap } from '../../core/collections.ts';
 import { RawJson, isRecord } from '../../core/json.ts';
 import { fragmentsOf } from '../selection.ts';
-import type { Values } from '../variables.ts';
+import type { Values } from '../variables-coercion.ts';
 import { isObject } from '../writer/objects.ts';
 
 export type Costs = ReturnType<typeof createCosts>;

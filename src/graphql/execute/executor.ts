@@ -23,26 +23,27 @@ import { CallboardError } from '../../core/errors.ts';
 import { QUERY_COST_ADMIN, QUERY_COST_USER, QUERY_MS } from '../../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
-import { DocumentReading } from '../../core/page.ts';
+import { DocumentReading } from '../../core/document-reading.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
-import type { Inserts, RequestNotes } from '../../web/exchange.ts';
+import type { Inserts } from '../../web/reply.ts';
+import type { RequestNotes } from '../../web/request-notes.ts';
 import type { Joining } from '../../web/sse-group.ts';
 import { Context, type ContextOptions } from '../schema/context.ts';
 import { createAsks, rootFields } from '../selection.ts';
+import type { Values } from '../variables-coercion.ts';
 import {
   MAX_COERCION_ERRORS,
   VariablesText,
   createVariablesReader,
   type CoercedVariables,
   type GivenVariables,
-  type Values,
   type VariablesReader,
 } from '../variables.ts';
 import { createJsonCaches, type TextInfo } from '../writer/texts.ts';
 import { createWriter, type WriterSource } from '../writer/compile.ts';
 import { RootValue, type Prepare, type Prepared } from '../writer/objects.ts';
 import { createCosts, type Costs } from './cost.ts';
-import type { Introspection } from './documents.ts';
+import type { Introspection } from './anonymous-query.ts';
 import { maskAll, type Mask } from './mask.ts';
 import { createResults, createSharedSubscriptions, type ResultFrames, type Results } from './subscriptions.ts';
 
@@ -127,7 +128,7 @@ export function createExecutor(options: ExecutorOptions) {
     },
     /**
      * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
-     * it. `inserts`: whether the text may contain references to bytes (web/exchange.ts).
+     * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
      */
     answer(operation: Operation, inserts = false): MaybePromise<Answer> {
       const failed = (error: unknown): Answer => ({ errors: [mask(error)] });
@@ -310,7 +311,7 @@ export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }:
   };
 }
 
-type PlanParts = {
+type PlanOptions = {
   readonly fast: boolean;
   /** The bound queries, by the number of their plan and the text of their variables. */
   readonly bound: BoundedMap<string, Bound>;
@@ -331,7 +332,7 @@ class OperationPlan {
   /** Returns the names of the fields that the operation may select with these variables. */
   readonly asks: (variables: Values) => ReadonlySet<string>;
   readonly source: WriterSource;
-  readonly #parts: PlanParts;
+  readonly #parts: PlanOptions;
   readonly #variables: VariablesReader;
   /**
    * Created at the first execution, not later: creating a writer costs less than one execution by graphql-js. Null:
@@ -340,7 +341,7 @@ class OperationPlan {
   #writer: Prepare | null | undefined;
   #args: ReturnType<typeof validateExecutionArgs> | null = null;
 
-  constructor(source: WriterSource, parts: PlanParts) {
+  constructor(source: WriterSource, parts: PlanOptions) {
     const { schema, document, operation } = source;
     const roots = rootFields(document, operation.selectionSet);
     this.operation = operation.operation;
@@ -387,7 +388,9 @@ class OperationPlan {
     // graphql-js would coerce the variables again, so it validates a copy of the operation that declares none.
     const bare = { ...operation, variableDefinitions: [] };
     this.#args ??= validateExecutionArgs({
-      ...{ schema, hideSuggestions: true, operationName: operation.name?.value ?? null },
+      schema,
+      hideSuggestions: true,
+      operationName: operation.name?.value ?? null,
       document: { ...document, definitions: document.definitions.map((one) => (one === operation ? bare : one)) },
     });
     return 'schema' in this.#args ? { ...this.#args, document, operation, variableValues } : this.#args;
@@ -483,8 +486,8 @@ function isSubscription(args: ValidatedExecutionArgs): args is ValidatedSubscrip
 
 function asGraphQLError(error: unknown): GraphQLError {
   if (error instanceof GraphQLError) return error;
-  const originalError = error instanceof Error ? error : new Error(String(error));
-  return new GraphQLError('Execution failed.', { originalError });
+  const cause = error instanceof Error ? error : new Error(String(error));
+  return new GraphQLError('Execution failed.', { cause });
 }
 
 /** Marks a result without data as a bad request. */
@@ -494,7 +497,7 @@ function badRequest(result: ExecutionResult, operation: OperationDefinitionNode)
     (error) =>
       new GraphQLError(error.message, {
         nodes: error.nodes ?? operation,
-        originalError: error.originalError,
+        cause: error.cause,
         extensions: { ...error.extensions, http: { status: 400, spec: true } },
       }),
   );

@@ -15,7 +15,7 @@ const MESSAGE_CHARS = 1000;
  */
 export type Mask = (error: unknown) => GraphQLError;
 
-type MaskParts = {
+type MaskOptions = {
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
   readonly crypto: Pick<Crypto, 'randomId'>;
@@ -25,7 +25,7 @@ type MaskParts = {
  * Creates the mask that every failure passes through. A CallboardError shows its code and message. Errors of graphql-js
  * about the request itself pass. Everything else becomes `internal` with an id that is also in the log.
  */
-export function createMask({ log, metrics, crypto }: MaskParts): Mask {
+export function createMask({ log, metrics, crypto }: MaskOptions): Mask {
   const shown = new WeakMap<object, GraphQLError>();
   const mask: Mask = (error) => {
     const known = isObject(error) ? shown.get(error) : undefined;
@@ -53,7 +53,7 @@ export function toGraphQLError(error: CallboardError, at: GraphQLError | null = 
   const { errors, retryAfterMs, command, share } = error.details;
   return new GraphQLError(error.message, {
     ...place(at),
-    originalError: error,
+    cause: error,
     extensions: {
       code: error.code,
       ...(errors && { errors }),
@@ -122,7 +122,7 @@ export function shortened(message: string): string {
   return message.length <= MESSAGE_CHARS ? message : `${message.slice(0, MESSAGE_CHARS).toWellFormed()}...`;
 }
 
-function hide(error: unknown, { log, metrics, crypto }: MaskParts): GraphQLError {
+function hide(error: unknown, { log, metrics, crypto }: MaskOptions): GraphQLError {
   const id = crypto.randomId();
   const at = error instanceof GraphQLError ? error : null;
   log.error({ errorId: id, err: originOf(error), path: at?.path?.join('.') }, 'an error was masked');
@@ -139,8 +139,8 @@ function place(at: GraphQLError | null): Pick<GraphQLError, 'nodes' | 'source' |
 
 function originOf(error: unknown): unknown {
   let origin = error;
-  for (let depth = 0; depth < 8 && origin instanceof GraphQLError && origin.originalError; depth++) {
-    origin = origin.originalError;
+  for (let depth = 0; depth < 8 && origin instanceof GraphQLError && origin.cause; depth++) {
+    origin = origin.cause;
   }
   return origin;
 }

@@ -13,9 +13,12 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import type { EventLoop, Log } from '../../core/ports.ts';
 import { traceContextOf } from '../../core/trace-context.ts';
-import { HangUpSignal, plainReply, type HttpReply, type RequestNotes } from '../../web/exchange.ts';
+import { HangUpSignal } from '../../web/hang-up.ts';
+import { plainReply, type HttpReply } from '../../web/reply.ts';
+import type { RequestNotes } from '../../web/request-notes.ts';
 import type { SseStreams } from '../../web/sse.ts';
-import { createDocuments, requireAnonymousQuery, type Documents, type Introspection } from '../execute/documents.ts';
+import { requireAnonymousQuery, type Introspection } from '../execute/anonymous-query.ts';
+import { createDocuments, type Documents } from '../execute/documents.ts';
 import { createExecutor, type Executor, type MakeContext, type WrittenData } from '../execute/executor.ts';
 import { createMask, toGraphQLError, type Mask } from '../execute/mask.ts';
 import { createContext } from '../schema/context.ts';
@@ -77,7 +80,10 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions) {
   const executor = createExecutor({ ...options, mask, makeContext, fast: fastPath });
   const documents = createDocuments(options.schema);
   const server = createGraphqlServer({
-    ...{ schema: options.schema, documents, executor, mask },
+    schema: options.schema,
+    documents,
+    executor,
+    mask,
     loadYoga: options.loadYoga,
   });
   const { clock, loop, crypto } = core;

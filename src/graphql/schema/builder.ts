@@ -133,7 +133,9 @@ function literalText(node: ValueNode, variables: Variables | null | undefined): 
       return writeJson(variables?.[node.name.value]);
     case Kind.NULL:
       return 'null';
-    default:
+    case Kind.STRING:
+    case Kind.BOOLEAN:
+    case Kind.ENUM:
       return JSON.stringify(node.value);
   }
 }

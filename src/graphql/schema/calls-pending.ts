@@ -5,8 +5,8 @@ import { clientKeyText, commandKeyText, type ClientKey } from '../../core/ids.ts
 import { MIN_AGE_MS, OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
-import type { Completeness } from '../../core/page.ts';
-import { SHARE_BOUNDS } from '../../core/shares/shares.ts';
+import type { Completeness } from '../../core/completeness.ts';
+import { SHARE_BOUNDS } from '../../core/shares/share-bounds.ts';
 import {
   fieldsOf,
   fieldsOfPart,

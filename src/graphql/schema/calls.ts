@@ -18,7 +18,7 @@ import {
   RESPOND_WITHIN_MS,
 } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
-import { noteCommand, spanNoter } from '../../web/exchange.ts';
+import { noteCommand, spanNoter } from '../../web/request-notes.ts';
 import { fieldsOf, id, list, nullable, text, time, typed, builder, ranged, wireEnum, textOfJson } from './builder.ts';
 import { WaitStageEnum } from './calls-pending.ts';
 import { CommandType, subjectOfCommand } from './commands.ts';

@@ -3,22 +3,19 @@
  * clients advertise. Core decides access. An advertised action is never a permission to invoke it.
  */
 import type { ConnectionChange, ConnectionEvent } from '../../core/backend.ts';
+import type { ClientMeasure, ClientSample, FlappingSample, Reconnects } from '../../core/connections/reconnects.ts';
 import {
   connectionStatus,
   derivedChangeAt,
   heartbeat,
   recentlyReplaced,
   type ActionAdvertisement,
-  type ClientMeasure,
-  type ClientSample,
   type ClientType,
   type Connection,
   type ConnectionStatus,
   type DisconnectCause,
-  type FlappingSample,
   type HeartbeatIndicator,
   type Predecessor,
-  type Reconnects,
   type ActionEffects,
   type ActionGuards,
 } from '../../core/connections/connection.ts';

@@ -13,9 +13,12 @@ import { canonicalJson } from '../../core/json.ts';
 import { ANSWER_SPILL_BYTES, ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../core/limits.ts';
 import type { SharedSubscription } from '../../core/live.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
-import { DocumentReading, completenessOf, type Completeness, type Page, type PageArgs } from '../../core/page.ts';
+import { completenessOf, type Completeness } from '../../core/completeness.ts';
+import type { PageArgs } from '../../core/cursors.ts';
+import { DocumentReading } from '../../core/document-reading.ts';
+import type { Page } from '../../core/page.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
-import type { RequestNotes } from '../../web/exchange.ts';
+import type { RequestNotes } from '../../web/request-notes.ts';
 
 export type ContextOptions = {
   readonly core: Core;

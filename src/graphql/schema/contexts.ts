@@ -1,5 +1,5 @@
 /** Execution contexts, browser windows and workers that clients report: their types, filters, listings and counts. */
-import { knownInSight, readUserInSight } from '../../core/auth/principal.ts';
+import { knownInSight, readUserInSight } from '../../core/auth/sight.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 import {
   contextStatus,
@@ -16,7 +16,8 @@ import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { canonicalJson } from '../../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, PAGE_DEFAULT, WORKER_LIST } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
-import { SCAN_BUDGET, completenessOf } from '../../core/page.ts';
+import { completenessOf } from '../../core/completeness.ts';
+import { SCAN_BUDGET } from '../../core/page.ts';
 import {
   builder,
   ranged,

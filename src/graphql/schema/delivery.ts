@@ -1,8 +1,6 @@
-/**
- * Delivery: the record of a command, which holds no payload; the operator’s view of commands, nodes and scopes; and the
- * mutations that drain a node or disconnect a client.
- */
-import { programOf, requireAdmin, type AdminPrincipal, type CallerLabel } from '../../core/auth/principal.ts';
+/** Delivery: commands, nodes and scopes as operators see them, and the mutations that drain or disconnect them. */
+import { programOf, type CallerLabel } from '../../core/auth/caller-label.ts';
+import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
 import {
   durationOf,
   type Command,

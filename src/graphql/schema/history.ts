@@ -1,9 +1,9 @@
 /** Streams and messages: the types, the listings, the redaction of payloads, and the raw sample for administrators. */
-import { programOf } from '../../core/auth/principal.ts';
+import { programOf } from '../../core/auth/caller-label.ts';
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
-import type { LinkDetails } from '../../core/connections/connection.ts';
+import type { LinkDetails } from '../../core/connections/link-row.ts';
 import { notFound } from '../../core/errors.ts';
-import type { RawMessages } from '../../core/history/history.ts';
+import type { RawMessages } from '../../core/history/raw-sample.ts';
 import {
   MESSAGE_KINDS,
   splitStreamKey,

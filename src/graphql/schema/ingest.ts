@@ -5,7 +5,7 @@ import type { DedupBackend, DedupStats } from '../../core/dedup/dedup.ts';
 import type { IngestError, IngestMessage, IngestVerdict } from '../../core/ingest/ingest.ts';
 import { trustJson, type RawJson } from '../../core/json.ts';
 import { DEDUP_WINDOW_SECONDS, INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../../core/limits.ts';
-import type { ProjectionRefusal } from '../../core/sites/sites.ts';
+import type { ProjectionRefusal } from '../../core/sites/projection.ts';
 import { builder, ranged, wireEnum, fieldsOf, flag, int, list, nullable, text, typed } from './builder.ts';
 import { FaultType, RefusalCodeEnum, orRefusal, refusalOf } from './refusal.ts';
 

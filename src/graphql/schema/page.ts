@@ -5,15 +5,9 @@
 import type { ObjectRef, SchemaTypes } from '@pothos/core';
 import { invalid } from '../../core/errors.ts';
 import { NODE_SILENT_MS, PAGE_DEFAULT, PAGE_MAX } from '../../core/limits.ts';
-import {
-  SCAN_BUDGET,
-  type Completeness,
-  type EvidenceSource,
-  type IncompleteReason,
-  type ObservedSource,
-  type Page,
-  type PageArgs,
-} from '../../core/page.ts';
+import type { Completeness, EvidenceSource, IncompleteReason, ObservedSource } from '../../core/completeness.ts';
+import type { PageArgs } from '../../core/cursors.ts';
+import { SCAN_BUDGET, type Page } from '../../core/page.ts';
 import { builder, ranged, wireEnum, fieldsOf, flag, int, list, nullable, time, typed } from './builder.ts';
 import type { Context, RowSize } from './context.ts';
 

@@ -10,7 +10,8 @@ import {
   type GraphQLEnumType,
   type GraphQLSchema,
 } from 'graphql';
-import { knownInSight, knownUser, requireAdmin } from '../../core/auth/principal.ts';
+import { knownInSight, knownUser } from '../../core/auth/sight.ts';
+import { requireAdmin } from '../../core/auth/principal.ts';
 import type { WindowKey } from '../../core/contexts/context.ts';
 import { invalid } from '../../core/errors.ts';
 import { streamKey, type MessageKey, type StreamKey } from '../../core/history/message.ts';
@@ -216,6 +217,7 @@ function speak(type: GraphQLEnumType): void {
     if (typeof value === 'string' && words.has(value)) return value;
     throw new TypeError(`${type.name} has no such value.`);
   };
+  // oxlint-disable-next-line typescript/no-deprecated -- libraries for an older graphql-js still call it
   type.serialize = out;
   type.coerceOutputValue = out;
 }

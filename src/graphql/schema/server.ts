@@ -5,7 +5,7 @@
 import { requireScope, type CallingPrincipal, type Scope } from '../../core/auth/principal.ts';
 import type { Away, Durability } from '../../core/backend.ts';
 import type { Core } from '../../core/core.ts';
-import type { ServerFeature } from '../../core/deps.ts';
+import type { ServerFeature } from '../../core/server-info.ts';
 import * as limits from '../../core/limits.ts';
 import { SERIES_LINES, SERIES_POINTS, SERIES_WINDOW_SECONDS } from '../../core/limits.ts';
 import { SAMPLED_GAUGE_NAMES } from '../../core/metrics.ts';

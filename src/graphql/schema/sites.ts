@@ -9,18 +9,10 @@ import {
   TICKET_MS,
 } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
-import type {
-  CapabilityProfile,
-  Grant,
-  NewToken,
-  OpenedSession,
-  SessionState,
-  SessionView,
-  SiteEvent,
-  SiteSession,
-  SiteView,
-} from '../../core/sites/site.ts';
-import { noteCommand, spanNoter } from '../../web/exchange.ts';
+import type { NewToken, OpenedSession, SessionView, SiteView } from '../../core/sites/site-requests.ts';
+import type { Grant, SessionState, SiteSession } from '../../core/sites/site-session.ts';
+import type { CapabilityProfile, SiteEvent } from '../../core/sites/site.ts';
+import { noteCommand, spanNoter } from '../../web/request-notes.ts';
 import {
   fieldsOf,
   fieldsOfPart,

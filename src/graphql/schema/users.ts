@@ -4,7 +4,8 @@
  */
 import { FILTER_TEXT_CHARS, PAGE_MAX } from '../../core/limits.ts';
 import type { UserView } from '../../core/users/users.ts';
-import { completenessOf, type ObservedSource, type Page } from '../../core/page.ts';
+import { completenessOf, type ObservedSource } from '../../core/completeness.ts';
+import type { Page } from '../../core/page.ts';
 import { thenDo, both } from '../../core/maybe-promise.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum, CONNECTION_SIZE } from './connections.ts';
 import { loadFirstBy, loadPagesBy } from './context.ts';

@@ -22,7 +22,7 @@ import {
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { conditionVariables, createCollect, hasFragmentArguments, type Collect } from '../selection.ts';
-import { usesVariables } from '../variables.ts';
+import { usesVariables } from '../variables-arguments.ts';
 import { changesAtOf } from '../schema/builder.ts';
 import {
   NO_INFO,

@@ -11,7 +11,8 @@ import {
   type VariableValues,
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { createArguments, type Values } from '../variables.ts';
+import { createArguments } from '../variables-arguments.ts';
+import type { Values } from '../variables-coercion.ts';
 import {
   cacheEntity,
   cacheList,

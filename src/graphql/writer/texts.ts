@@ -13,9 +13,9 @@ import {
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
-import { insertMark } from '../../web/exchange.ts';
+import { insertMark } from '../../web/reply.ts';
 import { isJsonScalar } from '../schema/builder.ts';
-import type { Values } from '../variables.ts';
+import type { Values } from '../variables-coercion.ts';
 
 /** The state of one execution of one operation. */
 export type Run = {
@@ -31,7 +31,7 @@ export type TextInfo = {
   nonAscii: boolean;
   chosen?: Chosen;
   /**
-   * The bytes that the text refers to (web/exchange.ts). Absent: the text must not refer to bytes. Null: the part that
+   * The bytes that the text refers to (web/reply.ts). Absent: the text must not refer to bytes. Null: the part that
    * is written now must not refer to bytes, because it is cached.
    */
   inserts?: Buffer[] | null;

@@ -1,6 +1,6 @@
 /** Tests the page that `calls get` prints about a call whose end is unknown, and about one that has not ended. */
 import { expect, it } from 'vitest';
-import { caseFileText, type CaseFile } from '../../../src/cli/run/calls.ts';
+import { caseFileText, type CaseFile } from '../../../src/cli/run/case-file.ts';
 
 const AT = '2026-01-31T23:59:59.000Z';
 const IDS = { user_id: 'alice', client_id: 'desk', command_id: 'c1', action: 'door.open' };

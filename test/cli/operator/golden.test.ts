@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Verb } from '../../../src/cli/output.ts';
+import type { Verb } from '../../../src/cli/verb.ts';
 import { VERBS } from '../../../src/cli/verbs.ts';
 import { VERSION } from '../../../src/version.ts';
 import { ADMIN } from '../../http/kit/http-relay.ts';

@@ -3,7 +3,7 @@
  * reported.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NOUNS } from '../../../src/cli/io.ts';
+import { NOUNS } from '../../../src/cli/flags.ts';
 import { VERBS } from '../../../src/cli/verbs.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';

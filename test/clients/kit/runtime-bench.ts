@@ -60,7 +60,11 @@ export async function startRuntimeBench({ admit, ...options }: Given = {}): Prom
     return up();
   }
   async function dispose(): Promise<void> {
-    await runtime.close({ withinMs: 0 }).finally(() => relay[Symbol.asyncDispose]());
+    try {
+      await runtime.close({ withinMs: 0 });
+    } finally {
+      await relay[Symbol.asyncDispose]();
+    }
   }
   return {
     relay,

@@ -1,14 +1,9 @@
 /** Models connections in a simple way, and draws random acts to compare a ConnectionStore with the model. */
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
-import {
-  ANY_CONNECTION,
-  type Connection,
-  type ConnectionFilter,
-  connectionStatus,
-  type ConnectionStatus,
-  type ConnectRequest,
-} from '../../../src/core/connections/connection.ts';
+import { ANY_CONNECTION, type ConnectionFilter } from '../../../src/core/connections/connection-filter.ts';
+import type { ConnectRequest } from '../../../src/core/connections/connection-store.ts';
+import { type Connection, connectionStatus, type ConnectionStatus } from '../../../src/core/connections/connection.ts';
 import { DEAD_MS, FORGET_MS } from '../../../src/core/limits.ts';
 import type { Position } from '../../../src/core/page.ts';
 import type { Bench } from './bench.ts';

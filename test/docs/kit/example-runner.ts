@@ -8,7 +8,7 @@ import type { Browser } from 'playwright-core';
 import { openCallboard } from '../../../src/callboard.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { signToken } from '../../../src/http/tokens.ts';
-import { parsePolicyFile } from '../../../src/settings.ts';
+import { parsePolicyFile } from '../../../src/settings/policy-file-format.ts';
 import { launchChromium } from '../../browser/kit/chromium.ts';
 import { freePort } from '../../kit/free-port.ts';
 import { type Example, examplesOf, ROOT } from './examples.ts';

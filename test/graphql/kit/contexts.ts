@@ -1,5 +1,5 @@
 /** Makes contexts and windows for tests of GraphQL, and a fake of core's contexts API. */
-import { knownUser, readScope, readUser } from '../../../src/core/auth/principal.ts';
+import { knownUser, readUser, readScope } from '../../../src/core/auth/sight.ts';
 import {
   contextStatus,
   windowStatus,

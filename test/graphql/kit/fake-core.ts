@@ -1,5 +1,6 @@
 /** Makes a core with fixed rows, for tests of GraphQL alone. */
-import { knownUser, readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
+import { knownUser, readScope } from '../../../src/core/auth/sight.ts';
+import { requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { CancelReceipt, Core, Invocation, PendingRpc, Requester, CommandUpdate } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/commands/command.ts';
@@ -61,6 +62,8 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     idempotencyWindowMs: 3_600_000,
     homeOf: () => null,
     policyReport: () => null,
+    nodeWaits: () => ({ count: 0, oldestMs: 0 }),
+    nodeCounts: async () => ({ live: 1, stale: 0 }),
     onHome: () => () => {},
     nodeId: 'n1',
     server: { version: '1.2.3', label: null, traceUrl: null, maxBodyBytes: 1_000_000, startedAt: 0, features: [] },

@@ -116,7 +116,7 @@ async function front(req: IncomingMessage, res: ServerResponse, { server, known 
     const token = req.headers.authorization?.replace(/^Bearer /, '');
     const requester = token === undefined ? null : known.get(token);
     if (requester === undefined) throw new CallboardError('unauthenticated', 'This token is not known.');
-    server.handle(req, res, { requester, body: req.method === 'POST' ? await readBody(req) : undefined });
+    await server.handle(req, res, { requester, body: req.method === 'POST' ? await readBody(req) : undefined });
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     server.refuse(res, error);

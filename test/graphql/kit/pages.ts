@@ -1,14 +1,9 @@
 /** Makes pages and summaries in the form in which core answers them. */
 import { subjectOf } from '../../../src/core/auth/principal.ts';
 import type { Summary, Requester } from '../../../src/core/core.ts';
-import {
-  Cursors,
-  type PageArgs,
-  comparePositions,
-  scanSorted,
-  type EvidenceSource,
-  type Page,
-} from '../../../src/core/page.ts';
+import type { EvidenceSource } from '../../../src/core/completeness.ts';
+import { Cursors, type PageArgs } from '../../../src/core/cursors.ts';
+import { comparePositions, scanSorted, type Page } from '../../../src/core/page.ts';
 import { createCrypto } from '../../../src/platform/system.ts';
 import { T0 } from './rows.ts';
 

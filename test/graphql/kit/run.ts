@@ -1,6 +1,6 @@
 /** Executes operations over the schema without HTTP. */
 import { execute, parse, subscribe, validate, type ExecutionResult, type GraphQLSchema } from 'graphql';
-import { logAct } from '../../../src/core/audit/audit-rows.ts';
+import { logAct } from '../../../src/core/audit/audit-log.ts';
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import type { Core } from '../../../src/core/core.ts';
 import type { Log } from '../../../src/core/ports.ts';
@@ -61,7 +61,7 @@ export async function dataOf(document: string, requested: Execution): Promise<Re
 export async function codeOf(document: string, requested: Execution): Promise<unknown> {
   const { errors } = await ask(document, requested);
   const error = errors?.[0];
-  const origin: unknown = error?.originalError;
+  const origin: unknown = error?.cause;
   return typeof origin === 'object' && origin !== null && 'code' in origin ? origin.code : error?.message;
 }
 

@@ -1,10 +1,10 @@
-/** Writes the examples of docs/graphql.md that use other libraries into files. */
+/** Writes the examples of docs/graphql-clients.md that use other libraries into files. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { printedSchema } from '../../../src/graphql/schema/schema.ts';
 import { examplesOf } from '../../docs/kit/examples.ts';
 
-const PAGE = 'docs/graphql.md';
+const PAGE = 'docs/graphql-clients.md';
 /** The folder of the written examples. It is below the folder of the libraries, so that the examples find them. */
 export const RECIPES = join(import.meta.dirname, '../.cache/recipes');
 

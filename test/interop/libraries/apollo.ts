@@ -1,4 +1,4 @@
-/** Sets up Apollo Client as docs/graphql.md describes. */
+/** Sets up Apollo Client as docs/graphql-clients.md describes. */
 import { join } from 'node:path';
 import { CombinedGraphQLErrors, gql, type ApolloClient } from '@apollo/client';
 import { RECIPES } from '../kit/recipes.ts';

@@ -1,4 +1,4 @@
-/** Sets up urql with graphcache as docs/graphql.md describes. */
+/** Sets up urql with graphcache as docs/graphql-clients.md describes. */
 import { join } from 'node:path';
 import { gql, type Client, type OperationResult } from '@urql/core';
 import { RECIPES } from '../kit/recipes.ts';

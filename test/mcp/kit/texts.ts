@@ -2,7 +2,8 @@
 import { isRecord } from '../../../src/core/json.ts';
 import { AGENT_DESCRIPTION_CHARS, AGENT_ENUM_CHARS } from '../../../src/core/limits.ts';
 import { BUILTIN_TOOLS } from '../../../src/mcp/builtin-tools.ts';
-import { ARGUMENT_SCHEMAS, type Tool } from '../../../src/mcp/tools.ts';
+import { ARGUMENT_SCHEMAS } from '../../../src/mcp/tool-arguments.ts';
+import type { Tool } from '../../../src/mcp/tools.ts';
 
 const HIDDEN = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u200b\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/u;
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;

@@ -1,5 +1,5 @@
 /** Lists who may use which REST route, and with which answer. */
-import { CLIENT_FILES } from '../../../src/http/file-reply.ts';
+import { CLIENT_FILES } from '../../../src/http/built-files.ts';
 import type { Ids } from './planted.ts';
 
 // Defines a row in the access table of REST: a request, who may send it, and the answers.

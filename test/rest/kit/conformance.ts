@@ -1,8 +1,8 @@
 /** Checks a REST answer against the OpenAPI document. */
 import formats from 'ajv-formats';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { SITE_EVENTS_DESCRIPTION } from '../../../src/http/app.ts';
-import { BUILTIN_DESCRIPTIONS } from '../../../src/http/routes.ts';
+import { SITE_EVENTS_DESCRIPTION } from '../../../src/http/site-events.ts';
+import { BUILTIN_DESCRIPTIONS } from '../../../src/http/builtin-descriptions.ts';
 import type { RestHandler } from '../../../src/rest/serve.ts';
 
 type Response = { readonly content?: Record<string, { readonly schema: object }>; readonly $ref?: string };

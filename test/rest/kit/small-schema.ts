@@ -1,12 +1,12 @@
 /** Builds a small schema with REST documents, for tests of the compiler. */
 import { buildSchema, isEnumType, isObjectType, type GraphQLSchema } from 'graphql';
-import { DocumentReading } from '../../../src/core/page.ts';
+import { DocumentReading } from '../../../src/core/document-reading.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
 import { silentLog, type Log } from '../../../src/core/ports.ts';
 import { createMask } from '../../../src/graphql/execute/mask.ts';
 import { createPlans } from '../../../src/graphql/execute/executor.ts';
 import { createRestHandler } from '../../../src/rest/serve.ts';
-import type { HangUpSignal } from '../../../src/web/exchange.ts';
+import type { HangUpSignal } from '../../../src/web/hang-up.ts';
 import { createCrypto } from '../../../src/platform/system.ts';
 import { startRestServer, type RestServer } from './rest-server.ts';
 
@@ -84,7 +84,6 @@ export function smallSchema(small: Small): GraphQLSchema {
   if (isEnumType(color)) {
     for (const value of color.getValues()) value.value = value.name.toLowerCase().replace('_', '-');
     color.coerceOutputValue = String;
-    color.serialize = String;
   }
   const see = (args: Record<string, unknown>): void => void small.seen.push(args);
   resolve(schema, 'Query', {

@@ -55,7 +55,7 @@ export async function walkQuery(): Promise<Walk> {
   const requested = chain.mark();
   const walk = atWrite(['HTTP/1.1 200'], () => chain.since(requested));
   await query();
-  return walk;
+  return await walk;
 }
 
 /**
@@ -94,7 +94,7 @@ export async function walkAdmission(redisUrl: string): Promise<Walk> {
   const requested = chain.mark();
   const walk = atWrite(['evalsha', ':admitted:'], () => chain.since(requested));
   await callOnce(opened);
-  return walk;
+  return await walk;
 }
 
 async function open(redisUrl: string | null = null): Promise<Opened> {

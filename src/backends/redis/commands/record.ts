@@ -8,7 +8,7 @@
  * `o` the highest place in its queue that was given to a command. `n` and `o` are removed once every command was
  * dispatched. The record of an ended command is one text: the state, and then the request.
  */
-import type { CallerLabel } from '../../../core/auth/principal.ts';
+import type { CallerLabel } from '../../../core/auth/caller-label.ts';
 import type { ClientType } from '../../../core/connections/connection.ts';
 import { CallboardError, isCode } from '../../../core/errors.ts';
 import type {

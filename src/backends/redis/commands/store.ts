@@ -26,7 +26,7 @@ import type { Connection } from '../../../core/connections/connection.ts';
 import { clientStream } from '../../../core/history/message.ts';
 import { clientKeyText, type ClientKey, type CommandKey } from '../../../core/ids.ts';
 import type { JsonText } from '../../../core/json.ts';
-import type { RefusedShare } from '../../../core/shares/shares.ts';
+import type { RefusedShare } from '../../../core/shares/share-bounds.ts';
 import { revisionOf } from '../connections-rows.ts';
 import { commandParts, nameArgs, type CommandParts, type RedisParts } from '../parts.ts';
 import type { Store } from '../store.ts';

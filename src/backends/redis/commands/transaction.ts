@@ -13,7 +13,8 @@ import { clientKeyText, isRelayId, type ClientKey, type CommandKey } from '../..
 import { trustJson, utf8Length, type JsonText } from '../../../core/json.ts';
 import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import { waitOfBucket, type CallerRate } from '../../../core/rates.ts';
-import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
+import { paramsAreSmall } from '../../../core/shares/queued-bytes.ts';
+import { shareRefusal, type ShareRefusal } from '../../../core/shares/share-bounds.ts';
 import { REPORTER_FIELDS, reporterOf } from '../connections-rows.ts';
 import { listOf, textOr, type ReadCommand } from '../client.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';

@@ -10,7 +10,7 @@ import { DEDUP_TTL_MS } from '../../../core/limits.ts';
 import type { MaybePromise } from '../../../core/maybe-promise.ts';
 import type { Metrics } from '../../../core/metrics.ts';
 import type { Clock, Log } from '../../../core/ports.ts';
-import type { ShareBounds } from '../../../core/shares/shares.ts';
+import type { ShareBounds } from '../../../core/shares/share-bounds.ts';
 import { transactionPrograms } from '../program/program.ts';
 import { boundsOfPartition } from '../shares.ts';
 import type { Store } from '../store.ts';

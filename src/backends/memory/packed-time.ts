@@ -1,0 +1,26 @@
+/** Packs times into small integers. V8 would keep larger numbers as separate objects. */
+
+/** The first finite time that was packed, in epoch milliseconds. Long-lived objects keep their times relative to it. */
+let origin: number | null = null;
+
+/**
+ * Returns the value as a small integer if it is one, such as the difference of two times. V8 keeps larger numbers, such
+ * as times in epoch milliseconds, as separate objects.
+ */
+export function smallInteger(value: number): number {
+  const whole = value | 0;
+  return whole === value ? whole : value;
+}
+
+/**
+ * Packs a time in epoch milliseconds. A time within three weeks of the first one then needs no separate object.
+ */
+export function packTime(at: number): number {
+  if (origin === null && Number.isFinite(at)) origin = at;
+  return smallInteger(at - (origin ?? 0));
+}
+
+/** Returns the exact time that `packTime` packed, in epoch milliseconds. */
+export function unpackTime(packed: number): number {
+  return (origin ?? 0) + packed;
+}

@@ -1,0 +1,20 @@
+/** Remembers in direct mode which sign-in tickets were used, so that no ticket is accepted twice. */
+import type { TicketStore } from '../../core/auth/ticket-store.ts';
+import type { Clock } from '../../core/ports.ts';
+
+/**
+ * Creates the store of used tickets. It stays small: only the deployment's secret can sign a ticket, and tickets expire
+ * soon.
+ */
+export function createMemoryTickets(clock: Pick<Clock, 'now'>): TicketStore {
+  const taken = new Map<string, number>();
+  return {
+    take(ticketHash, ttlMs) {
+      const now = clock.now();
+      for (const [hash, until] of taken) if (until <= now) taken.delete(hash);
+      if (taken.has(ticketHash)) return false;
+      taken.set(ticketHash, now + ttlMs);
+      return true;
+    },
+  };
+}

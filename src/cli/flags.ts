@@ -1,0 +1,56 @@
+/** Separates the flags of a command from the flags that are settings of the relay. */
+import { UsageError } from './exit-codes.ts';
+
+type Split = { readonly own: ReadonlyMap<string, string>; readonly rest: readonly string[] };
+
+/**
+ * Separates a command's own flags from its other arguments, which the caller then reads as settings. Flags named in
+ * `values` are written `--user alice` or `--user=alice`. Flags named in `switches` have no value. Throws UsageError
+ * when a value is missing.
+ */
+export function splitFlags(
+  argv: readonly string[],
+  { values = [], switches = [] }: { readonly values?: readonly string[]; readonly switches?: readonly string[] },
+): Split {
+  const own = new Map<string, string>();
+  const rest: string[] = [];
+  for (let i = 0; i < argv.length; i++) {
+    const [name = '', ...more] = (argv[i] ?? '').split('=');
+    if (switches.includes(name) && more.length === 0) own.set(name, 'true');
+    else if (!values.includes(name)) rest.push(argv[i] ?? '');
+    else own.set(name, more.length > 0 ? more.join('=') : (argv[++i] ?? missing(name)));
+  }
+  return { own, rest };
+}
+
+function missing(name: string): never {
+  throw new UsageError(`${name}: needs a value`);
+}
+
+/** The help text of each first word of the operators' commands, by the word. */
+export const NOUNS: Readonly<Record<string, string>> = {
+  status: 'State of the deployment',
+  top: 'Rates and the busiest clients, again and again',
+  clients: 'Connected clients',
+  users: 'Users',
+  actions: 'Actions that clients advertise',
+  places: 'Execution contexts and browser windows',
+  sites: 'Cooperative sites',
+  call: 'Invoke an action',
+  preflight: 'What would refuse a call',
+  calls: 'Calls and their ends',
+  waits: 'Callers that wait',
+  streams: 'Streams of retained messages',
+  messages: 'Retained messages',
+  audit: 'What administrators did',
+  revoke: 'Revoke tokens',
+  revocations: 'Tokens that are revoked',
+  nodes: 'Nodes of the deployment',
+  capacity: 'Admission scopes',
+  policy: 'Checks of a policy file before it is used',
+  context: 'Relays, and where their tokens come from',
+  doctor: 'Checks of settings, token and relay',
+  mcp: 'An MCP server for agents, on standard input and output',
+  conformance: 'Checks of an own client against PROTOCOL.md',
+  completion: 'Completion for shells',
+};

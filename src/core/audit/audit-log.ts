@@ -1,0 +1,31 @@
+/** Writes the audit log: one line for each operation of an administrator, before the operation. */
+import { subjectOf, type Principal } from '../auth/principal.ts';
+import type { Log } from '../ports.ts';
+import type { OperatorAction, AuditSubject } from './audit-rows.ts';
+
+/** The message of the log line of each operation. */
+const AUDIT_MESSAGES: Readonly<Record<OperatorAction, string>> = {
+  payload: 'an administrator reads a payload',
+  reveal: 'an administrator reveals a payload',
+  disconnect: 'an administrator disconnects a client',
+  drain: 'an administrator drains a node',
+  cancel: 'an administrator cancels a command',
+  revoke: 'an administrator revokes tokens',
+};
+
+/**
+ * Writes one audit line: the principal (`requester`), the operation (`action`) and its subject. `subject` holds ids and
+ * never a payload or a token.
+ */
+export function logAct(
+  log: Log,
+  requester: Principal,
+  {
+    action,
+    subject,
+    reason,
+  }: { readonly action: OperatorAction; readonly subject: AuditSubject; readonly reason: string | null },
+): void {
+  const told = reason === null ? {} : { reason };
+  log.info({ audit: action, requester: subjectOf(requester), ...subject, ...told }, AUDIT_MESSAGES[action]);
+}

@@ -1,0 +1,123 @@
+/** Compiles a policy from the parsed policy file. */
+import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
+import type { BucketRate } from '../rates.ts';
+import { anyOf } from './patterns.ts';
+import { defaultPolicy, type Policy, type InvocationTarget, ownScopeId, type AdmissionScope } from './policy.ts';
+import type { CallingPrincipal } from './principal.ts';
+
+/**
+ * One rule. Each list holds globs, one of which must match; an absent list matches everything. `callers` matches the
+ * scopes of the caller's token: `connect`, `invoke`, `host`, or `admin` for an administrator. Calls through the MCP bridge
+ * also have the scope `mcp`.
+ */
+export type PolicyRule = {
+  readonly name: string;
+  readonly effect: 'allow' | 'deny';
+  readonly users?: readonly string[] | undefined;
+  readonly callers?: readonly string[] | undefined;
+  readonly clientTypes?: readonly string[] | undefined;
+  readonly actions?: readonly string[] | undefined;
+};
+
+/**
+ * A rate rule: each caller has a bucket of `burst` tokens, and gets `perSecond` tokens a second. Each admitted call that
+ * the rule matches takes one. The lists are those of PolicyRule.
+ */
+export type PolicyRate = Omit<PolicyRule, 'effect'> & BucketRate;
+
+/**
+ * An admission scope: users that share one capacity (live commands). `members` are globs of users. `memberCapacity`:
+ * the most live commands of one member while more than three quarters of the capacity are in use; absent: a tenth of
+ * the capacity, at least 1.
+ */
+export type PolicyScope = {
+  readonly id: string;
+  readonly members: readonly string[];
+  readonly capacity: number;
+  readonly memberCapacity?: number | undefined;
+};
+
+const MEMBER_PART = 1 / 10;
+
+export type PolicyFile = {
+  readonly rules: readonly PolicyRule[];
+  readonly scopes: readonly PolicyScope[];
+  /** The first one that matches counts a call. */
+  readonly rates?: readonly PolicyRate[] | undefined;
+  /** The capacity of a user that belongs to no scope; null: RESERVATIONS_PER_SCOPE. */
+  readonly userCapacity: number | null;
+};
+
+/**
+ * Compiles the rules to a policy. The first matching rule decides; without one, the default policy does. A file can
+ * only restrict the default policy: it never gives a user access to another user's clients. A user belongs to the first
+ * scope with a matching member, otherwise to a scope of its own.
+ */
+export function compilePolicy(file: PolicyFile): Policy {
+  const rules = file.rules.map((rule) => ({ rule, matches: compileMatch(rule, rule.effect === 'deny') }));
+  const { rates = [] } = file;
+  return {
+    decide(requester, target) {
+      const usual = defaultPolicy.decide(requester, target);
+      if (!usual.allowed) return usual;
+      const rule = rules.find(({ matches }) => matches(requester, target))?.rule;
+      return rule?.effect === 'deny' ? { allowed: false, rule: rule.name } : usual;
+    },
+    scopeOf: compileScopes(file),
+    ...(rates.length > 0 && { rateOf: compileRates(rates) }),
+  };
+}
+
+type Matches = (requester: CallingPrincipal, target: InvocationTarget) => boolean;
+
+function compileRates(rates: readonly PolicyRate[]): NonNullable<Policy['rateOf']> {
+  const rules = rates.map((rule) => {
+    const { name, burst, perSecond } = rule;
+    return { rate: { rule: name, burst, perSecond }, matches: compileMatch(rule, true) };
+  });
+  return (requester, target) => rules.find(({ matches }) => matches(requester, target))?.rate ?? null;
+}
+
+/**
+ * Compiles the lists of a rule. `restricts`: the rule refuses or counts calls, so it also matches while the type of the
+ * client is unknown, because the client is not connected. A rule that allows and names client types does not.
+ */
+function compileMatch(rule: Omit<PolicyRule, 'effect'>, restricts: boolean): Matches {
+  const users = anyOf(rule.users);
+  const callers = anyOf(rule.callers);
+  const types = anyOf(rule.clientTypes);
+  const actions = anyOf(rule.actions);
+  const typeMatches = (type: string | null): boolean =>
+    type === null ? rule.clientTypes === undefined || restricts : types(type);
+  return (requester, target) =>
+    users(target.userId) &&
+    actions(target.action) &&
+    typeMatches(target.clientType) &&
+    scopesOf(requester).some(callers);
+}
+
+/**
+ * Returns the texts that the `callers` of a rule are compared with. A caller without scopes gets the empty text, so
+ * that a rule without `callers` applies to it too.
+ */
+function scopesOf(requester: CallingPrincipal): readonly string[] {
+  if (requester.kind === 'admin') return ['admin'];
+  return requester.scopes.size > 0 ? [...requester.scopes] : [''];
+}
+
+function compileScopes(file: PolicyFile): (userId: string) => AdmissionScope {
+  const scopes = file.scopes.map((scope) => ({ scope: admissionScope(scope), has: anyOf(scope.members) }));
+  const taken = new Set(file.scopes.map(({ id }) => id));
+  const own = file.userCapacity ?? RESERVATIONS_PER_SCOPE;
+  return (userId) => {
+    const found = scopes.find(({ has }) => has(userId));
+    if (found) return found.scope;
+    return { id: ownScopeId(userId, taken.has(userId)), limit: own };
+  };
+}
+
+function admissionScope({ id, members, capacity, memberCapacity }: PolicyScope): AdmissionScope {
+  const hasOneMember = members.length === 1 && !members.some((glob) => glob.includes('*'));
+  if (hasOneMember) return { id, limit: capacity };
+  return { id, limit: capacity, memberLimit: memberCapacity ?? Math.max(1, Math.floor(capacity * MEMBER_PART)) };
+}

@@ -1,0 +1,65 @@
+/** Handles the loss of a node's epoch: closes its links and registers its waits again. */
+import type { Deps } from '../deps.ts';
+import type { CommandKey } from '../ids.ts';
+import type { DeliveryActs } from './acts.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import type { LinkQueue } from './links.ts';
+
+type NodeLossParts = {
+  readonly deps: Deps;
+  readonly dispatcher: Dispatcher;
+  readonly acts: DeliveryActs;
+  /** Registers the waits of this node's callers for the commands of these users again. */
+  readonly reattach: (concerns: (userId: string) => boolean) => Promise<void>;
+  /** The users whose links and commands are concerned. */
+  readonly concerns?: ((userId: string) => boolean) | undefined;
+};
+
+/**
+ * Handles the loss of this node's epoch. `fenced`: other nodes took over what it held. `store_lost`: the store forgot
+ * something that it had confirmed. Then nothing is proven about the commands of the clients on this node's links,
+ * whatever their records say, and each of them is given up. In both cases the links close, so that their clients
+ * connect again under a new binding, and callers wait again. Never rejects.
+ */
+export async function handleNodeLoss(parts: NodeLossParts, cause: 'fenced' | 'store_lost'): Promise<void> {
+  const { deps, dispatcher, concerns = () => true } = parts;
+  deps.metrics.count('node_losses', cause);
+  const linkQueues = [...dispatcher.linkQueues()].filter(({ client }) => concerns(client.userId));
+  // Nothing more is written to these links, whatever the store still answers.
+  for (const linkQueue of linkQueues) linkQueue.open = false;
+  if (cause === 'store_lost') await Promise.all(linkQueues.map((linkQueue) => giveUp(parts, linkQueue)));
+  for (const { link } of linkQueues) link.close('node_lost', null);
+  await parts.reattach(concerns);
+}
+
+async function giveUp(parts: NodeLossParts, linkQueue: LinkQueue): Promise<void> {
+  const { deps, acts } = parts;
+  const keys = await doubtful(parts, linkQueue);
+  await Promise.all(
+    [...keys.values()].map((key) =>
+      acts.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {
+        deps.log.warn({ err: error }, 'could not settle a command of a lost link; it ends at its deadline');
+      }),
+    ),
+  );
+}
+
+/**
+ * Returns the commands of the link's client that have not ended according to this node or according to the store. The
+ * two may differ, because the store may have forgotten an end that it confirmed to this node.
+ */
+async function doubtful(
+  { deps, dispatcher }: NodeLossParts,
+  linkQueue: LinkQueue,
+): Promise<ReadonlyMap<string, CommandKey>> {
+  const { client, queue, window } = linkQueue;
+  const keys = new Map<string, CommandKey>([...queue, ...window]);
+  // Other commands of a leaving link's client are on its next link, perhaps on another node.
+  if (dispatcher.find(client) !== linkQueue) return keys;
+  try {
+    for (const key of await deps.backend.commands.live(client)) keys.set(key.commandId, key);
+  } catch (error) {
+    deps.log.warn({ err: error }, 'could not read the unended commands of a lost link');
+  }
+  return keys;
+}

@@ -1,0 +1,71 @@
+/** Queues the commands of a node's links again after its lease was lost and recovered, or their partition moved. */
+import type { LinkQueue } from './links.ts';
+import type { LoopParts } from './loops.ts';
+
+/** How many links are processed at once. */
+const AT_ONCE = 64;
+
+interface Requeue {
+  /** Whether commands of links are still to be queued again. */
+  readonly isBehind: boolean;
+  /** Notes the open links of these users, or all: the commands that wait for their clients are to be queued again. */
+  add(links: RequeuedLinks): void;
+  /**
+   * Queues these commands again. Commands that are already queued stay so: repeating the act changes nothing. Rejects if
+   * the store refused it for a link; the next call tries that link again. Until then nothing is posted to this node for
+   * the link's client, so each beat calls it. Does nothing while an earlier call runs.
+   */
+  run(): Promise<void>;
+}
+
+type RequeuedLinks = {
+  /** Whether others may have marked the links as lost meanwhile. Those that they have are closed. */
+  readonly mayBeLost: boolean;
+  readonly concerns?: (userId: string) => boolean;
+};
+
+export function createRequeue({ deps, dispatcher }: Pick<LoopParts, 'deps' | 'dispatcher'>): Requeue {
+  /** The links, and whether each may have been marked as lost. */
+  const behind = new Map<LinkQueue, boolean>();
+  let running = false;
+  const isUp = (linkQueue: LinkQueue): boolean => dispatcher.has(linkQueue) && linkQueue.open && !linkQueue.quiet;
+  const note = (linkQueue: LinkQueue, mayBeLost: boolean): void =>
+    void behind.set(linkQueue, mayBeLost || behind.get(linkQueue) === true);
+  const requeue = async ([linkQueue, mayBeLost]: [LinkQueue, boolean]): Promise<void> => {
+    const { client, binding, link } = linkQueue;
+    behind.delete(linkQueue);
+    if (!isUp(linkQueue)) return;
+    try {
+      await deps.backend.commands.rebind(client, binding, 'again');
+      // A link that was lost meanwhile closes now, and not at its next sign of life: so its client comes back at once.
+      if (mayBeLost && (await deps.backend.connections.touch(client, binding.epoch)) === null)
+        link.close('node_lost', null);
+    } catch (error) {
+      note(linkQueue, mayBeLost);
+      throw error;
+    }
+  };
+  return {
+    get isBehind() {
+      return behind.size > 0;
+    },
+    add({ mayBeLost, concerns = () => true }) {
+      for (const linkQueue of dispatcher.linkQueues())
+        if (isUp(linkQueue) && concerns(linkQueue.client.userId)) note(linkQueue, mayBeLost);
+    },
+    async run() {
+      if (running) return;
+      running = true;
+      try {
+        const linkQueues = [...behind];
+        for (let at = 0; at < linkQueues.length; at += AT_ONCE) {
+          const done = await Promise.allSettled(linkQueues.slice(at, at + AT_ONCE).map(requeue));
+          const failed = done.find((one) => one.status === 'rejected');
+          if (failed) throw failed.reason;
+        }
+      } finally {
+        running = false;
+      }
+    },
+  };
+}

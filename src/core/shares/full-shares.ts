@@ -1,0 +1,26 @@
+/** Finds the shares whose total is used up, which refuse new links or commands of users who hold much. */
+import type { ShareName } from './share-bounds.ts';
+import type { SharesInUse } from './shares-in-use.ts';
+import type { Shares } from './shares.ts';
+
+/**
+ * The shares that new links or commands need. The others do not refuse new work: their data is evicted (results,
+ * history), or their room is free again within moments.
+ */
+const NEEDED: readonly ShareName[] = ['links', 'advertised_bytes', 'queued_bytes', 'spilled_bytes', 'marks', 'sockets'];
+/** The smallest part of a total that counts as room, for shares in bytes. The next payload may not fit into less. */
+const SMALL_PART = 1 / 64;
+
+/**
+ * Returns the shares that new links and commands need and whose total has no room left. The node still takes links and
+ * commands of users who hold little, and those that need none of these shares.
+ */
+export function fullShares({ bounds }: Pick<Shares, 'bounds'>, inUse: Pick<SharesInUse, 'used'>): readonly ShareName[] {
+  return NEEDED.filter((name) => hasNoRoom(name, bounds[name].total, inUse.used(name)));
+}
+
+function hasNoRoom(share: ShareName, total: number | null, used: number): boolean {
+  if (total === null) return false;
+  const room = total - used;
+  return share.endsWith('_bytes') ? room < total * SMALL_PART : room < 1;
+}

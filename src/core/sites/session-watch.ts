@@ -1,0 +1,64 @@
+/** Notices when a session, or a grant in it, ends. */
+import type { Deps } from '../deps.ts';
+import { isStoreUnavailable } from '../errors.ts';
+import { SESSION_WATCH_MS } from '../limits.ts';
+import type { Cancel } from '../ports.ts';
+import type { SiteSession } from './site-session.ts';
+
+export interface SessionReader {
+  /** Called with the present session; null: it is no longer stored. */
+  sessionRead(session: SiteSession | null): void;
+}
+
+/**
+ * The watchers of one session. They are kept by session, so that a hint costs only as much as its session has watchers.
+ */
+type Watched = { readonly readers: Set<SessionReader>; readonly stopHints: Cancel };
+
+/** Watches sessions on this node for changes that end a viewer's access. */
+export type SessionWatch = ReturnType<typeof createSessionWatch>;
+
+export function createSessionWatch({ backend, clock, log }: Deps) {
+  const watched = new Map<string, Watched>();
+  let stop: Cancel | null = null;
+
+  const read = async (sessionIds: readonly string[]): Promise<void> => {
+    const sessions = await backend.sessions.get(sessionIds);
+    sessionIds.forEach((sessionId, i) => {
+      for (const reader of [...(watched.get(sessionId)?.readers ?? [])]) reader.sessionRead(sessions[i] ?? null);
+    });
+  };
+  const readSafely = (sessionIds: readonly string[]): void => {
+    read(sessionIds).catch((error: unknown) => {
+      if (!isStoreUnavailable(error)) log.warn({ err: error }, 'watched sessions could not be read');
+    });
+  };
+  const begin = (sessionId: string): Watched => {
+    stop ??= clock.every(SESSION_WATCH_MS, () => readSafely([...watched.keys()]));
+    const stopHints = backend.bus.subscribe(`session:${sessionId}`, () => readSafely([sessionId]));
+    const row = { readers: new Set<SessionReader>(), stopHints };
+    watched.set(sessionId, row);
+    return row;
+  };
+  return {
+    /**
+     * Passes the present session to `reader` when a hint says that the session or one of its grants ended, and at least
+     * every SESSION_WATCH_MS, because hints may be lost.
+     */
+    watch(sessionId: string, reader: SessionReader): void {
+      (watched.get(sessionId) ?? begin(sessionId)).readers.add(reader);
+    },
+    /** Stops watching. Idempotent. */
+    unwatch(sessionId: string, reader: SessionReader): void {
+      const row = watched.get(sessionId);
+      if (!row?.readers.delete(reader) || row.readers.size > 0) return;
+      watched.delete(sessionId);
+      row.stopHints();
+      if (watched.size > 0) return;
+      stop?.();
+      stop = null;
+    },
+    /** Returns the number of watchers of a session on this node. */
+    count: (sessionId: string): number => watched.get(sessionId)?.readers.size ?? 0,
+  };
+}

@@ -1,0 +1,160 @@
+/**
+ * The events of a site: publishes retained messages to its viewers, and subscribes viewers to them for as long as their
+ * session, grant and token last.
+ */
+import type { Requester } from '../auth/principal.ts';
+import type { Deps } from '../deps.ts';
+import { CallboardError } from '../errors.ts';
+import type { Lifetime, SharedSubscription } from '../live.ts';
+import type { Clock } from '../ports.ts';
+import { requireAllowed, sessionAccessOf } from './session-access.ts';
+import { effectiveEvents } from './session-policy.ts';
+import type { SessionReader, SessionWatch } from './session-watch.ts';
+import { checkNames } from './site-definition.ts';
+import { OWNER_GRANT, isGrantLive, isOpen, type SiteSession } from './site-session.ts';
+import { siteKeyText, type SiteEvent, type SiteKey } from './site.ts';
+import type { Message } from '../history/message.ts';
+import type { JsonText } from '../json.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import { siteOfStream, projectSiteEvent, type Projection } from './projection.ts';
+
+type ListenRequest = {
+  readonly requester: Requester;
+  readonly sessionId: string;
+  readonly names: readonly string[] | null;
+};
+
+/** See `createSites`. */
+export async function listen(
+  deps: Deps,
+  parts: ViewerOptions,
+  request: ListenRequest,
+): Promise<SharedSubscription<SiteEvent> | null> {
+  const { requester, sessionId } = request;
+  const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
+  const names = checkNames(request.names);
+  if (!access || !requester) return null;
+  requireAllowed(deps, access, { kind: 'subscribe', names });
+  const { session, site, grant } = access;
+  // The names in the site's definition are compared at publication, so that a change to them takes effect at once.
+  const effective = site && effectiveEvents(grant, site, names);
+  const held = { sessionId, grantId: grant.grantId, tokenEndsAt: requester.expiresAt };
+  return { ...eventsOf(deps, session, effective), lifetime: new ViewerLifetime(held, parts) };
+}
+
+/**
+ * Returns the events of a site that have one of these names (null: any name). Requesters with the same names share
+ * them, also if they come through different sessions.
+ */
+function eventsOf(
+  { backend: { bus } }: Deps,
+  { userId, siteId }: SiteKey,
+  names: readonly string[] | null,
+): Pick<SharedSubscription<SiteEvent>, 'key' | 'listen'> {
+  return {
+    key: JSON.stringify([userId, siteId, names]),
+    listen(push) {
+      const wanted = names && new Set(names);
+      let lost = 0;
+      return bus.subscribe(
+        `site:${siteKeyText({ userId, siteId })}`,
+        (event) => {
+          if (wanted !== null && !wanted.has(event.name)) return;
+          push(event, lost);
+          lost = 0;
+        },
+        () => (lost = 1),
+      );
+    },
+  };
+}
+
+type Held = {
+  readonly sessionId: string;
+  readonly grantId: string;
+  /** When the token expires, in epoch milliseconds; null: it does not expire. */
+  readonly tokenEndsAt: number | null;
+};
+
+type ViewerOptions = { readonly watch: SessionWatch; readonly clock: Clock };
+
+/**
+ * The lifetime of one viewer's stream: it lasts as long as the session, the grant and the token. A class, because there
+ * is one for each viewer of each site.
+ */
+class ViewerLifetime implements Lifetime, SessionReader {
+  readonly #sessionId: string;
+  readonly #grantId: string;
+  readonly #tokenEndsAt: number | null;
+  readonly #parts: ViewerOptions;
+  #ended: CallboardError | null = null;
+  #target: Parameters<Lifetime['endWith']>[0] | null = null;
+
+  constructor({ sessionId, grantId, tokenEndsAt }: Held, parts: ViewerOptions) {
+    this.#sessionId = sessionId;
+    this.#grantId = grantId;
+    this.#tokenEndsAt = tokenEndsAt;
+    this.#parts = parts;
+    parts.watch.watch(sessionId, this);
+  }
+
+  endWith(target: Parameters<Lifetime['endWith']>[0]): void {
+    if (this.#ended) target.fail(this.#ended);
+    else this.#target = target;
+  }
+
+  close(): void {
+    this.#target = null;
+    this.#parts.watch.unwatch(this.#sessionId, this);
+  }
+
+  sessionRead(session: SiteSession | null): void {
+    this.#ended ??= this.#endOf(session, this.#parts.clock.now());
+    if (!this.#ended || !this.#target) return;
+    const target = this.#target;
+    this.#target = null;
+    target.fail(this.#ended);
+  }
+
+  /** Returns why the lifetime is over; null while it is not. */
+  #endOf(session: SiteSession | null, now: number): CallboardError | null {
+    if (!session || !isOpen(session, now)) return new CallboardError('session_inactive', 'The session is over.');
+    const grant = session.grants.find((one) => one.grantId === this.#grantId);
+    const held = this.#grantId === OWNER_GRANT || (grant !== undefined && isGrantLive(grant, now));
+    if (!held) return new CallboardError('unauthenticated', 'The grant is over.');
+    if (this.#tokenEndsAt !== null && now >= this.#tokenEndsAt)
+      return new CallboardError('unauthenticated', 'The token has expired.');
+    return null;
+  }
+}
+
+/** Publishes retained events of sites on their bus topics. */
+export type Projector = ReturnType<typeof createProjector>;
+
+/**
+ * Creates the projector. Each site has one stream, which belongs to its owner, and only events of that stream are
+ * published.
+ */
+export function createProjector({ backend }: Pick<Deps, 'backend'>) {
+  return {
+    /**
+     * Called once for each message that ingestion retained, never for a duplicate. `text`: its whole payload, whether
+     * stored inline or spilled.
+     */
+    project(message: Message, text: JsonText | null): MaybePromise<Projection> {
+      const { suffix, userId } = message;
+      if (suffix !== 'sites' && !suffix.startsWith('sites/')) return { published: false, refusedBy: null };
+      const siteId = siteOfStream(suffix);
+      const found = siteId === null ? [] : backend.sites.get([{ userId, siteId }]);
+      return thenDo(found, ([site = null]): Projection => {
+        const verdict = projectSiteEvent({ message, payload: text, site });
+        if (verdict.refusedBy !== null) return { published: false, refusedBy: verdict.refusedBy };
+        if (site) {
+          const event = { ...verdict.event, messageId: message.id, publishedAt: message.at };
+          backend.bus.publish(`site:${siteKeyText(site)}`, event);
+        }
+        return { published: true, refusedBy: null };
+      });
+    },
+  };
+}

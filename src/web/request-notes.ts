@@ -1,0 +1,50 @@
+/** What handlers note about a request for the access log; never a payload or a token. */
+import type { CancelReceipt, Invocation } from '../core/core.ts';
+import type { TraceContext } from '../core/trace-context.ts';
+
+/** What handlers note about a request for the access log, while they handle it. */
+export type RequestNotes = {
+  /** The id of the request; null outside of a request. */
+  readonly requestId: string | null;
+  /** The id of the first command that the request invoked, awaited or cancelled. */
+  commandId: string | null;
+  /** The outcome of that command; null while it is live. */
+  outcome: string | null;
+  /** The error code of the command, or of the request's refusal. */
+  code: string | null;
+  /** The path template that names the request in the metrics. Null: it is not measured, for example a stream. */
+  route: string | null;
+  /** The span of the request's first command; if it has no command, the span that its headers name. Null: no trace. */
+  trace: TraceContext | null;
+};
+
+export function emptyNotes(requestId: string | null = null): RequestNotes {
+  return { requestId, commandId: null, outcome: null, code: null, route: null, trace: null };
+}
+
+/** Returns a function that notes the span of the request's first command. */
+export function spanNoter(notes: RequestNotes | undefined): ((span: TraceContext) => void) | undefined {
+  if (!notes) return undefined;
+  return (span) => {
+    if (notes.commandId === null && notes.code === null) notes.trace = span;
+  };
+}
+
+type Refused = Extract<Invocation, { readonly kind: 'refused' }>;
+type Noted = Invocation | Pick<Refused, 'kind' | 'code' | 'commandId'> | CancelReceipt;
+
+/** Notes the state of a command and returns `answer`. Only the first command of a request is noted. */
+export function noteCommand<T extends Noted>(notes: RequestNotes | undefined, answer: T): T {
+  if (!notes || notes.commandId !== null || notes.code !== null) return answer;
+  if ('state' in answer) {
+    const { commandId, outcome, command } = answer;
+    Object.assign(notes, { commandId, outcome, code: command?.error?.code ?? null });
+  } else if ('command' in answer) {
+    const { commandId, outcome, error } = answer.command;
+    Object.assign(notes, { commandId, outcome, code: error?.code ?? null });
+  } else if (answer.kind === 'ended') {
+    const { outcome, errorCode } = answer.mark;
+    Object.assign(notes, { commandId: answer.key.commandId, outcome, code: errorCode });
+  } else Object.assign(notes, { commandId: answer.commandId, code: answer.code });
+  return answer;
+}
