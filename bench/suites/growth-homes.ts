@@ -21,7 +21,7 @@ const SIZES = [1, 3, 6];
 const QUICK_SIZES = [1, 2];
 /** The number of users. Each relay owns as many of them as the others. */
 const USERS = 6;
-/** The number of unfinished calls at any time, over all relays. */
+/** The number of unfinished calls at any time: over all relays, and in rows of full relays for each of them. */
 const IN_FLIGHT = 48;
 /** How long links may take to go home, in milliseconds, and how long those of callers have after those of clients. */
 const HOME_MS = { most: 60_000, look: 500, callers: 6_000 } as const;
@@ -49,7 +49,8 @@ export async function byHomes(run: Run): Promise<Axis> {
   const places = await makePlaces(sizes, results, (size) => opened(stack, size));
   const load = stack.use(await startChild('loads/http.ts'));
   const measure = (ms: number) => async (place: Place) => ({
-    ...(await timed(place, 'links', async () => place.ends.ask('drive', { inFlight: IN_FLIGHT, ms }, CALLS))),
+    ...(await timed(place, 'links', () => overLinks(place, { inFlight: IN_FLIGHT, ms }))),
+    ...(await timed(place, 'full', () => overLinks(place, { inFlight: IN_FLIGHT * place.relays.length, ms }))),
     ...(await timed(place, 'http', () => overHttp(load, place, ms))),
   });
   await alternate(places, { rounds: 1, results: new Results() }, measure(run.pace.warmMs));
@@ -60,11 +61,14 @@ export async function byHomes(run: Run): Promise<Axis> {
     curves: [
       { key: 'links', label: 'links, relays', bound: null, steps: STEPS },
       { key: 'links.redis', label: 'links, Redis', bound: null, steps: STEPS },
+      { key: 'full', label: 'links, full relays', bound: null, steps: STEPS },
+      { key: 'full.redis', label: 'links, full relays, Redis', bound: null, steps: STEPS },
       { key: 'http', label: 'HTTP callers, relays', bound: HTTP_BOUND },
       { key: 'http.redis', label: 'HTTP callers, Redis', bound: null },
     ],
     beside: [
       { key: 'links.rate', label: 'links, commands/s' },
+      { key: 'full.rate', label: 'full relays, commands/s' },
       { key: 'http.rate', label: 'HTTP callers, commands/s' },
     ],
   };
@@ -118,6 +122,10 @@ async function atHome(relays: readonly Relay[], names: readonly string[]): Promi
 }
 
 type Done = { readonly count: number; readonly ms: number };
+
+function overLinks({ ends }: Place, asked: { readonly inFlight: number; readonly ms: number }): Promise<Done> {
+  return ends.ask('drive', asked, CALLS);
+}
 
 async function overHttp(load: Child, { relays, requests }: Place, ms: number): Promise<Done> {
   const connections = Math.ceil(IN_FLIGHT / relays.length);

@@ -283,9 +283,26 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
     'aimed',
     () => {
       const more: FaultEvent = { event: 'aimed', id: 4, role: 'owner', work: 'takeover', step: null };
-      return storyWith(foreign, aimed, changed({ event: 'aimed', role: 'client' }, { role: null }), after(LOAD, more));
+      return storyWith(
+        foreign,
+        aimed,
+        changed({ event: 'aimed', role: 'client' }, { role: 'caller' }),
+        after(LOAD, more),
+      );
     },
     'a role that too few kills hit',
+  ],
+  [
+    'kills while no call was in progress',
+    'aimed',
+    () =>
+      storyWith(
+        foreign,
+        aimed,
+        changed({ event: 'aimed', role: 'client' }, { role: null }),
+        changed({ event: 'aimed', role: 'caller' }, { role: null }),
+      ),
+    'too few kills while a call was in progress',
   ],
   [
     'calls that are all to the owner',

@@ -4,7 +4,9 @@ import { type Case, type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Finding, type Judged } from './finding.ts';
 import { setsOf } from './sets.ts';
 
-/** The least share of kills that must hit each role. A third of them aims at each. */
+/** The least share of kills that must hit a relay with a role: the others found no call in progress. */
+const HIT_SHARE = 0.9;
+/** The least share of these that must hit each role. A third of all kills aims at each. */
 const ROLE_SHARE = 0.3;
 /** The least share of kills that must hit an owner at work. */
 const WORK_SHARE = 0.5;
@@ -31,6 +33,7 @@ export function judgeAimed(evidence: Evidence): Judged {
     text,
     count: kills.filter(({ role }) => role === text).length,
   }));
+  const hits = roles.reduce((sum, { count }) => sum + count, 0);
   const works: readonly Count[] = WORKS.map((text) => ({
     text,
     count: kills.filter(({ work }) => work === text).length,
@@ -43,7 +46,12 @@ export function judgeAimed(evidence: Evidence): Judged {
     findings: [
       ...find(
         'a role that too few kills hit',
-        roles.filter(({ count }) => count < Math.floor(ROLE_SHARE * kills.length)),
+        roles.filter(({ count }) => count < Math.floor(ROLE_SHARE * hits)),
+      ),
+      ...insufficient(
+        hits < Math.floor(HIT_SHARE * kills.length),
+        'too few kills while a call was in progress',
+        `${hits} of ${kills.length}`,
       ),
       ...insufficient(
         atWork < Math.floor(WORK_SHARE * kills.length),

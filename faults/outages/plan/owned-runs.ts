@@ -15,8 +15,8 @@ const RATE = 120;
 const ROWS: readonly Row[] = [
   // An owner, a caller's or a client's relay killed, most of them while an owner works, or writes a snapshot.
   { plan: 'F26' },
-  // All relays killed.
-  { plan: 'F27' },
+  // All relays killed. Each time all of them must be back before a call can end.
+  { plan: 'F27', gap: [10_000, 14_000] },
   // Relays stopped in order and started again, one after the other.
   { plan: 'F19' },
   // An owner stopped for longer than its lease, and resumed.
