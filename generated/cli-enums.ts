@@ -325,7 +325,8 @@ export const ENUM_WORDS = {
     "SITES": "sites",
     "AUDIT": "audit",
     "METRICS": "metrics",
-    "REVOCATIONS": "revocations"
+    "REVOCATIONS": "revocations",
+    "DEVICES": "devices"
   },
   "IncompleteReason": {
     "LIMIT_REACHED": "limit_reached",
@@ -409,6 +410,7 @@ export const ENUM_WORDS = {
     "rate_limited": "rate_limited",
     "share_exceeded": "share_exceeded",
     "internal": "internal",
+    "not_supported": "not_supported",
     "store_unavailable": "store_unavailable",
     "draining": "draining",
     "audit_unavailable": "audit_unavailable",
@@ -561,7 +563,9 @@ export const ENUM_WORDS = {
     "CANCEL": "cancel",
     "PAYLOAD": "payload",
     "REVEAL": "reveal",
-    "REVOKE": "revoke"
+    "REVOKE": "revoke",
+    "ENROL": "enrol",
+    "RENAME": "rename"
   },
   "RevealSubject": {
     "COMMAND_PARAMS": "command_params",

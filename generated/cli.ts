@@ -133,6 +133,8 @@ export type EvidenceSource =
   | 'contexts'
   /** The delivery records. */
   | 'delivery'
+  /** The devices that are enrolled. */
+  | 'devices'
   /** The retained messages. */
   | 'messages'
   /** What the nodes counted and measured. */
@@ -241,8 +243,12 @@ export type OperatorAction =
   | 'disconnect'
   /** Drained a node. */
   | 'drain'
+  /** Decided whether a device is enrolled. */
+  | 'enrol'
   /** Read payloads by an argument of a listing. */
   | 'payload'
+  /** Gave a device another name. */
+  | 'rename'
   /** Revealed one payload and gave the reason. */
   | 'reveal'
   /** Revoked tokens. */
@@ -347,6 +353,8 @@ export type RefusalCode =
   | 'not_found'
   /** `not_received`, HTTP status 200. `failed`: the command was written, and its client says that it never arrived. Nothing ran. */
   | 'not_received'
+  /** `not_supported`, HTTP status 501. The store of this deployment cannot do it. */
+  | 'not_supported'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
@@ -740,6 +748,8 @@ export type DispatcherNodeReportFragment = { links: number, stale: boolean, drai
 
 export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, connect_deadline: string, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } };
 
+export type DeviceShownFragment = { name: string, actions: Array<string> | null, revoked: boolean, user_id: string, client_id: string, client_type: ClientType, key_id: string, enrolled_at: string, enrolled_by: string, used_at: string | null };
+
 export type ListStreamsQueryVariables = Exact<{
   user_id: string;
   prefix?: string | null | undefined;
@@ -1009,6 +1019,20 @@ export const DeliveryStatusRecordFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"DeliveryStatusRecord"}) as unknown as TypedDocumentString<DeliveryStatusRecordFragment, unknown>;
+export const DeviceShownFragmentDoc = new TypedDocumentString(`
+    fragment DeviceShown on Device {
+  user_id: userId
+  client_id: clientId
+  name
+  client_type: clientType
+  actions
+  key_id: keyId
+  enrolled_at: enrolledAt
+  enrolled_by: enrolledBy
+  used_at: usedAt
+  revoked
+}
+    `, {"fragmentName":"DeviceShown"}) as unknown as TypedDocumentString<DeviceShownFragment, unknown>;
 export const StreamSummaryFragmentDoc = new TypedDocumentString(`
     fragment StreamSummary on Stream {
   stream: key

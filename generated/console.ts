@@ -361,8 +361,12 @@ export type OperatorAction =
   | 'DISCONNECT'
   /** Drained a node. */
   | 'DRAIN'
+  /** Decided whether a device is enrolled. */
+  | 'ENROL'
   /** Read payloads by an argument of a listing. */
   | 'PAYLOAD'
+  /** Gave a device another name. */
+  | 'RENAME'
   /** Revealed one payload and gave the reason. */
   | 'REVEAL'
   /** Revoked tokens. */
@@ -546,6 +550,8 @@ export type RefusalCode =
   | 'not_found'
   /** `not_received`, HTTP status 200. `failed`: the command was written, and its client says that it never arrived. Nothing ran. */
   | 'not_received'
+  /** `not_supported`, HTTP status 501. The store of this deployment cannot do it. */
+  | 'not_supported'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */

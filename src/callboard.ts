@@ -324,7 +324,11 @@ function compose(options: CallboardOptions, place: Place): Composed {
   const { config, log = silentLog, tracing } = options;
   const { basePath = '', traceIds = false, maxBodyBytes = MAX_BODY_BYTES } = config;
   const policy = policyOf(options);
+  // Tokens expire by the system clock, as their issuers expect, and not by the clock of the store.
+  const wall = options.clock ?? systemClock;
+  const credentials = createCredentials({ ...NO_AUTH, ...config.auth }, { clock: wall, tickets: backend.tickets });
   const core = createCore({
+    devices: credentials.devices,
     loop: systemLoop,
     processMeter: systemProcess,
     nodeId: place.nodeId ?? config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
@@ -343,9 +347,6 @@ function compose(options: CallboardOptions, place: Place): Composed {
     reveal: config.reveal,
     server: { version: VERSION, label: config.label ?? null, traceUrl: config.traceUrl ?? null, maxBodyBytes },
   });
-  // Tokens expire by the system clock, as their issuers expect, and not by the clock of the store.
-  const wall = options.clock ?? systemClock;
-  const credentials = createCredentials({ ...NO_AUTH, ...config.auth }, { clock: wall, tickets: backend.tickets });
   const authenticator = withRevocations(withGrants(credentials.bearer, core.sites), core.revocations);
   const app = createApp({
     core,

@@ -45,6 +45,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   audit: 'What administrators did',
   revoke: 'Revoke tokens',
   revocations: 'Tokens that are revoked',
+  devices: 'Devices that hold a key of their own',
   nodes: 'Nodes of the deployment',
   capacity: 'Admission scopes',
   policy: 'Checks of a policy file before it is used',

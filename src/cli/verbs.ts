@@ -172,6 +172,43 @@ export const VERBS: readonly Verb[] = [
     load: async () => (await import('./run/revocations.ts')).revocationsLs,
   },
   {
+    name: 'devices ls',
+    brief: 'List enrolled devices',
+    flags: { userId: 'Only devices of this user', ...PAGE_FLAGS },
+    load: async () => (await import('./run/devices.ts')).devicesLs,
+  },
+  {
+    name: 'devices confirm',
+    brief: 'Enrol the device that shows a code',
+    args: ['code'],
+    flags: {
+      userId: 'The user to whom it shall belong; needed by administrators',
+      clientId: 'The client that it shall be (default: made of its name)',
+      ...YES_FLAG,
+    },
+    examples: ['devices confirm WDJB-MJHT --user-id shop'],
+    load: async () => (await import('./run/devices.ts')).devicesConfirm,
+  },
+  {
+    name: 'devices deny',
+    brief: 'Deny the device that shows a code',
+    args: ['code'],
+    load: async () => (await import('./run/devices.ts')).devicesDeny,
+  },
+  {
+    name: 'devices rename',
+    brief: 'Give a device another name',
+    args: ['user', 'client', 'name'],
+    load: async () => (await import('./run/devices.ts')).devicesRename,
+  },
+  {
+    name: 'devices rm',
+    brief: 'Remove a device: end its link, and refuse its token from now on',
+    args: CLIENT_ADDRESS,
+    flags: { reason: 'Why', ...YES_FLAG },
+    load: async () => (await import('./run/devices.ts')).devicesRm,
+  },
+  {
     name: 'policy check',
     brief: 'Read a policy file and name each fault in it; needs no relay',
     args: ['file'],

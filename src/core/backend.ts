@@ -13,6 +13,7 @@ import type { CommandKey } from './ids.ts';
 import type { JsonText } from './json.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { Cancel } from './ports.ts';
+import type { DeviceStore } from './devices/device.ts';
 import type { RevocationStore } from './revocations/revocation.ts';
 import type { ShareName } from './shares/share-bounds.ts';
 import type { SessionStore, SiteStore } from './sites/site-stores.ts';
@@ -73,6 +74,7 @@ export interface Backend {
   readonly audit: AuditStore;
   readonly tickets: TicketStore;
   readonly revocations: RevocationStore;
+  readonly devices: DeviceStore;
   readonly bus: Bus;
   /**
    * Returns how much of each share is in use, for the shares that the store counts itself. The amounts are those of all

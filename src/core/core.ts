@@ -22,6 +22,8 @@ import { createDeliveries } from './commands/operator.ts';
 import { createActions } from './connections/action-sample.ts';
 import { createConnections } from './connections/connections.ts';
 import { createContexts } from './contexts/contexts.ts';
+import { createDevices } from './devices/devices.ts';
+import { NO_DEVICE_CREDENTIALS, type DeviceCredentials } from './devices/device.ts';
 import { createDedup } from './dedup/dedup.ts';
 import { serverInfo, type ServerInfo } from './server-info.ts';
 import type { Deps } from './deps.ts';
@@ -34,6 +36,7 @@ import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import { createSeries, type Series } from './metrics/series.ts';
 import type { Cancel, Clock, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
+import { Admissions, RevocationIndex } from './revocations/revocation.ts';
 import { createRevocations, type Revocations } from './revocations/revocations.ts';
 import { fullShares } from './shares/full-shares.ts';
 import type { ShareName } from './shares/share-bounds.ts';
@@ -63,7 +66,7 @@ export type * from './sites/projection.ts';
 export type * from './sites/sites.ts';
 export type * from './users/users.ts';
 
-type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing'> & {
+type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing' | 'revoked' | 'admissions'> & {
   /** The event loop of the process, to which long reads yield. */
   readonly loop: EventLoop;
   /** Records spans. Absent: nothing is traced. */
@@ -74,6 +77,8 @@ type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tra
    */
   readonly audit?: Partial<AuditBounds & { readonly sign: AuditSign; readonly keys: readonly AuditSign[] }> | undefined;
   readonly reveal?: RevealMode | undefined;
+  /** Checks proofs of devices, and signs their tokens. Absent: no device can be enrolled. */
+  readonly devices?: DeviceCredentials | undefined;
 };
 
 const NOT_DURABLE = { sync: null, bytes: null, full: false, snapshotAt: null, away: null } as const;
@@ -85,11 +90,19 @@ export type Core = ReturnType<typeof createCore>;
  * Builds core over one backend. No loop runs before `start`. Methods take the requester, refuse what the requester may
  * not do, and bound their answers. Methods "for nested fields" rely on the authorization of the parent.
  */
-export function createCore({ audit: bounds, reveal = 'argument', tracing = null, loop, ...given }: CoreOptions) {
+export function createCore({
+  audit: bounds,
+  reveal = 'argument',
+  tracing = null,
+  loop,
+  devices = NO_DEVICE_CREDENTIALS,
+  ...given
+}: CoreOptions) {
   const kept = { maxRows: AUDIT_ROWS, keepMs: AUDIT_KEEP_MS, sign: given.crypto.sign, ...bounds };
   const audit = createAuditTrail({ ...given, ...kept, store: given.backend.audit });
   const events = new CommandEvents(given);
-  const deps: Deps = { ...given, audit, reveal, tracing, events, loop, readTurns: new ReadTurns(READ_TURNS) };
+  const made = { readTurns: new ReadTurns(READ_TURNS), revoked: new RevocationIndex(), admissions: new Admissions() };
+  const deps: Deps = { ...given, ...made, audit, reveal, tracing, events, loop };
   const { backend, clock, nodeId, shares } = deps;
   const { capabilities } = backend;
   const correlator = new Correlator(deps.metrics);
@@ -131,6 +144,8 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     reveals: createReveals(deps),
     /** Revokes tokens, and says which are revoked. */
     revocations,
+    /** Enrols devices, and gives them tokens. */
+    devices: createDevices({ deps, credentials: devices, revocations }),
     users: createUsers(deps),
     connections: createConnections(deps),
     actions: createActions(deps),

@@ -90,6 +90,21 @@ export const REVOCATIONS_MAX_WIDE = 110_000;
 export const REVOCATION_KEEP_MS = 10 * 365 * 24 * 3600_000;
 /** How long another node may take to say that it has ended what a revocation covers, in milliseconds. */
 export const REVOKE_WITHIN_MS = 1_000;
+/** How many devices are kept, in all and of one user. */
+export const DEVICES_MAX = 50_000;
+export const DEVICES_OF_USER = 5_000;
+export const DEVICE_NAME_CHARS = 64;
+/** How many patterns of actions a device may name. */
+export const DEVICE_ACTIONS = 100;
+/** How long the token of a device lives. The device renews it. */
+export const DEVICE_TOKEN_SECONDS = 3600;
+/** How long the code of an enrolment is valid, in milliseconds. */
+export const ENROLMENT_MS = 600_000;
+/** How many enrolments are open, in all and of one network. */
+export const ENROLMENTS_OPEN = 1_000;
+export const ENROLMENTS_OF_NETWORK = 20;
+/** How many wrong codes one person enters in a time. */
+export const CODE_TRIES = { most: 5, ms: 600_000 };
 /** The fewest characters of the reason for revealing a payload. MAX_REASON is the most. */
 export const REVEAL_REASON_MIN = 8;
 /** How many payloads one administrator may reveal with a reason in an hour. */

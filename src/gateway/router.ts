@@ -7,6 +7,7 @@ import {
   type Authenticator,
   type Principal,
 } from '../core/auth/principal.ts';
+import { matchesAny } from '../core/auth/patterns.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/stores.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
@@ -346,6 +347,7 @@ export class FrameRouter {
     const renewed = admit(await this.#parts.authenticator.authenticate(token, this.#address), kind);
     if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token belongs to another user.');
     requireNotRevoked(this.#parts, renewed, this.#clientId);
+    requireDevice(renewed, this.#clientId, null);
     if (this.#session?.host) requireUser(renewed, 'host');
     this.#principal = renewed;
     this.#writer.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
@@ -485,6 +487,7 @@ export async function openLink(
   }
   const clientId = hello.client_id ?? invalid('client_id', 'required');
   requireNotRevoked(parts, principal, clientId);
+  requireDevice(principal, clientId, hello.client_type);
   const request = {
     clientId,
     instanceId: hello.instance_id ?? invalid('instance_id', 'required for a client'),
@@ -513,6 +516,15 @@ function requireNotRevoked(
   if (core.revocations.find(principal, clientId)) fail('forbidden', 'The client was revoked.');
 }
 
+/** Refuses a client that is not the device of its token. `clientType` null: it is known already. */
+function requireDevice(principal: Principal, clientId: string | null, clientType: string | null | undefined): void {
+  const device = principal.kind === 'user' ? principal.device : undefined;
+  if (device === undefined) return;
+  if (clientId !== device.clientId) fail('forbidden', `The token is that of the device ${device.clientId}.`);
+  if (clientType !== null && clientType !== device.clientType)
+    fail('forbidden', `The device was enrolled with the client type ${device.clientType}.`);
+}
+
 /** Reads what a hello advertises, when it is its user's turn. */
 function advertisedIn(
   parts: RouterServices,
@@ -530,10 +542,14 @@ function readAdvertised(
   payload: string | null,
   principal: Principal,
 ): Advertisement {
-  return readAdvertisement(payload, actionLists, () => {
+  const advertised = readAdvertisement(payload, actionLists, () => {
     const more = (ADVERTISED_BYTE_COST - 1) * (payload?.length ?? 0);
     if (principal.kind === 'user') inbound.of(principal.userId).charge(more);
   });
+  const limit = (principal.kind === 'user' && principal.device?.actions) || null;
+  const refused = limit && advertised.actions.find(({ name }) => !matchesAny(limit, name));
+  if (refused) fail('forbidden', `The device was enrolled without the action ${refused.name}.`);
+  return advertised;
 }
 
 /** Claims a link, and its socket. Throws a CallboardError, and claims neither, if the principal may not hold both. */

@@ -279,8 +279,12 @@ function createApiRouter(options: RequestHandlerOptions): Router {
       const given = { requester, path, query, body, reply: exchange.reply, notes: exchange.access };
       return rest.handle(request, response, given) ? 'rest' : notFound();
     };
+    if (requester === null && rest.isOpen(info.method, path)) {
+      anonymous.admit(request, networkOf(info.address));
+      return readBodyFor(info, requester, { parse: parseBody, answer });
+    }
     if (requester !== null || !mayHaveBody(request)) return readBodyFor(info, requester, { parse: parseBody, answer });
-    // The request has no token. Every REST route answers it with 401 whatever the body says, so the body is not read.
+    // The request has no token. Every other REST route answers it with 401 whatever the body says, so the body is not read.
     exchange.reply.open();
     response.setHeader('connection', 'close');
     return answer(undefined);

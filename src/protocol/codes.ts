@@ -49,6 +49,8 @@ export const CODES = {
   share_exceeded: 429,
   // The relay cannot answer.
   internal: 500,
+  /** The store of this deployment cannot do it. */
+  not_supported: 501,
   store_unavailable: 503,
   draining: 503,
   /** The audit cannot be written, so what an administrator asked for was not done. */

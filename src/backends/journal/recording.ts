@@ -9,7 +9,9 @@ import type { AdmitRequest, Binding } from '../../core/commands/stores.ts';
 import type { CommandMessage, Progress, Transaction } from '../../core/commands/transaction.ts';
 import { advertisedBytes, type Connection } from '../../core/connections/connection.ts';
 import { NO_PAYLOAD, type NewMessage } from '../../core/history/message.ts';
+import type { Confirmation, Device } from '../../core/devices/device.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import { DEVICE_ACTIONS } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { Clock } from '../../core/ports.ts';
@@ -73,6 +75,11 @@ export const KEPT = {
   audit: { append: 'process', close: 'process', head: 'read', list: 'read', lines: 'read' },
   tickets: { take: 'grows' },
   revocations: { add: 'grows', after: 'read' },
+  devices: {
+    ...{ decide: 'grows', use: 'ends', rename: 'ends', remove: 'ends' },
+    // Open enrolments end with their process.
+    ...{ begin: 'process', find: 'read', ofKey: 'read', get: 'read', list: 'read' },
+  },
   bus: { publish: 'process', subscribe: 'process', confirmed: 'process', hasSubscribers: 'read' },
 } as const satisfies KeptPorts;
 
@@ -264,6 +271,7 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
     ...recordedSites(memory, recording),
     tickets: { take: recordedTickets(memory, recording) },
     revocations: { add: recordedRevocations(recording) },
+    devices: recordedDevices(recording),
   };
   const observed = { report: reportIn(memory, recording), preview: previewIn(memory, recording) };
   return {
@@ -275,6 +283,7 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
     sessions: { ...sessions, ...recorded.sessions },
     tickets: recorded.tickets,
     revocations: { add: recorded.revocations.add, after: memory.revocations.after },
+    devices: { ...memory.devices, ...recorded.devices },
   };
 }
 
@@ -451,6 +460,42 @@ function recordedRevocations({ tables, records, clock, space }: Recording): Reco
       return added;
     },
   );
+}
+
+function recordedDevices({ tables: { devices }, records, clock, space }: Recording): Recorded['devices'] {
+  const record = (device: Device, permit: Room | EndingAct = device): void => {
+    records.begin(clock.now(), permit);
+    records.add('device', device);
+  };
+  return {
+    decide: growsIn(space)(
+      (_codeHash: string, confirmation: Confirmation | null) =>
+        sized(confirmation?.userId ?? NO_USER.userId, 'x'.repeat(DEVICE_ACTIONS)),
+      (room, codeHash, confirmation) => {
+        const decided = devices.decide(codeHash, confirmation);
+        if (decided.kind === 'confirmed') record(decided.device, room);
+        return decided;
+      },
+    ),
+    use(keyId, at) {
+      const device = devices.note(keyId, at);
+      if (device) record(device);
+      return device !== null;
+    },
+    rename(key, name) {
+      const renamed = devices.rename(key, name);
+      if (renamed) record(renamed);
+      return renamed;
+    },
+    remove(key) {
+      const removed = devices.remove(key);
+      if (removed) {
+        records.begin(clock.now(), key);
+        records.add('device_gone', key.userId, key.clientId);
+      }
+      return removed;
+    },
+  };
 }
 
 /** Every method of the memory backend answers in the same tick. */

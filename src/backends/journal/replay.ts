@@ -15,6 +15,7 @@ import {
   type PayloadRef,
   type TerminalError,
 } from '../../core/history/message.ts';
+import type { Device } from '../../core/devices/device.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { ByClient } from '../../core/collections.ts';
@@ -309,6 +310,8 @@ export class Replay {
       this.#tables.sites.restoreSession({ session, hashes: new Map(given.next<[string, string][]>()) });
     },
     ticket: (given) => void this.#tickets.set(given.next(), given.next()),
+    device: (given) => this.#tables.devices.put(given.next<Device>()),
+    device_gone: (given) => void this.#tables.devices.remove({ userId: given.next(), clientId: given.next() }),
     revocation: (given) => this.#tables.revocations.restore(given.next<Revocation>()),
     node: (given) => void this.#nodes.set(given.next(), given.next()),
     begin: (given) => {

@@ -91,6 +91,7 @@ export function createRoutedBackend(options: RoutedOptions): Backend {
     audit: { ...own.audit, ...routed.audit },
     tickets: routed.tickets,
     revocations: routed.revocations,
+    devices: routed.devices,
     bus: own.bus,
     async close() {
       stop();

@@ -11,6 +11,7 @@ import type { SpillStore } from '../../core/history/message.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import { silentLog, type Clock, type Log } from '../../core/ports.ts';
+import type { DeviceStore } from '../../core/devices/device.ts';
 import type { RevocationStore } from '../../core/revocations/revocation.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { createRedisAudit } from './audit.ts';
@@ -289,6 +290,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     sessions: createRedisSessions(parts),
     tickets: createRedisTickets(parts),
     revocations: NO_REVOCATIONS,
+    devices: NO_DEVICES,
     bus,
     sharesInUse: () => sharesInUse(parts.store),
     /** Resolves once this node receives the events of other nodes. Waits while Redis is unavailable. */
@@ -303,8 +305,16 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
 
 /** This store keeps no revocations. */
 const NO_REVOCATIONS: RevocationStore = {
-  add: () => fail('invalid_argument', 'This store keeps no revocations: use STORE=owned, or replace SECRET.'),
+  add: () => fail('not_supported', 'This store keeps no revocations: use STORE=owned, or replace SECRET.'),
   after: () => [],
+};
+
+/** This store keeps no devices. */
+const noDevices = (): never => fail('not_supported', 'This store keeps no devices: use STORE=owned.');
+const NO_DEVICES: DeviceStore = {
+  ...{ begin: noDevices, find: noDevices, decide: noDevices, ofKey: noDevices, use: noDevices },
+  ...{ get: noDevices, rename: noDevices, remove: noDevices },
+  list: () => ({ rows: [], next: null, gaps: [] }),
 };
 
 // Core's TicketStore over Redis: one key for each sign-in ticket that was used. The key expires with its ticket.

@@ -11,6 +11,8 @@ const AUDIT_MESSAGES: Readonly<Record<OperatorAction, string>> = {
   drain: 'an administrator drains a node',
   cancel: 'an administrator cancels a command',
   revoke: 'an administrator revokes tokens',
+  enrol: 'an administrator decides whether a device is enrolled',
+  rename: 'an administrator renames a device',
 };
 
 /**

@@ -5,7 +5,7 @@ import { isRecord, parsedJson, toJson } from '../json.ts';
  * What an administrator did. `payload`: read payloads by an argument of a listing. `reveal`: read one payload and gave
  * the reason.
  */
-export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal' | 'revoke';
+export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal' | 'revoke' | 'enrol' | 'rename';
 
 /** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
 export type AuditSubject = Readonly<

@@ -31,8 +31,19 @@ export type UserPrincipal = {
   readonly actions?: ActionPatterns;
   /** Which tools an agent with this token is shown. Absent: all. */
   readonly toolChoice?: ToolChoice;
+  /** The only client as which the token may connect. Absent: the token is not that of a device. */
+  readonly device?: DeviceLimits;
 };
-/** What tells a signed token from others: its id (`jti`) and its time of issue (`iat`, in epoch milliseconds), if it has them. */
+/** The client that a token of a device may be. `actions`: patterns of what it may advertise; null: anything. */
+export type DeviceLimits = {
+  readonly clientId: string;
+  readonly clientType: string;
+  readonly actions: ActionPatterns | null;
+};
+/**
+ * What tells a signed token from others: its id (`jti`) and its time of issue (`iat`, in epoch milliseconds), if it has
+ * them. A token of a device counts as issued when the device was enrolled.
+ */
 export type TokenIdentity = { readonly id: string | null; readonly issuedAt: number | null };
 /** Patterns of actions with `*`: see `compileGlob`. An action must match one of them. */
 export type ActionPatterns = readonly string[];

@@ -224,11 +224,12 @@ type Admitting = { readonly admission: Admission; readonly kept: StoredPayload; 
 function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invocation | Outdated> {
   const { wait, admission } = admitting;
   const { backend } = parts.deps;
+  requireNotRevoked(parts, admitting);
   // A store that answers in the same tick gains nothing from a claim.
   const claim = backend.capabilities.shared ? parts.dispatcher.claim(admission.key) : null;
   const request = admitRequest(parts.deps, admitting, claim);
   const admitted = orElse(
-    () => backend.commands.admit(request),
+    () => parts.deps.admissions.note(admission.caller, backend.commands.admit(request)),
     (error) => {
       wait.forget();
       if (claim) parts.dispatcher.settle(claim, isStoreUnavailable(error) ? 'unanswered' : SKIP);
@@ -243,6 +244,14 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
 }
 
 const SKIP = { kind: 'skip' } as const;
+
+/** Refuses a caller whose token was revoked after it was authenticated. */
+function requireNotRevoked({ deps, keeper }: InvokeParts, { wait, admission, kept }: Admitting): void {
+  if (deps.revoked.find(admission.caller, null) === null) return;
+  wait.forget();
+  keeper.discard(kept);
+  fail('unauthenticated', 'The token was revoked.');
+}
 
 /**
  * Builds the request of an admission. Every member is named, because spreading objects costs more than the rest of an

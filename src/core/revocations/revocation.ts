@@ -1,12 +1,14 @@
 /**
- * Revocations: the tokens that a row covers, the index in which a node looks tokens up, and the port that keeps the rows.
+ * Revocations: the tokens that a row covers, what a node looks up and waits for when it revokes, and the port that keeps
+ * the rows.
  */
 import type { Principal } from '../auth/principal.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
 /**
  * What a revocation covers: the tokens, and links, that match every member that is not null; one is not null.
- * `userId`: the subject of the token. `clientId`: the client that a link is of; such a row covers no request over HTTP.
+ * `userId`: the subject of the token. `clientId`: the client that a link is of, or the device of the token; such a row
+ * covers no other request over HTTP.
  * `issuedBefore`: tokens that were issued before this time, in epoch milliseconds, and tokens that do not say when.
  */
 export type RevocationTarget = {
@@ -33,7 +35,7 @@ export type Revocation = NewRevocation & { readonly seq: number };
 export interface RevocationStore {
   /**
    * Adds a row and returns it with its number. Atomic. Null: there are as many rows as the store keeps
-   * (REVOCATIONS_MAX; REVOCATIONS_MAX_WIDE for a row that names no token). Throws `invalid_argument` if the store keeps
+   * (REVOCATIONS_MAX; REVOCATIONS_MAX_WIDE for a row that names no token). Throws `not_supported` if the store keeps
    * no revocations.
    */
   add(row: NewRevocation): MaybePromise<Revocation | null>;
@@ -41,15 +43,19 @@ export interface RevocationStore {
   after(seq: number, first: number): MaybePromise<readonly Revocation[]>;
 }
 
-/** Whether a row covers a token. `clientId`: the client of the link that has it; null for other uses of the token. */
+/**
+ * Whether a row covers a token. `clientId`: the client of the link that has it; null for other uses of the token, which
+ * are those of a client only if the token is that of a device.
+ */
 export function covers(row: RevocationTarget, principal: Principal, clientId: string | null): boolean {
   // The holder of a grant has no token of its own: a grant is revoked with its session.
   if (principal.kind === 'grant' || principal.token === undefined) return false;
   const { id, issuedAt } = principal.token;
   const subject = principal.kind === 'admin' ? principal.name : principal.userId;
+  const client = clientId ?? (principal.kind === 'user' ? principal.device?.clientId : null) ?? null;
   return (
     (row.userId === null || row.userId === subject) &&
-    (row.clientId === null || row.clientId === clientId) &&
+    (row.clientId === null || row.clientId === client) &&
     (row.tokenId === null || row.tokenId === id) &&
     (row.issuedBefore === null || issuedAt === null || issuedAt < row.issuedBefore)
   );
@@ -118,4 +124,23 @@ function listIn(rows: Map<string, Revocation[]>, key: string): Revocation[] {
   const made: Revocation[] = [];
   rows.set(key, made);
   return made;
+}
+
+/** The admissions that a store has not answered yet, by who asked for them, so that a revocation can wait for them. */
+export class Admissions {
+  readonly #running = new Map<Promise<unknown>, Principal>();
+
+  /** Returns the same answer. One that is there already is not remembered. */
+  note<T>(principal: Principal, answer: MaybePromise<T>): MaybePromise<T> {
+    if (!(answer instanceof Promise)) return answer;
+    const running: Promise<T> = answer.finally(() => this.#running.delete(running));
+    this.#running.set(running, principal);
+    return running;
+  }
+
+  /** Resolves when the admissions that run now, of principals that are covered, have ended. Never rejects. */
+  async ended(isCovered: (principal: Principal) => boolean): Promise<void> {
+    const covered = [...this.#running].filter(([, principal]) => isCovered(principal));
+    await Promise.allSettled(covered.map(([running]) => running));
+  }
 }

@@ -25,7 +25,7 @@ import { promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Page } from '../page.ts';
 import { listingOf, type PageArgs } from '../cursors.ts';
 import type { Cancel } from '../ports.ts';
-import { RevocationIndex, covers, type NewRevocation, type Revocation, type RevocationTarget } from './revocation.ts';
+import { covers, type NewRevocation, type Revocation, type RevocationTarget } from './revocation.ts';
 
 /** How often a node of a shared deployment reads new revocations, in milliseconds, in case it was not told of one. */
 const REREAD_MS = 2_000;
@@ -68,8 +68,7 @@ type RevocationParts = {
 export type Revocations = ReturnType<typeof createRevocations>;
 
 export function createRevocations({ deps, acts, questions }: RevocationParts) {
-  const { backend, clock, cursors, log, nodeId } = deps;
-  const index = new RevocationIndex();
+  const { backend, clock, cursors, log, nodeId, revoked: index, admissions } = deps;
   const ends: Record<keyof RevokedEnds, EndCovered> = { links: () => 0, sockets: () => 0 };
   const first = Promise.withResolvers<void>();
   let isLoaded = false;
@@ -80,6 +79,12 @@ export function createRevocations({ deps, acts, questions }: RevocationParts) {
     if (!index.add(row)) return { links: 0, sockets: 0 };
     const isCovered = (principal: Principal, clientId: string | null): boolean => covers(row, principal, clientId);
     return { links: ends.links(isCovered, by), sockets: ends.sockets(isCovered, by) };
+  };
+  /** Does the same, and waits for what such tokens have asked of the store before: it may be queued then. */
+  const takeWhole = async (row: Revocation, by: Requester = null): Promise<RevokedEnds> => {
+    const ended = take(row, by);
+    await admissions.ended((principal) => covers(row, principal, null));
+    return ended;
   };
   /** A store in this process answers at once, so the rows are known before the first token. */
   const read = (): MaybePromise<void> =>
@@ -103,7 +108,7 @@ export function createRevocations({ deps, acts, questions }: RevocationParts) {
   };
   // What is in this process needs no start.
   if (!backend.capabilities.shared) readAgain();
-  questions.answerWith('revoked', (text) => JSON.stringify(take(JSON.parse(text) as Revocation)));
+  questions.answerWith('revoked', async (text) => JSON.stringify(await takeWhole(JSON.parse(text) as Revocation)));
 
   /** Tells all other nodes. */
   const tell = async (row: Revocation) => {
@@ -180,8 +185,7 @@ export function createRevocations({ deps, acts, questions }: RevocationParts) {
           `${REVOCATIONS_MAX} revocations are kept. Use issued_before, which covers many tokens at once.`,
         );
       }
-      const here = take(revocation, revoker);
-      const told = await tell(revocation);
+      const [here, told] = await Promise.all([takeWhole(revocation, revoker), tell(revocation)]);
       const cancelled = await cancelQueued({ deps, acts }, revocation);
       await act?.end('revoked');
       const ended = [here, ...told.flatMap((node) => node.ended ?? [])];

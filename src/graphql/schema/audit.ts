@@ -33,6 +33,8 @@ const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an a
   payload: 'Read payloads by an argument of a listing.',
   reveal: 'Revealed one payload and gave the reason.',
   revoke: 'Revoked tokens.',
+  enrol: 'Decided whether a device is enrolled.',
+  rename: 'Gave a device another name.',
 });
 
 const AuditSubjectType = builder.objectRef<AuditSubject>('AuditSubject').implement({

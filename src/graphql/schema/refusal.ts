@@ -48,6 +48,7 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
   rate_limited: 'Too many calls, requests or frames, or too many bad tokens.',
   share_exceeded: 'The user has more than their guaranteed share of something that is scarce now; `share` names it.',
   internal: 'An error of the relay; the message has the id under which it is logged.',
+  not_supported: 'The store of this deployment cannot do it.',
   store_unavailable: 'The store does not answer.',
   draining: 'This node shuts down and admits nothing new.',
   audit_unavailable: 'The audit cannot be written, so what an administrator asked for was not done.',

@@ -25,7 +25,7 @@ const RevocationType = builder.objectRef<Revocation>('Revocation').implement({
 
 const RevocationConnection = connectionOf('Revocation', RevocationType, { rows: 'revocations' });
 
-const RevocationReceiptType = builder.objectRef<RevocationReceipt>('RevocationReceipt').implement({
+export const RevocationReceiptType = builder.objectRef<RevocationReceipt>('RevocationReceipt').implement({
   description: 'What a revocation has ended.',
   fields: fieldsOf(() => ({
     revocation: typed(RevocationType, 'The revocation.'),

@@ -45,6 +45,7 @@ import './contexts.ts';
 import './delivery.ts';
 import './history.ts';
 import './ingest.ts';
+import './devices.ts';
 import './revocations.ts';
 import './server.ts';
 import './sites.ts';

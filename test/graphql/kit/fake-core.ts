@@ -104,6 +104,10 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
       ...{ endWith() {}, isLoaded: true, loaded: async () => {}, find: () => null, start: () => () => {} },
       ...{ list: () => fail('internal', 'not prepared'), revoke: () => fail('internal', 'not prepared') },
     },
+    devices: {
+      ...{ begin: unprepared, lookUp: unprepared, decide: unprepared, token: unprepared, list: unprepared },
+      ...{ rename: unprepared, remove: unprepared },
+    },
     lookup: { find: unprepared, failures: unprepared },
     series: { read: unprepared },
     links: { open: () => fail('internal', 'no links here') },

@@ -347,6 +347,35 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
     },
   ],
   'Query.revocations': [{ rule: 'admin', call: 'revocations', found: 'empty' }],
+  'Query.devices': [
+    { rule: 'mine', call: 'devices', found: 'empty', other: 'empty' },
+    { rule: 'owned', call: 'devices(userId: $user)', found: 'empty', other: 'not_found', absent: 'empty' },
+  ],
+  // Open to everybody: a proof counts, which devices.test.ts tests.
+  ...{ 'Mutation.enrol': [], 'Mutation.deviceToken': [] },
+  'Mutation.lookUpEnrolment': [
+    { rule: 'mine', call: 'lookUpEnrolment(code: "BCDF-GHJK")', found: 'not_found', other: 'not_found' },
+  ],
+  'Mutation.decideEnrolment': [
+    {
+      rule: 'owned',
+      call: 'decideEnrolment(input: { code: "BCDF-GHJK", decision: DENY, userId: $user })',
+      found: 'not_found',
+      other: 'not_found',
+      harmful: true,
+    },
+  ],
+  'Mutation.renameDevice': [
+    {
+      rule: 'owned',
+      call: 'renameDevice(userId: $user, clientId: $client, name: "Hall")',
+      found: 'not_found',
+      other: 'not_found',
+    },
+  ],
+  'Mutation.removeDevice': [
+    { rule: 'owned', call: 'removeDevice(userId: $user, clientId: $client)', found: 'not_found', other: 'not_found' },
+  ],
   'Mutation.revoke': [
     {
       rule: 'owned',
