@@ -520,19 +520,6 @@ export const ENUM_WORDS = {
     "UNAVAILABLE": "unavailable",
     "NONE": "none"
   },
-  "CommandEventStage": {
-    "ADMITTED": "admitted",
-    "DISPATCHED": "dispatched",
-    "ACKNOWLEDGED": "acknowledged",
-    "ENDED": "ended",
-    "LATE": "late"
-  },
-  "FailureKey": {
-    "ACTION": "action",
-    "CODE": "code",
-    "CLIENT": "client",
-    "NODE": "node"
-  },
   "WaitStage": {
     "ADMITTED": "admitted",
     "ACKNOWLEDGED": "acknowledged",
@@ -571,5 +558,18 @@ export const ENUM_WORDS = {
     "COMMAND_PARAMS": "command_params",
     "COMMAND_RESULT": "command_result",
     "MESSAGE": "message"
+  },
+  "CommandEventStage": {
+    "ADMITTED": "admitted",
+    "DISPATCHED": "dispatched",
+    "ACKNOWLEDGED": "acknowledged",
+    "ENDED": "ended",
+    "LATE": "late"
+  },
+  "FailureKey": {
+    "ACTION": "action",
+    "CODE": "code",
+    "CLIENT": "client",
+    "NODE": "node"
   }
 } as const;

@@ -5,7 +5,7 @@ import { createCallboard, type CallboardOptions } from '../../src/callboard.ts';
 import { rootRatioOf, samplerOf, samplingOf, type TraceSampling } from '../../src/cli/trace-export.ts';
 import type { UserPrincipal } from '../../src/core/auth/principal.ts';
 import type { Core } from '../../src/core/core.ts';
-import { beginDispatchSpan } from '../../src/core/commands/acts.ts';
+import { beginDispatchSpan } from '../../src/core/commands/dispatch-spans.ts';
 import { LinkQueue, type ClientLink } from '../../src/core/commands/links.ts';
 import type { LinkSession } from '../../src/core/commands/link-session.ts';
 import type { Command } from '../../src/core/commands/command.ts';

@@ -1,4 +1,5 @@
-/** Measures how long the users of a relay wait whose process was killed, until another one owns them. */
+/** Measures how long the users of a relay wait that was killed, or that stops in order, until another one owns them. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { ADMIN_TOKEN, askJson, startRelay, userToken, type Relay } from '../lib/callboard.ts';
 import { median, type Sample } from '../lib/numbers.ts';
@@ -9,7 +10,7 @@ import { type Goal, type Report, type Table, valueOf } from '../lib/report.ts';
 import { Results, type Run } from '../lib/rounds.ts';
 import { CALLS, IN_FLIGHT } from '../lib/rpc.ts';
 
-/** How many calls the dead owner has recorded, of users in partitions of their own. */
+/** How many calls the owner has recorded, of users in partitions of their own. */
 const FILLINGS = [
   { name: 'no command', calls: 0 },
   { name: '10,000 commands', calls: 10_000 },
@@ -19,6 +20,11 @@ const USERS = 16;
 /** The default lease of a relay, in seconds. */
 const LEASE_S = 2.5;
 
+/** The time between two questions about a user while the owner stops, in milliseconds. */
+const ASK_MS = 5;
+/** The most that the median user may wait while a partition is handed over, in milliseconds. */
+const HANDOVER_MS = 200;
+
 const COLUMNS = [
   { key: 'median', label: 'median silence s' },
   { key: 'longest', label: 'longest silence s' },
@@ -26,29 +32,50 @@ const COLUMNS = [
   { key: 'heap', label: 'heap of the next owner MB' },
   { key: 'log', label: 'Redis MB' },
 ] as const;
+const HANDOVER_COLUMNS = [
+  { key: 'median', label: 'median silence ms' },
+  { key: 'longest', label: 'longest silence ms' },
+  { key: 'turn', label: 'longest turn of the next owner ms' },
+  { key: 'stop', label: 'until the owner has stopped s' },
+] as const;
 
 export async function takeover(run: Run): Promise<Report> {
-  const results = new Results();
   const fillings = FILLINGS.filter(({ name }) => run.wanted(name));
+  const killed = new Results();
+  const handed = new Results();
   for (let round = 0; round < run.pace.rounds; round++) {
     for (const { name, calls } of fillings) {
       run.say(`takeover: round ${round + 1}, ${name}`);
-      try {
-        results.add(name, await measured(run.quick ? calls / 20 : calls));
-      } catch (error) {
-        results.fail(name, error);
-      }
+      const count = run.quick ? calls / 20 : calls;
+      await noted(killed, name, () => measured(count, whenKilled));
+      await noted(handed, name, () => measured(count, whenHandedOver));
     }
   }
-  const rows = fillings.map(({ name }) => results.row({ name, kind: 'own' }));
-  const table: Table = { title: 'The owner is killed', columns: COLUMNS, rows, by: 'median' };
+  const rows = (results: Results) => fillings.map(({ name }) => results.row({ name, kind: 'own' }));
+  const tables: [Table, Table] = [
+    { title: 'The owner is killed', columns: COLUMNS, rows: rows(killed), by: 'median' },
+    { title: 'The owner stops in order', columns: HANDOVER_COLUMNS, rows: rows(handed), by: 'median' },
+  ];
   const notes = [
     `Two relays own partitions, with the default lease of ${LEASE_S} s. ${USERS} users of one relay, in partitions of their own, have made calls with params and a result of 200 bytes. Then its process is killed, and each user's connections are asked for at the other relay at once. Silence is the time until the answer.`,
+    `Or it stops in order and hands its partitions over, while each user's connections are asked for at the other relay again and again, ${ASK_MS} ms after each answer. Silence is the longest time until an answer.`,
   ];
-  return { suite: 'takeover', tables: [table], goals: goalsOf(table), notes };
+  return { suite: 'takeover', tables, goals: goalsOf(...tables), notes };
 }
 
-async function measured(calls: number): Promise<Sample> {
+async function noted(results: Results, name: string, work: () => Promise<Sample>): Promise<void> {
+  try {
+    results.add(name, await work());
+  } catch (error) {
+    results.fail(name, error);
+  }
+}
+
+/** Two relays, and users of the first one. */
+type Place = { readonly owner: Relay; readonly other: Relay; readonly users: readonly string[] };
+
+/** Fills the logs of users, and returns what `end` measures while the owner goes. */
+async function measured(calls: number, end: (place: Place) => Promise<Sample>): Promise<Sample> {
   await using stack = new AsyncDisposableStack();
   const redis = stack.use(await openRedis());
   const ids = ['relay-0', 'relay-1'];
@@ -62,18 +89,40 @@ async function measured(calls: number): Promise<Sample> {
   for (const user of calls > 0 ? users : []) await fill(owner, user, calls / users.length);
   const { data } = await redis.usage();
   await other.ask('turns', null, z.unknown());
-  const began = performance.now();
-  process.kill(owner.pid, 'SIGKILL');
-  const silences = await Promise.all(
-    users.map(async (user) => {
-      await askJson(`${other.url}/connections?user_id=${user}`, { token: ADMIN_TOKEN });
-      return (performance.now() - began) / 1000;
-    }),
-  );
+  const ended = await end({ owner, other, users });
   const turn = await other.ask('turns', null, z.number());
   const { heap } = await other.memory();
-  const longest = Math.max(...silences);
-  return { median: median(silences), longest, turn, heap: heap / 1e6, log: data / 1e6 };
+  return { ...ended, turn, heap: heap / 1e6, log: data / 1e6 };
+}
+
+async function whenKilled({ owner, other, users }: Place): Promise<Sample> {
+  process.kill(owner.pid, 'SIGKILL');
+  const silences = await Promise.all(users.map((user) => msUntilAnswer(other, user)));
+  return { median: median(silences) / 1000, longest: Math.max(...silences) / 1000 };
+}
+
+async function whenHandedOver({ owner, other, users }: Place): Promise<Sample> {
+  const stopping = { isOver: false };
+  const asking = users.map(async (user) => {
+    let longest = 0;
+    while (!stopping.isOver) {
+      longest = Math.max(longest, await msUntilAnswer(other, user));
+      await sleep(ASK_MS);
+    }
+    return longest;
+  });
+  const began = performance.now();
+  await owner.ask('close', null, z.null());
+  const stop = (performance.now() - began) / 1000;
+  stopping.isOver = true;
+  const silences = await Promise.all(asking);
+  return { median: median(silences), longest: Math.max(...silences), stop };
+}
+
+async function msUntilAnswer(relay: Relay, user: string): Promise<number> {
+  const began = performance.now();
+  await askJson(`${relay.url}/connections?user_id=${user}`, { token: ADMIN_TOKEN });
+  return performance.now() - began;
 }
 
 async function fill(relay: Relay, user: string, count: number): Promise<void> {
@@ -83,13 +132,17 @@ async function fill(relay: Relay, user: string, count: number): Promise<void> {
   await caller.ask('drive', { inFlight: IN_FLIGHT, ms: 60_000, count }, CALLS);
 }
 
-function goalsOf(table: Table): Goal[] {
-  const most = (text: string, row: string, column: string, bound: number): Goal => ({
-    ...{ text, measured: valueOf(table, row, column), at: 'most', bound },
+function goalsOf(killed: Table, handed: Table): Goal[] {
+  const most = (text: string, table: Table, row: string, column: string, bound: number): Goal => ({
+    text,
+    measured: valueOf(table, row, column),
+    at: 'most',
+    bound,
   });
   return [
-    most('median silence s, no command', FILLINGS[0].name, 'median', 1.5 * LEASE_S),
-    most('longest silence s, 100,000 commands', FILLINGS[2].name, 'longest', 1.5 * LEASE_S + 10),
-    most('longest turn of the next owner ms, 100,000 commands', FILLINGS[2].name, 'turn', 100),
+    most('median silence s, no command', killed, FILLINGS[0].name, 'median', 1.5 * LEASE_S),
+    most('longest silence s, 100,000 commands', killed, FILLINGS[2].name, 'longest', 1.5 * LEASE_S + 10),
+    most('longest turn of the next owner ms, 100,000 commands', killed, FILLINGS[2].name, 'turn', 100),
+    ...FILLINGS.map(({ name }) => most(`handed over, median silence ms, ${name}`, handed, name, 'median', HANDOVER_MS)),
   ];
 }

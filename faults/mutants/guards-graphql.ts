@@ -73,7 +73,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'pages-unbounded',
     says: 'a page may have any number of bytes',
-    file: 'graphql/schema/context.ts',
+    file: 'graphql/schema/answer-budget.ts',
     find: 'if (kept > 0 && bytes + more > room) break;',
     replace: '',
     judge: { test: 'test/graphql/page-budget.test.ts' },
@@ -81,7 +81,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'answers-unbounded',
     says: 'an answer may have any number of bytes',
-    file: 'graphql/schema/context.ts',
+    file: 'graphql/schema/answer-budget.ts',
     find: '#left = ANSWER_BYTES;\n\n  constructor',
     replace: '#left = ANSWER_BYTES * 1e6;\n\n  constructor',
     judge: { test: 'test/graphql/page-budget.test.ts' },

@@ -67,7 +67,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'gap-of-command-not-told',
     says: 'subscribers to one command are not told of a gap',
-    file: 'core/commands/operator.ts',
+    file: 'core/commands/command-updates.ts',
     find: '() => (lost = Math.max(1, lost)),',
     replace: '() => {},',
     judge: GAPS,

@@ -153,7 +153,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'progress-of-the-end',
     says: 'the update of an end carries the progress of an earlier report',
-    file: 'core/commands/operator.ts',
+    file: 'core/commands/command-updates.ts',
     find: 'if (reported !== null && isTerminal(command)) {',
     replace: 'if (false) {',
     judge: { test: 'test/core/delivery.test.ts' },
@@ -161,7 +161,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'late-progress-sent',
     says: 'a report of progress that comes after a later one is sent to its caller',
-    file: 'core/calls/wait.ts',
+    file: 'core/calls/wait-updates.ts',
     find: 'if (number !== null && number <= lastNumber) return;',
     replace: '',
     judge: { test: 'test/gateway/callers.test.ts' },
@@ -185,7 +185,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'missed-progress-not-counted',
     says: 'updates of a command do not say how many reports of progress are missing',
-    file: 'core/commands/operator.ts',
+    file: 'core/commands/command-updates.ts',
     find: 'lost += number - lastNumber - 1;',
     replace: '',
     judge: { test: 'test/core/delivery.test.ts' },
@@ -193,7 +193,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'wait-for-admission-unbounded',
     says: 'waiting for the admission of a command counts in no share',
-    file: 'core/commands/operator.ts',
+    file: 'core/commands/command-updates.ts',
     find: "  holdings.claim('waits', 1);\n  let isWaiting",
     replace: '  let isWaiting',
     judge: { test: 'test/core/delivery.test.ts' },
@@ -217,7 +217,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'leaving-elsewhere-unasked',
     says: 'the commands of a client that leaves another node are given up after five seconds',
-    file: 'core/commands/link-session.ts',
+    file: 'core/commands/replaced-links.ts',
     find: "return command.nodeId === null || command.nodeId === parts.deps.nodeId ? 'gone' : 'elsewhere';",
     replace: "return 'gone';",
     judge: { test: 'test/core/leaving-nodes.test.ts' },

@@ -560,7 +560,7 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
   {
     name: 'never-recorded-told-as-lost',
     says: 'a command that the log never had is told as one that the store lost',
-    file: 'core/calls/wait.ts',
+    file: 'core/calls/reattach-waits.ts',
     find: '  if (isRecorded) end(forgotten(command, now));',
     replace: '  if (isRecorded || !isRecorded) end(forgotten(command, now));',
     judge: LOSS,
@@ -576,7 +576,7 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
   {
     name: 'found-again-not-noted',
     says: 'a command that another process had is not told as lost when that has lost it',
-    file: 'core/calls/wait.ts',
+    file: 'core/calls/reattach-waits.ts',
     find: "  if (attached.kind === 'waiting') correlator.found(rpcId);",
     replace: '',
     judge: LOSS,

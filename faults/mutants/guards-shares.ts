@@ -17,7 +17,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'waits-uncounted',
     says: 'a user may have any number of calls that wait',
-    file: 'core/calls/wait.ts',
+    file: 'core/calls/correlator.ts',
     find: "holdings.take('waits', 1);",
     replace: '',
     judge: { test: 'test/core/shares-waits.test.ts' },

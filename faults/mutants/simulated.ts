@@ -91,7 +91,7 @@ const REASONS: readonly Reason[] = [
     files: [
       ...['mcp/', 'core/audit/', 'core/sites/', 'core/auth/', 'core/contexts/', 'core/calls/equal-calls.ts'],
       ...['core/calls/owed-answers.ts', 'core/calls/repeats.ts', 'core/commands/answers.ts'],
-      ...['core/connections/', 'core/commands/events.ts', 'core/commands/operator.ts', 'backends/owned/bus.ts'],
+      ...['core/connections/', 'core/commands/events.ts', 'core/commands/command-updates.ts', 'backends/owned/bus.ts'],
     ],
     names: ['reserved-id', 'reserved-ids-from-elsewhere', 'page-of-one-node', 'silent-owner-unnamed'],
   },

@@ -21,9 +21,9 @@ import {
 import { invalid } from '../core/errors.ts';
 import { isRecord, readShaped, shapeFaultText, type JsonText, type ObjectShape, type Shape } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
-import { isJsonScalar } from './schema/builder.ts';
-import { type Make, makerOf } from './variables-arguments.ts';
-import { type Coerce, coercerOf, type Variables, type Values } from './variables-coercion.ts';
+import { isJsonScalar } from './schema/scalars.ts';
+import { makerOf, type Make } from './variables-arguments.ts';
+import { coercerOf, type Coerce, type Variables, type Values } from './variables-coercion.ts';
 import { firstMisfit } from './variables-fault.ts';
 
 export type CoercedVariables =

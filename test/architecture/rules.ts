@@ -21,17 +21,20 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   { of: 'backends/', may: ['core/'] },
   { of: 'web/', may: ['core/'] },
   { of: 'graphql/schema/', may: ['core/', 'web/request-notes.ts'] },
-  { of: 'graphql/variables', may: ['core/', 'graphql/schema/builder.ts'] },
+  { of: 'graphql/variables', may: ['core/', 'graphql/schema/scalars.ts'] },
   { of: 'graphql/selection.ts', may: [] },
   {
     of: 'graphql/writer/',
-    may: [...['core/', 'web/reply.ts', 'graphql/selection.ts', 'graphql/variables', 'graphql/schema/builder.ts']],
+    may: [
+      ...['core/', 'web/reply.ts', 'graphql/selection.ts', 'graphql/variables'],
+      ...['graphql/schema/cache-hints.ts', 'graphql/schema/scalars.ts'],
+    ],
   },
   {
     of: 'graphql/execute/',
     may: [
       ...['core/', 'web/', 'graphql/writer/', 'graphql/selection.ts', 'graphql/variables'],
-      'graphql/schema/context.ts',
+      ...['graphql/schema/context.ts', 'graphql/schema/subscription-fields.ts'],
     ],
   },
   { of: 'graphql/http/', may: ['core/', 'web/', 'graphql/'] },
@@ -213,7 +216,10 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   },
   {
     ring: 'graphql/schema/',
-    besides: ['builder', 'context', 'delivery', 'page', 'refusal', 'schema', 'server'],
+    besides: [
+      ...['answer-budget', 'builder', 'cache-hints', 'context', 'delivery', 'fields', 'loaders', 'node-ids'],
+      ...['node-interface', 'node-lookup', 'page', 'refusal', 'scalars', 'schema', 'server', 'subscription-fields'],
+    ],
   },
   { ring: 'rest/operations/', besides: ['delivery', 'invoke'] },
 ];

@@ -21,22 +21,11 @@ export const SUITCASES: readonly string[] = [
   'console/pages/audit.tsx',
   'console/pages/timeline.tsx',
   'core/calls/calls.ts',
-  'core/calls/wait.ts',
-  'core/commands/acts.ts',
   'core/commands/command.ts',
-  'core/commands/link-session.ts',
   'core/commands/links.ts',
-  'core/commands/operator.ts',
   'core/commands/stores.ts',
-  'graphql/schema/builder.ts',
-  'graphql/schema/calls.ts',
-  'graphql/schema/commands.ts',
-  'graphql/schema/connections.ts',
-  'graphql/schema/context.ts',
   'graphql/schema/delivery.ts',
-  'graphql/schema/history.ts',
   'graphql/schema/schema.ts',
-  'graphql/schema/sites.ts',
 ];
 
 /** The helper files beside src of more than one subject that are still to be divided. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Completeness, ObservedSource } from '../../src/core/completeness.ts';
 import { LOOP_ALIVE_MS, NODE_LEASE_MS } from '../../src/core/limits.ts';
-import { nodeView } from '../../src/core/commands/operator.ts';
+import { nodeView } from '../../src/core/commands/inspection.ts';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import { admin, connect, testCore, user, type TestCore } from '../kit/core.ts';
 

@@ -1,7 +1,7 @@
 /** Tests the retry queue of a node, for acts that the store could not take. */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
-import { createStoreRetryQueue } from '../../src/core/commands/acts.ts';
+import { createStoreRetryQueue } from '../../src/core/commands/retry-queue.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { RETRY_QUEUE_BYTES, RETRY_QUEUE_ENTRIES } from '../../src/core/limits.ts';
 import { silentLog } from '../../src/core/ports.ts';

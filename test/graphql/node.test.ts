@@ -4,7 +4,7 @@ import { isInterfaceType, isObjectType, parse, visit } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { NODE_IDS } from '../../src/core/limits.ts';
 import { createPlans } from '../../src/graphql/execute/executor.ts';
-import { nodeIdOf, readNodeId } from '../../src/graphql/schema/builder.ts';
+import { nodeIdOf, readNodeId } from '../../src/graphql/schema/node-ids.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { fakeCore } from './kit/fake-core.ts';
 import { countedWindow, executionContext } from './kit/contexts.ts';

@@ -5,7 +5,8 @@ import type { ActionAdvertisement } from '../../src/core/connections/connection.
 import { trustJson } from '../../src/core/json.ts';
 import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../src/core/limits.ts';
 import type { Page } from '../../src/core/page.ts';
-import { createContext, AnswerBudget, type RowSize } from '../../src/graphql/schema/context.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { AnswerBudget, type RowSize } from '../../src/graphql/schema/answer-budget.ts';
 import { createPlans, type Plan } from '../../src/graphql/execute/executor.ts';
 import type { Variables } from '../../src/graphql/variables-coercion.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';

@@ -1,6 +1,6 @@
 /** Tests how the relay writes times. */
 import { describe, expect, it } from 'vitest';
-import { printTime } from '../../src/graphql/schema/builder.ts';
+import { printTime } from '../../src/graphql/schema/scalars.ts';
 
 const HOUR = 3_600_000;
 const TIMES = [0, -1, 1, -HOUR, HOUR - 1, HOUR, 1.5, 951_782_399_999, 951_782_400_000, 4_102_444_799_999, 8.64e15];

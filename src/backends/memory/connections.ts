@@ -1,5 +1,5 @@
 /** Core's ConnectionStore in memory: the open links of clients, and the links that were lost a short time ago. */
-import { endedRow, openedRow } from '../../core/commands/link-session.ts';
+import { endedRow, openedRow } from '../../core/commands/link-history.ts';
 import { matchesConnection, type ConnectionFilter } from '../../core/connections/connection-filter.ts';
 import {
   compareQuiet,

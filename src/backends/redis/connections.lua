@@ -177,7 +177,7 @@ end
 
 -- library: lib-links
 -- Writes the link history of users: a row for each client link that opened, and one for each that ended. In direct
--- mode, which uses no Redis, core/commands/link-session.ts writes the same rows.
+-- mode, which uses no Redis, core/commands/link-history.ts builds the same rows.
 -- needs: lib-history
 
 -- Adds a row. `conn`: the connection's row. Its field `links` says where and how long rows are kept: hash of the user,

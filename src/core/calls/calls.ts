@@ -9,18 +9,18 @@ import { BoundedMap } from '../collections.ts';
 import { isCallOf, isTerminal, satisfied, type CommandCaller } from '../commands/command.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
 import { seenKey } from '../commands/lookup.ts';
-import { checkReason } from '../commands/operator.ts';
+import { checkReason } from '../commands/operator-actions.ts';
 import {
   OTHER_METHOD,
   SPAN_ATTRIBUTE,
   SPAN_NAME,
-  callSpanOf,
   hasKnownAction,
   methodAttributes,
   outcomeEnd,
   recordAttributes,
   subjectAttributes,
-} from '../commands/acts.ts';
+} from '../commands/span-attributes.ts';
+import { callSpanOf } from '../commands/dispatch-spans.ts';
 import type { AdmitRequest, AdmitResult, DispatchClaim } from '../commands/stores.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
@@ -37,6 +37,7 @@ import {
   endOf,
   endedInvocation,
   invocation,
+  checkInvoke,
   type AwaitRequest,
   type CallSpan,
   type CallerSide,
@@ -45,7 +46,6 @@ import {
   type InvokeRequest,
   type Preflight,
   type TracedRequest,
-  checkInvoke,
   type CheckedInvoke,
 } from './call.ts';
 import { createPending } from './pending.ts';

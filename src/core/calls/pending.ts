@@ -3,7 +3,7 @@ import { readSight, seenActions, seesAction } from '../auth/sight.ts';
 import type { Requester } from '../auth/principal.ts';
 import { otherNodes } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
-import { callerFilterOf } from '../commands/operator.ts';
+import { callerFilterOf } from '../commands/command-filter.ts';
 import {
   ANY_WAIT,
   type Counted,

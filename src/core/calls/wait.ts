@@ -1,11 +1,6 @@
-/**
- * One caller's wait on a command, from the admission to the answer, and all waits on this node: the correlator matches
- * replies to them, they are registered again after a loss, and they are answered when the node closes.
- */
-import { ChurnMap } from '../collections.ts';
+/** One caller's wait on a command, from the admission to the answer. */
 import type { DeliveryActs } from '../commands/acts.ts';
 import {
-  END_MESSAGES,
   endedByMark,
   isTerminal,
   type Command,
@@ -15,17 +10,16 @@ import {
 } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
-import { commandKeyText, type CommandKey } from '../ids.ts';
-import type { JsonText } from '../json.ts';
-import { RELEASE_MS } from '../limits.ts';
-import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import type { Metrics } from '../metrics.ts';
+import type { CommandKey } from '../ids.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { Cancel } from '../ports.ts';
 import type { Holdings } from '../shares/shares.ts';
 import { commandTraceFields } from '../trace-context.ts';
-import { invocation, type CallerSide, type Invocation, type OnStage, type ReportedProgress } from './call.ts';
+import { invocation, type CallerSide, type Invocation } from './call.ts';
+import type { KnownWait, NodeWaits } from './correlator.ts';
+import { createUpdates, type Updates } from './wait-updates.ts';
 
-export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
+export type WaitParts = NodeWaits & { readonly acts: DeliveryActs };
 
 type NewWait = {
   readonly waitFor: WaitFor;
@@ -221,7 +215,7 @@ export class Wait {
  * Removes the waiter of a command from the store, and reads the command's present state. Rejects if the store never
  * recorded the command.
  */
-async function readPresent(
+export async function readPresent(
   { backend }: Pick<Deps, 'backend'>,
   { rpcId, command, isRecorded }: Pick<KnownWait, 'rpcId' | 'command' | 'isRecorded'>,
 ): Promise<Reply> {
@@ -240,252 +234,4 @@ async function readPresent(
  */
 function neverRecorded(): CallboardError {
   return new CallboardError('store_unavailable', 'The store has not recorded the command.', { retryAfterMs: 1_000 });
-}
-
-// Matches replies to the callers that wait on this node.
-
-/** A wait of a caller of this node, with all that is needed to register it again. */
-type KnownWait = {
-  readonly rpcId: string;
-  /** The last known state of the command. */
-  readonly command: Command;
-  /** Whether the store has recorded the command for certain. */
-  readonly isRecorded: boolean;
-  readonly caller: CommandCaller;
-  readonly waitFor: WaitFor;
-  /** When the wait began, in epoch milliseconds. */
-  readonly since: number;
-  /** When the caller's own budget ends, in epoch milliseconds; null: as long as the command lives. */
-  readonly until: number | null;
-};
-
-/** Resolves this node's waiters: each at most once, by the first reply. */
-export class Correlator {
-  readonly #waiting = new ChurnMap<string, Wait>();
-  readonly #metrics: Metrics;
-  #released = false;
-
-  constructor(metrics: Metrics) {
-    this.#metrics = metrics;
-  }
-
-  /**
-   * Registers a wait, before the store is asked, so that no reply can arrive too early. Until the wait is resolved or
-   * forgotten, it counts in the user's share `waits` (see `shares/shares.ts`). The caller of this method must have
-   * checked that there is room.
-   */
-  add(waiting: Wait): void {
-    waiting.holdings.take('waits', 1);
-    this.#waiting.set(waiting.rpcId, waiting);
-  }
-
-  /** Returns the waits that are, or were, registered in the store. */
-  known(): readonly KnownWait[] {
-    return [...this.#waiting.values()].flatMap(({ known }) => known ?? []);
-  }
-
-  /** Removes a wait. Idempotent. */
-  forget(rpcId: string): void {
-    this.#take(rpcId);
-  }
-
-  /** Notes that the store has the command of a wait. */
-  found(rpcId: string): void {
-    this.#waiting.get(rpcId)?.found();
-  }
-
-  /** Refuses a wait whose command was never recorded. */
-  refuse(rpcId: string): void {
-    this.#take(rpcId)?.refuse();
-  }
-
-  resolve(reply: Reply): void {
-    const waiting = this.#take(reply.rpcId);
-    if (!waiting) return this.#metrics.count('replies_dropped');
-    waiting.resolve(reply);
-  }
-
-  #take(rpcId: string): Wait | undefined {
-    const waiting = this.#waiting.get(rpcId);
-    if (!waiting) return undefined;
-    this.#waiting.delete(rpcId);
-    waiting.holdings.release('waits', 1);
-    return waiting;
-  }
-
-  /** Marks the node as closing: new callers are then answered at once instead of waiting. Cannot be undone. */
-  release(): void {
-    this.#released = true;
-  }
-
-  get released(): boolean {
-    return this.#released;
-  }
-
-  /** When the oldest of the `known` waits began, in epoch milliseconds; null if there is none. */
-  get oldestSince(): number | null {
-    let oldest: number | null = null;
-    for (const { since } of this.known()) if (oldest === null || since < oldest) oldest = since;
-    return oldest;
-  }
-
-  get size(): number {
-    return this.#waiting.size;
-  }
-}
-
-// Sends a caller the stages that its command reaches, and the progress that the client reports.
-
-/** The most reports of progress that are kept until the wait begins. Further ones count as missed. */
-const EARLY_REPORTS = 100;
-
-type Updates = {
-  /** Begins to call the caller's functions, with the command as it is now. */
-  begin(command: Command): void;
-  /** Idempotent. */
-  stop(): void;
-};
-
-/**
- * Subscribes to the changes of a command. After `begin` it calls `onStage` with the present stage of the live command,
- * and with each stage that it reaches before its end, and `onProgress` with each report of progress, also with those
- * that arrived before. It subscribes before it reads, so that the last change is not missed. If a read fails, that
- * stage is skipped.
- */
-function createUpdates(deps: Deps, key: CommandKey, { onStage, onProgress }: CallerSide): Updates {
-  const { commandId } = key;
-  let stages: ReturnType<typeof createStageReader> | undefined;
-  let early: ReportedProgress[] | null = [];
-  let lastNumber = 0;
-  const report = (progress: ReportedProgress): void => {
-    const { number } = progress;
-    // Nodes and stores may change the order. A report that comes after a later one counts as missed.
-    if (number !== null && number <= lastNumber) return;
-    lastNumber = number ?? lastNumber;
-    onProgress?.(progress);
-  };
-  const stop = deps.backend.bus.subscribe(`command:${commandKeyText(key)}`, ({ progress: payload, number = null }) => {
-    if (payload === null) return stages?.read();
-    if (early === null) return report({ commandId, payload, number });
-    if (early.length < EARLY_REPORTS) early.push({ commandId, payload, number });
-  });
-  return {
-    begin(command) {
-      stages = onStage && createStageReader(deps, command, onStage);
-      early?.forEach(report);
-      early = null;
-      stages?.read();
-    },
-    stop() {
-      stages?.stop();
-      stop();
-    },
-  };
-}
-
-function createStageReader({ backend }: Deps, command: Command, onStage: OnStage) {
-  const { commands } = backend;
-  let last: Command | null = null;
-  let over = false;
-  const tell = (now: Command | undefined | null): void => {
-    if (over || !now || isTerminal(now) || now.stage === last?.stage || now.version < (last?.version ?? 0)) return;
-    last = now;
-    onStage(now);
-  };
-  const read = async (): Promise<void> => thenDo(commands.get([command]), ([now]) => tell(now));
-  tell(command);
-  return {
-    read: (): void => void read().catch(() => {}),
-    stop: (): void => void (over = true),
-  };
-}
-
-// Registers the waits of this node again after the node or its store lost them.
-
-type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
-
-/**
- * Registers the waits of this node's callers for the commands of these users again, because the store may have lost
- * them. A wait whose stage has been reached since is resolved. If the store no longer knows the command, the caller is
- * answered that its outcome is unknown, and refused if the store had not recorded it. Never rejects: a wait that cannot be registered now ends at the deadline of its
- * command.
- */
-export async function reattachWaits(parts: Parts, concerns: (userId: string) => boolean): Promise<void> {
-  const waits = parts.correlator.known().filter(({ command }) => concerns(command.userId));
-  await Promise.all(
-    waits.map((wait) =>
-      reattach(parts, wait).catch((error: unknown) => {
-        const fields = { err: error, ...commandTraceFields(wait.command) };
-        parts.deps.log.warn(fields, 'could not register a wait again; it ends at the deadline of its command');
-      }),
-    ),
-  );
-}
-
-async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
-  const { rpcId, command, isRecorded, caller, waitFor, until } = wait;
-  const now = deps.clock.now();
-  const withinMs = until === null ? null : Math.max(0, until - now);
-  const waiter = { rpcId, caller, callerNodeId: deps.nodeId, waitFor, withinMs };
-  const attached = await deps.backend.waiters.attach(command, waiter);
-  const end = (present: Command, result: JsonText | null = null): void =>
-    correlator.resolve({ rpcId, command: present, result });
-  if (attached.kind === 'satisfied') end(attached.command, attached.result);
-  if (attached.kind === 'ended') end(endedByMark(command, attached.mark));
-  if (attached.kind === 'waiting') correlator.found(rpcId);
-  if (attached.kind !== 'unknown') return;
-  if (isRecorded) end(forgotten(command, now));
-  else correlator.refuse(rpcId);
-}
-
-/**
- * Returns the end of a command that the store forgot. It is unknown how far the command came after it was last seen,
- * and whether it ran.
- */
-function forgotten(command: Command, now: number): Command {
-  return {
-    ...command,
-    version: command.version + 1,
-    stage: 'terminal',
-    outcome: 'outcome_unknown',
-    execution: 'may_have_run',
-    error: { code: 'store_lost', message: END_MESSAGES.store_lost ?? 'store_lost' },
-    reason: 'store_lost',
-    terminalAt: now,
-  };
-}
-
-// Answers all callers that wait on this node when it closes. Their commands continue.
-
-/**
- * Ends all waits on this node, which shuts down while the commands live on. Each caller is answered with the present
- * state of its command (`pending` if it has not ended), and its waiter is removed. Later callers are answered in the
- * same way at once. If the store does not answer within RELEASE_MS, callers get the last known state, if it was recorded. Never rejects.
- */
-export async function releaseWaits(parts: Parts): Promise<void> {
-  const { deps, correlator } = parts;
-  correlator.release();
-  const waits = correlator.known();
-  if (waits.length === 0) return;
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const cancel = deps.clock.after(RELEASE_MS, resolve);
-  await Promise.race([late, Promise.all(waits.map((wait) => release(parts, wait)))]);
-  cancel();
-  for (const wait of correlator.known()) answerLastKnown(correlator, wait);
-}
-
-async function release({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
-  try {
-    correlator.resolve(await readPresent(deps, wait));
-  } catch (error) {
-    const fields = { err: error, ...commandTraceFields(wait.command) };
-    deps.log.warn(fields, 'could not read a command; its caller gets the last known state');
-    answerLastKnown(correlator, wait);
-  }
-}
-
-/** Answers with the last known state. One that was never recorded may not be shown. */
-function answerLastKnown(correlator: Correlator, { rpcId, command, isRecorded }: KnownWait): void {
-  if (isRecorded) correlator.resolve({ rpcId, command, result: null });
-  else correlator.refuse(rpcId);
 }

@@ -4,14 +4,9 @@ import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
 import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import {
-  ENTRY_BYTES,
-  beginDispatchSpan,
-  endDispatchSpan,
-  endLinkSpans,
-  type DeliveryActs,
-  type StoreRetryQueue,
-} from './acts.ts';
+import { ENTRY_BYTES, type StoreRetryQueue } from './retry-queue.ts';
+import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './dispatch-spans.ts';
+import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
 import {
   LinkQueue,

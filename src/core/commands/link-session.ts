@@ -1,35 +1,24 @@
-/**
- * Binds clients to their links, and handles what the client of each link reports and the end of the link. Also builds
- * the rows of link histories.
- */
+/** Binds clients to their links, and handles what the client of each link reports and the end of the link. */
 import { requireUser, type UserPrincipal } from '../auth/principal.ts';
-import type { ConnectionChange } from '../backend.ts';
 import type { ConnectResult } from '../connections/connection-store.ts';
-import { linkRowId, type LinkDetails } from '../connections/link-row.ts';
-import {
-  endCauseAt,
-  type ClientType,
-  type Connection,
-  type DisconnectCause,
-  type LinkEnd,
-} from '../connections/connection.ts';
+import type { ClientType, Connection, DisconnectCause, LinkEnd } from '../connections/connection.ts';
 import { refuseOlderHello } from '../connections/hello-order.ts';
-import { noteOpened } from '../connections/connections.ts';
 import type { ContextReport, ReportOutcome } from '../contexts/context.ts';
 import type { Deps } from '../deps.ts';
 import { fail, isStoreUnavailable } from '../errors.ts';
-import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
 import { clientKeyText, commandKeyText, id, keyOf, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
-import { REPLACED_GRACE_MS } from '../limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
-import { commandTraceFields } from '../trace-context.ts';
-import { ENTRY_BYTES, beginResumeSpans, noteReport, type DeliveryActs, type StoreRetryQueue } from './acts.ts';
+import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
+import { beginResumeSpans, noteReport } from './dispatch-spans.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import { answerLeaving } from './leaving.ts';
+import { linkClosed, linkOpened, publishChange } from './link-events.ts';
 import { Advertised, closeReplaced, holdAgain, type ClientLink, type HelloRequest, type LinkQueue } from './links.ts';
-import { answerLeaving, leavingElsewhere } from './leaving.ts';
 import type { NodeQuestions } from './node-questions.ts';
+import { giveUpLater, kickElsewhere } from './replaced-links.ts';
+import { ENTRY_BYTES, type StoreRetryQueue } from './retry-queue.ts';
 import type { End, FinishResult, Received, ReportResult } from './stores.ts';
 
 type LinkParts = {
@@ -123,62 +112,6 @@ function refuseOlderThan(bound: LinkQueue | undefined, { epoch, instanceId }: Co
   if (!bound || bound.binding.epoch < epoch) return;
   if (bound.binding.instanceId === instanceId) refuseOlderHello();
   fail('instance_mismatch', 'Another instance of this client has connected since.');
-}
-
-// Handles the earlier link of a client, and the commands on it, when a new link replaces it.
-
-/** If the client's earlier link is on another node, asks that node to close it. */
-function kickElsewhere({ deps }: LinkParts, { previous, connection }: ConnectResult): void {
-  if (!previous || previous.disconnectedAt !== null || previous.nodeId === deps.nodeId) return;
-  const { userId, clientId, instanceId } = connection;
-  const row = {
-    kind: 'kick',
-    client: { userId, clientId },
-    epoch: previous.epoch,
-    cause: 'replaced',
-    instanceId,
-  } as const;
-  void Promise.resolve(deps.backend.nodes.post(previous.nodeId, row)).catch((error: unknown) =>
-    deps.log.warn({ err: error }, 'could not ask the node of the replaced link to close it'),
-  );
-}
-
-/**
- * Gives up commands of a replaced instance after the grace period. Until then the instance's results may still arrive
- * over the closing socket. A command that still runs on a leaving link, on this node or on another one, gets another
- * grace period.
- */
-function giveUpLater(parts: LinkParts, orphaned: readonly Command[]): void {
-  if (orphaned.length === 0) return;
-  parts.deps.clock.after(REPLACED_GRACE_MS, () => {
-    const { here = [], elsewhere = [], gone = [] } = Object.groupBy(orphaned, (command) => placeOf(parts, command));
-    giveUp(parts, gone);
-    giveUpLater(parts, here);
-    if (elsewhere.length > 0) void giveUpUnlessLeaving(parts, elsewhere);
-  });
-}
-
-/** Returns where a command may still run on a leaving link: on this node, on another node, or nowhere. */
-function placeOf(parts: LinkParts, command: Command): 'here' | 'elsewhere' | 'gone' {
-  if (parts.dispatcher.isLeaving(command)) return 'here';
-  return command.nodeId === null || command.nodeId === parts.deps.nodeId ? 'gone' : 'elsewhere';
-}
-
-async function giveUpUnlessLeaving(parts: LinkParts, orphaned: readonly Command[]): Promise<void> {
-  const leaving = await leavingElsewhere(parts, orphaned);
-  const gone = orphaned.filter((command) => !leaving.includes(command));
-  giveUp(parts, gone);
-  giveUpLater(parts, leaving);
-}
-
-function giveUp({ deps, acts }: LinkParts, commands: readonly Command[]): void {
-  for (const command of commands) {
-    const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: command.boundInstanceId } as const;
-    acts.settle(command, settlement).catch((error: unknown) => {
-      const fields = { err: error, ...commandTraceFields(command) };
-      deps.log.warn(fields, 'could not settle a command of a replaced instance; it ends at its deadline');
-    });
-  }
 }
 
 // Handles what the client of one link reports, and the end of the link.
@@ -426,84 +359,4 @@ function orRetry(
     if (isStoreUnavailable(error)) return keep();
     throw error;
   });
-}
-
-// Publishes and logs that a client link opened or closed.
-
-/** Publishes the event and writes the log line of a client link that opened on this node. */
-function linkOpened(deps: Deps, { kind, connection, previous }: ConnectResult): void {
-  const latest = kind === 'replaced' ? (connection.predecessors[0] ?? null) : null;
-  const replaced = latest && { replaced: latest.instanceId, cause: latest.cause };
-  deps.metrics.count('links_opened', 'client');
-  noteOpened(deps, connection, previous !== null);
-  deps.log.info({ ...namesOf(connection), kind, ...replaced }, 'link opened');
-  publishChange(deps, kind, { connection, cause: latest?.cause ?? null });
-}
-
-/**
- * Writes the log line of a client link that closed on this node. `durationMs`: how long it was open. The event is
- * published later, once the store has recorded the disconnect.
- */
-function linkClosed({ log, clock, metrics }: Deps, connection: ClosedLink, end: LinkEnd): void {
-  const { cause, closeCode } = end;
-  const durationMs = Math.max(0, clock.now() - connection.connectedAt);
-  metrics.count('links_closed', cause);
-  log.info({ ...namesOf(connection), cause, closeCode, durationMs }, 'link closed');
-}
-
-type ClosedLink = LinkNames & Pick<Connection, 'connectedAt'>;
-
-type Changed = { readonly connection: Connection; readonly cause: DisconnectCause | null };
-
-function publishChange({ backend, clock }: Deps, change: ConnectionChange, changed: Changed): void {
-  backend.bus.publish('connections', { change, ...changed, at: clock.now() });
-}
-
-type LinkNames = Pick<Connection, 'userId' | 'clientId' | 'instanceId' | 'epoch' | 'nodeId'>;
-
-function namesOf({ userId, clientId, instanceId, epoch, nodeId }: LinkNames) {
-  return { userId, clientId, instanceId, epoch, nodeId };
-}
-
-// Builds the rows of a user's link history: one for each client link that opened, and one for each that ended.
-
-/**
- * Returns the row of a link that opened. `previous`: the client's earlier row, live or remembered; null if there is
- * none.
- */
-export function openedRow(connection: Connection, previous: Connection | null): NewMessage {
-  const cause = previous && endCauseAt(previous, connection.connectedAt);
-  return rowOf(connection, 'link_opened', {
-    cause,
-    closeCode: null,
-    openMs: null,
-    previousInstanceId: previous?.instanceId ?? null,
-  });
-}
-
-/** Returns the row of a link that ended at `endedAt` (epoch milliseconds). */
-export function endedRow(connection: Connection, { cause, closeCode }: LinkEnd, endedAt: number): NewMessage {
-  const openMs = Math.max(0, endedAt - connection.connectedAt);
-  const kind = cause === 'replaced' ? 'link_replaced' : 'link_closed';
-  return rowOf(connection, kind, { cause, closeCode, openMs, previousInstanceId: null });
-}
-
-type Changing = Pick<LinkDetails, 'cause' | 'closeCode' | 'openMs' | 'previousInstanceId'>;
-
-function rowOf(connection: Connection, kind: LinkMessageKind, changing: Changing): NewMessage {
-  const { userId, clientId, instanceId, clientType, nodeId, epoch } = connection;
-  return {
-    ...NO_PAYLOAD,
-    id: linkRowId(kind, epoch),
-    userId,
-    suffix: LINK_STREAM,
-    kind,
-    clientId,
-    instanceId,
-    commandId: null,
-    traceId: null,
-    parentSpanId: null,
-    error: null,
-    link: { clientType, nodeId, epoch, ...changing },
-  };
 }

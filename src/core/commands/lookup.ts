@@ -14,7 +14,8 @@ import { listingOf, type PageArgs } from '../cursors.ts';
 import { silentSources, withGaps } from '../silent-nodes.ts';
 import { SCAN_BUDGET, type Page, type PageRequest, type Position, type Scan } from '../page.ts';
 import { hasIdOrTrace, matchesCaller, type Command, type Outcome } from './command.ts';
-import { checkIdOrTrace, filterOf, ownKey, type DeliveryQuery } from './operator.ts';
+import { checkIdOrTrace, filterOf, type DeliveryQuery } from './command-filter.ts';
+import { ownKey } from './delivery.ts';
 import { ANY_COMMAND, type DeliveryFilter, type DeliveryInspector } from './stores.ts';
 
 /** Creates the search for commands by an id or a trace, and the groups of failures. */

@@ -14,7 +14,7 @@ import type { NodeQuestions } from './node-questions.ts';
 import { type LoopTimes, type ReportParts, reportOf } from './node-report.ts';
 import { createRequeue } from './requeue.ts';
 
-export type LoopParts = ReportParts & {
+type LoopParts = ReportParts & {
   readonly acts: DeliveryActs;
   readonly onReply: (reply: Reply) => void;
   readonly questions: Pick<NodeQuestions, 'receive'>;

@@ -1,6 +1,7 @@
 /** Queues the commands of a node's links again after its lease was lost and recovered, or their partition moved. */
+import type { Deps } from '../deps.ts';
+import type { Dispatcher } from './dispatcher.ts';
 import type { LinkQueue } from './links.ts';
-import type { LoopParts } from './loops.ts';
 
 /** How many links are processed at once. */
 const AT_ONCE = 64;
@@ -24,7 +25,9 @@ type RequeuedLinks = {
   readonly concerns?: (userId: string) => boolean;
 };
 
-export function createRequeue({ deps, dispatcher }: Pick<LoopParts, 'deps' | 'dispatcher'>): Requeue {
+type RequeueParts = { readonly deps: Deps; readonly dispatcher: Dispatcher };
+
+export function createRequeue({ deps, dispatcher }: RequeueParts): Requeue {
   /** The links, and whether each may have been marked as lost. */
   const behind = new Map<LinkQueue, boolean>();
   let running = false;

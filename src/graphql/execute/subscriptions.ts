@@ -16,7 +16,7 @@ import {
 } from 'graphql';
 import type { LiveEvent, SharedSubscription } from '../../core/live.ts';
 import type { EventEncoder, Joining } from '../../web/sse-group.ts';
-import type { Share } from '../schema/context.ts';
+import type { Share } from '../schema/subscription-fields.ts';
 import { createEventWriter, type EventWriter } from '../writer/compile.ts';
 import { maskAll, type Mask } from './mask.ts';
 

@@ -8,21 +8,9 @@ import { invalid } from '../../core/errors.ts';
 import { AUDIT_ROWS, MAX_REASON, PAGE_MAX, REVEALS_PER_HOUR, REVEAL_REASON_MIN } from '../../core/limits.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import type { RevealTarget, RevealedPayload } from '../../core/reveal/reveal.ts';
-import {
-  builder,
-  ranged,
-  wireEnum,
-  fieldsOf,
-  id,
-  int,
-  json,
-  nullable,
-  text,
-  texts,
-  time,
-  typed,
-  readNodeId,
-} from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, id, int, json, nullable, text, texts, time, typed } from './fields.ts';
+import { readNodeId } from './node-ids.ts';
 import { connectionOf, forAdmins, pageArguments, pageCost, pageOf, scanCost, scannedPageCost } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
 

@@ -7,27 +7,16 @@ import type { LiveEvent } from '../../core/live.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Completeness } from '../../core/completeness.ts';
 import { SHARE_BOUNDS } from '../../core/shares/share-bounds.ts';
-import {
-  fieldsOf,
-  fieldsOfPart,
-  flag,
-  id,
-  int,
-  list,
-  nullable,
-  text,
-  time,
-  typed,
-  builder,
-  fresh,
-  wireEnum,
-  NODE_ID,
-  NodeInterface,
-  nodeIdOf,
-} from './builder.ts';
+import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, text, time, typed } from './fields.ts';
+import { builder, wireEnum } from './builder.ts';
+import { fresh } from './subscription-fields.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
+import { nodeIdOf } from './node-ids.ts';
 import { CommandType } from './commands.ts';
-import { ConnectionSnapshot, SampledClient } from './connections.ts';
-import { loadBy, loadPagesBy, type Context } from './context.ts';
+import { ConnectionSnapshot } from './connections.ts';
+import { SampledClient } from './connections-samples.ts';
+import { loadBy, loadPagesBy } from './loaders.ts';
+import type { Context } from './context.ts';
 import { CommandCallerType, StageEnum, callerFilterFields } from './delivery.ts';
 import {
   CompletenessType,

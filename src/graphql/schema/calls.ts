@@ -1,33 +1,19 @@
-/** Calls: invoke, await, cancel and preflight, and who may call. */
-import {
-  PREFLIGHT_LAYERS,
-  endOf,
-  type Preflight,
-  type PreflightLayer,
-  type PreflightLayerName,
-  type PreflightVerdict,
-} from '../../core/calls/call.ts';
-import type { ActionPermissions, CallPermission } from '../../core/calls/permissions.ts';
+/** Calls: the mutations that invoke, await and cancel commands. Core decides the order of the checks. */
+import { endOf } from '../../core/calls/call.ts';
 import type { CancelReceipt, Invocation } from '../../core/core.ts';
 import type { CommandKey } from '../../core/ids.ts';
-import {
-  AWAIT_WITHIN_MS,
-  CONNECT_WITHIN_MS,
-  PERMITTED_ACTIONS,
-  PERMITTED_ACTION_COST,
-  RESPOND_WITHIN_MS,
-} from '../../core/limits.ts';
+import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import { noteCommand, spanNoter } from '../../web/request-notes.ts';
-import { fieldsOf, id, list, nullable, text, time, typed, builder, ranged, wireEnum, textOfJson } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
 import { WaitStageEnum } from './calls-pending.ts';
 import { CommandType, subjectOfCommand } from './commands.ts';
 import type { Context } from './context.ts';
-import { CommandCallerKind, ExecutionEvidenceEnum, OutcomeEnum, StageEnum, commandArguments } from './delivery.ts';
+import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum, commandArguments } from './delivery.ts';
+import { fieldsOf, id, nullable, typed } from './fields.ts';
 import { TerminalErrorType } from './history.ts';
-import { Refusal, RefusalCodeEnum, answered, orRefusal, refusalOf, type RefusalView } from './refusal.ts';
-
-// The mutations that invoke, await and cancel commands. Core decides the order of the checks.
+import { Refusal, answered, orRefusal, refusalOf, type RefusalView } from './refusal.ts';
+import { textOfJson } from './scalars.ts';
 
 /**
  * An answered invocation. `reread`: the command was awaited by its ids, so the answer shows a stored record and not the
@@ -130,7 +116,7 @@ export const PARENT_SPAN_ID = {
   description: 'The caller’s span id, retained with every message of the command. Omitted: as for `traceId`.',
 };
 
-const InvokeActionInput = builder.inputType('InvokeActionInput', {
+export const InvokeActionInput = builder.inputType('InvokeActionInput', {
   description:
     'A command for one client. Its deadline is the time of its admission plus `connectWithinMs` and `respondWithinMs`.',
   fields: (t) => ({
@@ -263,154 +249,5 @@ builder.mutationField('cancelCommand', (t) =>
         () => core.rpc.cancel(requester, key, reason ?? null, notes?.requestId),
         (receipt) => noteCommand(notes, receipt),
       ),
-  }),
-);
-
-// The query `preflightInvocation`: what each layer of an invocation would answer now. Core asks the layers.
-
-const PreflightLayerEnum = wireEnum<PreflightLayerName>(
-  'PreflightLayerName',
-  'A layer that an invocation passes, in the order in which they are asked.',
-  {
-    identity: 'The relay checks the token.',
-    scope: 'The relay checks the scope `invoke`.',
-    address: 'The relay checks the user that the client belongs to.',
-    input: 'The relay checks the input.',
-    policy: 'The central policy decides.',
-    relay: 'The node must not be draining.',
-    action: 'A connected client must advertise the action.',
-    waits: 'The caller’s share of waits must have room.',
-    storage: 'The store of large payloads must have room for the params.',
-    conflict: 'The command id must not belong to a different request.',
-    target: 'The client must be connected, with the named instance, or the call must allow time to connect.',
-    place: 'A named context must be one that the client reports.',
-    capacity: 'The admission scope, the client’s queue and the user’s shares must have room.',
-    rate: 'The rate rule of the policy that counts the call, if there is one, must allow another one.',
-    client_arguments: 'The client checks the arguments.',
-    client_authorizer: 'The client’s own authorizer decides.',
-    client_approval: 'A person at the client decides.',
-    client_lease: 'The client runs some actions one at a time.',
-  },
-);
-
-const VERDICTS: Readonly<Record<PreflightVerdict, string>> = {
-  pass: 'It would not refuse.',
-  refuse: 'It would refuse.',
-  unknown: 'The relay cannot tell without doing it.',
-  skipped: 'It was not asked: an earlier layer decides, or it does not apply.',
-};
-const PreflightVerdictEnum = wireEnum<PreflightVerdict>('PreflightVerdict', 'The answer of a preflight.', VERDICTS);
-
-const AskedOfEnum = wireEnum<PreflightLayer['askedOf']>('PreflightAskedOf', 'Who decides in a layer.', {
-  relay: 'The relay.',
-  client: 'The client, once it has the command. The relay does not know the answer before.',
-});
-
-const PreflightLayerType = builder.objectRef<PreflightLayer>('PreflightLayer').implement({
-  description: 'What one layer of an invocation would answer.',
-  fields: fieldsOf(() => ({
-    layer: typed(PreflightLayerEnum, 'The layer.'),
-    verdict: typed(PreflightVerdictEnum, 'Whether it would refuse.'),
-    code: nullable.typed(RefusalCodeEnum, 'The code with which it would refuse; null unless the verdict is `REFUSE`.'),
-    message: text('The answer in words, for people.'),
-    evidence: nullable.json(
-      'What the layer looked at, such as `{"reserved":480,"limit":500}`: a JSON object whose members depend on the layer; null if there is nothing to show.',
-    ),
-    askedOf: typed(AskedOfEnum, 'Who decides.'),
-    observedAt: nullable.time('When the evidence was read; null if the layer was not asked.'),
-  })),
-});
-
-const PreflightType = builder.objectRef<Preflight>('Preflight').implement({
-  description:
-    'What would happen to an invocation: a snapshot. It reserves nothing, so an invocation that follows may be answered in another way.',
-  fields: fieldsOf(() => ({
-    wouldAdmit: typed(
-      PreflightVerdictEnum,
-      'Whether the relay would admit the command: `PASS`, `REFUSE` or `UNKNOWN`. The client’s layers come later and are not counted.',
-    ),
-    firstRefusal: nullable.typed(
-      PreflightLayerType,
-      'The layer that would refuse first, so the code with which the invocation would be refused; null if none would. A layer before it that is `UNKNOWN` may refuse instead.',
-    ),
-    layers: list(
-      PreflightLayerType,
-      `Every layer, in the order in which they are asked: at most ${PREFLIGHT_LAYERS.length}.`,
-      { complexity: { field: 1, multiplier: PREFLIGHT_LAYERS.length } },
-    ),
-    command: nullable.typed(
-      CommandType,
-      'With a given command id, the command that the invocation would attach to or replay; null if there is none or its record is no longer retained.',
-    ),
-    asOf: time('When the layers were asked.'),
-  })),
-});
-
-/** The cost is high, because this query reads what an invocation reads: one document must not contain many of them. */
-const PREFLIGHT_COST = 50;
-
-builder.queryField('preflightInvocation', (t) =>
-  t.field({
-    type: PreflightType,
-    description:
-      'Whether an invocation would be admitted, and by which layer it would be refused. The same rules decide as for `invokeAction`. Nothing is admitted, reserved, written or counted. Answers `not_found` if the client belongs to another user.',
-    complexity: { field: PREFLIGHT_COST, multiplier: 1 },
-    args: {
-      input: t.arg({ type: InvokeActionInput, required: true, description: 'The command, as for `invokeAction`.' }),
-    },
-    resolve: (_, { input }, { core, requester }) =>
-      core.rpc.preflight(requester, { ...input, params: textOfJson(input.params) }),
-  }),
-);
-
-// Who may invoke actions on the clients of a user. Core asks the policy.
-
-/** The kinds of callers. */
-const KINDS = 4;
-
-const CallPermissionType = builder.objectRef<CallPermission>('CallPermission').implement({
-  description: 'Whether callers of one kind may invoke an action.',
-  fields: fieldsOf(() => ({
-    kind: typed(CommandCallerKind, 'The kind of callers.'),
-    verdict: typed(
-      PreflightVerdictEnum,
-      '`PASS`: they may. `REFUSE`: they may not. `UNKNOWN`: some may and some may not, or the relay cannot tell.',
-    ),
-    message: text('The answer in words, for people.'),
-  })),
-});
-
-const ActionPermissionsType = builder.objectRef<ActionPermissions>('ActionPermissions').implement({
-  description:
-    'Who may invoke an action on the clients of a user, as far as the central policy and the scopes of tokens decide it. The client can still refuse each call.',
-  fields: fieldsOf(() => ({
-    action: text('The name of the action.'),
-    userId: id('The id of the user that the clients belong to.'),
-    callers: list(
-      CallPermissionType,
-      `For administrators, the user, agents of the user, and viewers of the user’s sites: at most ${KINDS}.`,
-      {
-        complexity: { field: 1, multiplier: KINDS },
-      },
-    ),
-  })),
-});
-
-builder.queryField('actionPermissions', (t) =>
-  t.field({
-    type: [ActionPermissionsType],
-    description: `Who may invoke these actions on the clients of a user, by the rules that decide an invocation: at most ${PERMITTED_ACTIONS} rows, in the order of the names. The relay keeps no tokens, so what a single token allows is not known.`,
-    complexity({ actions }) {
-      const count = Math.max(1, actions.length);
-      return { field: count * PERMITTED_ACTION_COST, multiplier: count };
-    },
-    args: {
-      userId: t.arg.id({ required: true, description: 'The id of the user that the clients belong to.' }),
-      actions: t.arg.stringList({
-        required: true,
-        description: `The names of the actions: at most ${PERMITTED_ACTIONS}. They need not be advertised.`,
-      }),
-    },
-    resolve: (_, query, { core, requester }) => core.rpc.permissions(requester, query),
   }),
 );

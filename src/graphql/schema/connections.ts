@@ -1,9 +1,5 @@
-/**
- * Connections: the type, the listing, the subscription, how often clients reconnect, and the actions that connected
- * clients advertise. Core decides access. An advertised action is never a permission to invoke it.
- */
+/** Connections: the type, the listing and the subscription. Core decides access. */
 import type { ConnectionChange, ConnectionEvent } from '../../core/backend.ts';
-import type { ClientMeasure, ClientSample, FlappingSample, Reconnects } from '../../core/connections/reconnects.ts';
 import {
   connectionStatus,
   derivedChangeAt,
@@ -16,63 +12,22 @@ import {
   type DisconnectCause,
   type HeartbeatIndicator,
   type Predecessor,
-  type ActionEffects,
-  type ActionGuards,
 } from '../../core/connections/connection.ts';
-import type { ActionSample, AdvertisedAction } from '../../core/core.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
-import {
-  FILTER_TEXT_CHARS,
-  LABELS_PER_FILTER,
-  LABEL_MAX_CHARS,
-  PREDECESSORS,
-  RECONNECT_CLIENTS,
-  TOP_CLIENTS_MAX,
-  ACTION_SAMPLE,
-  ACTION_SAMPLE_CONNECTIONS,
-  CLIENT_ACTIONS,
-} from '../../core/limits.ts';
+import { FILTER_TEXT_CHARS, LABELS_PER_FILTER, LABEL_MAX_CHARS, PREDECESSORS } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import {
-  DERIVED,
-  ENTITY,
-  PURE,
-  timedEntity,
-  builder,
-  fresh,
-  ranged,
-  wireEnum,
-  fieldsOf,
-  fieldsOfPart,
-  flag,
-  id,
-  int,
-  list,
-  nullable,
-  time,
-  typed,
-  NODE_ID,
-  NodeInterface,
-  nodeIdOf,
-  text,
-} from './builder.ts';
-import { loadBy, type Context, type RowSize } from './context.ts';
-import {
-  CompletenessType,
-  ROWS_OF_USER,
-  connectionOf,
-  forAdmins,
-  pageArguments,
-  pageCost,
-  pageOf,
-  scannedBy,
-  scannedPageCost,
-  scanCost,
-} from './page.ts';
-
-// Estimates the size of a connection in an answer, for the answer's budget of bytes.
+import type { RowSize } from './answer-budget.ts';
+import { builder, wireEnum } from './builder.ts';
+import { DERIVED, ENTITY, PURE, timedEntity } from './cache-hints.ts';
+import type { Context } from './context.ts';
+import { fieldsOf, fieldsOfPart, id, int, list, nullable, time, typed } from './fields.ts';
+import { loadBy } from './loaders.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
+import { ROWS_OF_USER, connectionOf, pageArguments, pageOf, scannedBy, scannedPageCost } from './page.ts';
+import { fresh } from './subscription-fields.ts';
 
 /**
  * The size of a connection in an answer. Counts only the fields whose size the client decides, because a client's
@@ -225,7 +180,9 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
   })),
 });
 
-const loadConnection = loadBy(clientKeyText, ({ core, requester }, keys) => core.connections.many(requester, keys));
+export const loadConnection = loadBy(clientKeyText, ({ core, requester }, keys) =>
+  core.connections.many(requester, keys),
+);
 
 /** Loads the connection of a client as a single row, which counts against the size of the answer. */
 export function loadSized(context: Context, client: ClientKey): MaybePromise<Connection | null> {
@@ -301,229 +258,5 @@ builder.subscriptionField('connectionEvents', (t) =>
     },
     subscribe: (_, { userId }, { core, requester }) => core.connections.events(requester, userId ?? null),
     resolve: fresh,
-  }),
-);
-
-// The GraphQL types and fields that show how often clients reconnect, and which reconnect most.
-
-const loadReconnects = loadBy(clientKeyText, ({ core }, keys) => core.connections.reconnects(keys));
-
-builder.objectField(ConnectionSnapshot, 'reconnectsLastHour', (t) =>
-  t.int({
-    description:
-      'How often the client’s link was opened again in the last hour, counted in steps of five minutes. Also counts links of earlier instances, and reconnects after the connection had been forgotten.',
-    resolve: (connection, _, context) => loadReconnects(context, connection),
-  }),
-);
-
-const FlappingClient = builder.objectRef<Reconnects>('FlappingClient').implement({
-  description: 'A client that reconnected in the last hour.',
-  fields: fieldsOf((t) => ({
-    userId: id('The id of the user that the client belongs to.'),
-    clientId: id('The client’s id.'),
-    reconnects: int('How often its link was opened again in the last hour, counted in steps of five minutes.'),
-    connection: t.field({
-      type: ConnectionSnapshot,
-      nullable: true,
-      description: 'The client’s connection now; null if it is forgotten.',
-      resolve: (client, _, context) => loadConnection(context, client),
-    }),
-  })),
-});
-
-const FlappingSampleType = builder.objectRef<FlappingSample>('FlappingSample').implement({
-  description: `A bounded sample of the clients that reconnect most. At most ${RECONNECT_CLIENTS} clients are counted in five minutes.`,
-  fields: fieldsOf(() => ({
-    items: list(FlappingClient, 'The clients, most reconnects first.'),
-    complete: flag('Whether every client that reconnected was looked at.'),
-    completeness: typed(CompletenessType, 'Whether anything is missing, from which source, and why.'),
-  })),
-});
-
-builder.queryField('flapping', (t) =>
-  t.field({
-    type: FlappingSampleType,
-    complexity: forAdmins(pageCost),
-    description: 'The clients that reconnected most in the last hour. Administrators only.',
-    args: {
-      first: t.arg.int({
-        ...ranged({ min: 1, max: TOP_CLIENTS_MAX, default: TOP_CLIENTS_MAX }),
-        description: `The most clients in the sample: 1 to ${TOP_CLIENTS_MAX}.`,
-      }),
-    },
-    resolve: (_, { first }, { core, requester }) => core.connections.flapping(requester, first),
-  }),
-);
-
-// The GraphQL types and the field that show which clients lead by a measure.
-
-const ClientMeasureEnum = wireEnum<ClientMeasure>('ClientMeasure', 'What clients are chosen and ordered by.', {
-  backlog: 'Those with the most commands that have not ended, most first. Such a client need not be connected.',
-  reconnects: 'Those that reconnected most in the last hour, most first.',
-  silence:
-    'Those whose connection is forgotten next: lost ones, the one lost longest ago first, then those whose link is up, the one that was silent for longest first.',
-});
-
-/** A client in a sample. The rooms of commands and of calls add its figures. */
-export const SampledClient = builder.objectRef<ClientKey>('SampledClient').implement({
-  description: 'A client that leads by a measure, with its figures now.',
-  fields: fieldsOf((t) => ({
-    userId: id('The id of the user that the client belongs to.'),
-    clientId: id('The client’s id.'),
-    reconnectsLastHour: t.int({
-      description: 'How often its link was opened again in the last hour, counted in steps of five minutes.',
-      resolve: (client, _, context) => loadReconnects(context, client),
-    }),
-    connection: t.field({
-      type: ConnectionSnapshot,
-      nullable: true,
-      description: 'The client’s connection now; null if it has none, or it is forgotten.',
-      resolve: (client, _, context) => loadConnection(context, client),
-    }),
-  })),
-});
-
-const ClientSampleType = builder.objectRef<ClientSample>('ClientSample').implement({
-  description: `A bounded sample of the clients that lead by a measure. At most ${SCAN_BUDGET} commands are counted for the measure BACKLOG.`,
-  fields: fieldsOf(() => ({
-    items: list(SampledClient, 'The clients, in the order of the measure.'),
-    complete: flag('Whether every client that the measure concerns was looked at.'),
-    completeness: typed(CompletenessType, 'Whether anything is missing, from which source, and why.'),
-  })),
-});
-
-builder.queryField('topClients', (t) =>
-  t.field({
-    type: ClientSampleType,
-    complexity: forAdmins(pageCost),
-    description: 'The clients that lead by a measure, such as those with the largest backlog. Administrators only.',
-    args: {
-      by: t.arg({ type: ClientMeasureEnum, required: true, description: 'The measure.' }),
-      first: t.arg.int({
-        ...ranged({ min: 1, max: TOP_CLIENTS_MAX, default: TOP_CLIENTS_MAX }),
-        description: `The most clients in the sample: 1 to ${TOP_CLIENTS_MAX}.`,
-      }),
-    },
-    resolve: (_, { by, first }, { core, requester }) => core.connections.top(requester, by, first),
-  }),
-);
-
-// The cost of the flags is part of the cost of their object.
-const ActionGuardsType = builder.objectRef<ActionGuards>('ActionGuards').implement({
-  description:
-    'What stands between a command and an action’s handler, as the client says. The relay does not check it.',
-  extensions: ENTITY,
-  fields: fieldsOf(() => ({
-    approval: nullable.flag('Whether somebody at the client approves each command; null if the client does not say.', {
-      complexity: 0,
-    }),
-    lease: nullable.flag(
-      'Whether one command runs at a time, and others are refused as long as it runs; null if the client does not say.',
-      { complexity: 0 },
-    ),
-  })),
-});
-
-const ActionEffectsType = builder.objectRef<ActionEffects>('ActionEffects').implement({
-  description: 'What an action does, as its client says. These are hints for people and tools, never a promise.',
-  extensions: ENTITY,
-  fields: fieldsOf(() => ({
-    readOnly: nullable.flag('Whether the action changes nothing; null if the client does not say.', { complexity: 0 }),
-    destructive: nullable.flag(
-      'Whether the action may delete or overwrite something; null if the client does not say.',
-      { complexity: 0 },
-    ),
-    idempotent: nullable.flag(
-      'Whether running the action again with the same arguments changes nothing more; null if the client does not say.',
-      { complexity: 0 },
-    ),
-    openWorld: nullable.flag(
-      'Whether the action acts on something outside the client; null if the client does not say.',
-      { complexity: 0 },
-    ),
-  })),
-});
-
-const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAdvertisement').implement({
-  description:
-    'An action as a client advertised it, stored unchanged. It is evidence that the client can run it, never that a caller may invoke it: central policy, the client’s own policy, approval, argument checks, targeting, leases and the handler can each still refuse it.',
-  extensions: ENTITY,
-  fields: fieldsOf(() => ({
-    name: text('The name with which callers invoke the action.'),
-    summary: nullable.text('One line for people; null if the client sent none.'),
-    description: nullable.text('A longer text for people; null if the client sent none.'),
-    version: nullable.text('The client’s own version of the action; null if it sent none.'),
-    checksArguments: nullable.flag(
-      'Whether the client says that it checks arguments before it runs the action; null if it does not say.',
-    ),
-    schema: nullable.json('The JSON Schema of the action’s arguments; null if the client sent none.'),
-    metadata: nullable.json('Other data that the client sent with the action; null if it sent none.'),
-    guards: nullable.typed(
-      ActionGuardsType,
-      'What stands between a command and the action’s handler; null if the client sent nothing about it.',
-    ),
-    effects: nullable.typed(ActionEffectsType, 'What the action does; null if the client sent nothing about it.'),
-  })),
-});
-
-const ActionList = builder.objectRef<Connection>('ActionList').implement({
-  description: `All actions that one client advertises now: at most ${CLIENT_ACTIONS}, not paged.`,
-  extensions: ENTITY,
-  fields: (t) => ({
-    items: t.expose('actions', {
-      type: [ActionAdvertisementType],
-      description: 'The advertisements, in the client’s order.',
-    }),
-    completeness: t.field({
-      type: CompletenessType,
-      description: 'Whether anything is missing, from which source, and why.',
-      resolve: (connection, _, { core }) => core.actions.completeness(connection),
-    }),
-  }),
-});
-
-builder.objectField(ConnectionSnapshot, 'actions', (t) =>
-  t.field({
-    type: ActionList,
-    description: 'The actions that the client says it can run. They do not say what a caller may invoke.',
-    extensions: PURE,
-    resolve: (connection) => connection,
-  }),
-);
-
-const AdvertisedActionType = builder.objectRef<AdvertisedAction>('AdvertisedAction').implement({
-  description: 'One advertised action, with the client that advertises it.',
-  fields: fieldsOf(() => ({
-    userId: id('The id of the user that the client belongs to.'),
-    clientId: id('The id of the client that advertises the action.'),
-    instanceId: id('The id of the client instance that advertised the action.'),
-    action: typed(ActionAdvertisementType, 'The advertised action.'),
-  })),
-});
-
-const ActionSampleType = builder.objectRef<ActionSample>('ActionSample').implement({
-  description: `A bounded sample over live connections: at most ${ACTION_SAMPLE} advertisements of at most ${ACTION_SAMPLE_CONNECTIONS} connections, and about 2 MiB.`,
-  fields: fieldsOf(() => ({
-    items: list(AdvertisedActionType, 'The sampled advertisements.', {
-      complexity: { field: 1, multiplier: ACTION_SAMPLE },
-    }),
-    complete: flag('Whether the sample holds every advertisement of every live connection.'),
-    completeness: typed(CompletenessType, 'Whether anything is missing, from which source, and why.'),
-  })),
-});
-
-builder.queryField('actions', (t) =>
-  t.field({
-    type: ActionSampleType,
-    description: 'A bounded sample of the actions that connected clients advertise. Administrators only.',
-    complexity: forAdmins(() => scanCost(0)),
-    args: {
-      name: t.arg.string({ description: 'Only advertisements of the action with this name.' }),
-      text: t.arg.string({
-        description: `Only advertisements of actions whose name contains this text, upper or lower case, at most ${FILTER_TEXT_CHARS} characters.`,
-      }),
-    },
-    resolve: (_, { name, text }, { core, requester, reading }) =>
-      core.actions.sample(requester, name ?? null, reading, text ?? null),
   }),
 );

@@ -18,26 +18,15 @@ import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, PAGE_DEFAULT, WORKER_LIST 
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { completenessOf } from '../../core/completeness.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import {
-  builder,
-  ranged,
-  wireEnum,
-  fieldsOf,
-  fieldsOfPart,
-  flag,
-  id,
-  int,
-  nullable,
-  text,
-  time,
-  typed,
-  NODE_ID,
-  NodeInterface,
-  nodeIdOf,
-} from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, fieldsOfPart, flag, id, int, nullable, text, time, typed } from './fields.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
+import { nodeIdOf } from './node-ids.ts';
 import { CommandType, loadCommand } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
-import { loadBy, loadFirstBy, loadPagesBy, type Context, type RowSize } from './context.ts';
+import { loadBy, loadFirstBy, loadPagesBy } from './loaders.ts';
+import type { Context } from './context.ts';
+import type { RowSize } from './answer-budget.ts';
 import {
   PAGED,
   CompletenessType,

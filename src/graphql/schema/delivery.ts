@@ -9,7 +9,8 @@ import {
   type Outcome,
   type Stage,
 } from '../../core/commands/command.ts';
-import type { DeliverySummaryView, Disconnection, NodeView, ScopeView } from '../../core/commands/operator.ts';
+import type { DeliverySummaryView, NodeView, ScopeView } from '../../core/commands/inspection.ts';
+import type { Disconnection } from '../../core/commands/operator-actions.ts';
 import type { CommandOrder } from '../../core/commands/stores.ts';
 import { clientKeyText } from '../../core/ids.ts';
 import {
@@ -25,31 +26,17 @@ import {
 } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import {
-  fieldsOf,
-  flag,
-  float,
-  id,
-  int,
-  list,
-  nullable,
-  text,
-  time,
-  typed,
-  builder,
-  ranged,
-  wireEnum,
-  NODE_ID,
-  NodeInterface,
-  nodeIdOf,
-  type Types,
-} from './builder.ts';
-import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION, SampledClient } from './connections.ts';
-import { loadBy, type Context } from './context.ts';
+import { fieldsOf, flag, float, id, int, list, nullable, text, time, typed } from './fields.ts';
+import { builder, ranged, wireEnum, type Types } from './builder.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connections.ts';
+import { SampledClient } from './connections-samples.ts';
+import { loadBy } from './loaders.ts';
+import type { Context } from './context.ts';
 import {
   CompletenessType,
   PAGED,
-  type AskedPage,
   connectionOf,
   forAdmins,
   pageArguments,
@@ -57,6 +44,7 @@ import {
   scanCost,
   scannedBy,
   scannedPageCost,
+  type AskedPage,
 } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
 import { ModeEnum } from './server.ts';

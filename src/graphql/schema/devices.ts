@@ -3,7 +3,8 @@ import { CODE_TRIES, DEVICE_ACTIONS, DEVICE_NAME_CHARS, ENROLMENT_MS, MAX_REASON
 import type { OpenEnrolment } from '../../core/devices/device.ts';
 import type { DeviceAnswer, DeviceView, ShownCode } from '../../core/devices/devices.ts';
 import { networkOf } from '../../web/forwarded.ts';
-import { builder, fieldsOf, flag, id, int, nullable, text, time, typed, wireEnum } from './builder.ts';
+import { builder, wireEnum } from './builder.ts';
+import { fieldsOf, flag, id, int, nullable, text, time, typed } from './fields.ts';
 import { ClientTypeEnum } from './connections.ts';
 import type { Context } from './context.ts';
 import { ROWS_OF_USER, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';

@@ -1,12 +1,8 @@
-/** Streams and messages: the types, the listings, the redaction of payloads, and the raw sample for administrators. */
+/** Streams and messages: the types, the listings, and the redaction of payloads. */
 import { programOf } from '../../core/auth/caller-label.ts';
-import type { AuditSubject } from '../../core/audit/audit-rows.ts';
-import type { LinkDetails } from '../../core/connections/link-row.ts';
 import { notFound } from '../../core/errors.ts';
-import type { RawMessages } from '../../core/history/raw-sample.ts';
 import {
   MESSAGE_KINDS,
-  splitStreamKey,
   streamKey,
   type Message,
   type MessageKind,
@@ -15,40 +11,16 @@ import {
   type StreamSummary,
   type TerminalError,
 } from '../../core/history/message.ts';
-import { canonicalUser } from '../../core/ids.ts';
-import { RAW_SAMPLE } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import {
-  builder,
-  ranged,
-  wireEnum,
-  fieldsOf,
-  float,
-  id,
-  int,
-  nullable,
-  text,
-  time,
-  typed,
-  NODE_ID,
-  NodeInterface,
-  nodeIdOf,
-} from './builder.ts';
-import { ClientTypeEnum, DisconnectCauseEnum } from './connections.ts';
-import { loadPayload, type RowSize } from './context.ts';
-import {
-  CompletenessType,
-  connectionOf,
-  forAdmins,
-  pageArguments,
-  pageCost,
-  pageOf,
-  scannedBy,
-  scannedPageCost,
-} from './page.ts';
-
-// The enums of messages: their kinds, their order, and what is shown of their payloads.
+import type { RowSize } from './answer-budget.ts';
+import { builder, wireEnum } from './builder.ts';
+import { fieldsOf, id, int, nullable, text, time, typed } from './fields.ts';
+import { LinkDetailsType } from './history-links.ts';
+import { loadPayload } from './history-payloads.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
+import { connectionOf, pageArguments, pageCost, pageOf, scannedBy, scannedPageCost } from './page.ts';
 
 const MessageKindEnum = wireEnum<MessageKind>('MessageKind', 'What a retained message records.', {
   command: 'A command was admitted.',
@@ -266,78 +238,3 @@ builder.queryFields((t) => ({
       core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order, reading }),
   }),
 }));
-
-// The GraphQL type with the details of a row of a link history.
-
-const LinkDetailsType = builder.objectRef<LinkDetails>('LinkDetails').implement({
-  description: 'A client link that opened or ended. It holds nothing that the client said, except its type.',
-  fields: fieldsOf(() => ({
-    clientType: typed(ClientTypeEnum, 'What kind of program the client is.'),
-    nodeId: id('The id of the node that held the link.'),
-    epoch: float(
-      'The epoch of the link, a whole number. It grows with each link of the client; the rows of its opening and of its end have the same one.',
-    ),
-    cause: nullable.typed(
-      DisconnectCauseEnum,
-      'Why the link ended. Of a link that opened: why the client’s previous link had ended, REPLACED if it was still up; null if the relay remembered none.',
-    ),
-    closeCode: nullable.int(
-      'Of a link that ended: the code of the client’s close frame; null if it sent no close frame or none with a code, and for a link that opened.',
-    ),
-    openMs: nullable.float(
-      'How long the link is known to have been open, in milliseconds: of a link that was lost with its node, until the client’s last sign of life or the end of the node’s lease. Null for a link that opened.',
-    ),
-    previousInstanceId: nullable.id(
-      'Of a link that opened: the id of the instance that the client’s previous link belonged to; null if the relay remembered none.',
-    ),
-  })),
-});
-
-// The raw sample of history, for administrators of deployments that allow it.
-
-const RawSampleType = builder.objectRef<RawMessages>('RawSample').implement({
-  description:
-    'A bounded sample of messages as this backend stores them. The members of an item differ by backend, and an item may hold data that message summaries omit.',
-  fields: fieldsOf((t) => ({
-    items: t.field({
-      type: ['JSON'],
-      nullable: { list: false, items: true },
-      description:
-        'The sampled items, newest first: stored messages, or only payloads. A stored message holds a large payload as a reference; an item is null if only payloads were requested and this one cannot be read.',
-      resolve: ({ items }) => items,
-    }),
-    completeness: typed(CompletenessType, 'Whether anything is missing, from which source, and why.'),
-  })),
-});
-
-builder.queryField('rawMessages', (t) =>
-  t.field({
-    type: RawSampleType,
-    complexity: forAdmins(({ limit }: { readonly limit: number }) => pageCost({ first: limit })),
-    description:
-      'A sample of the newest stored messages: at most 100, and at most 1 MiB unless a single message is larger. Administrators only, and only if the relay was started with RAW_MESSAGES. The audit log records each request.',
-    args: {
-      stream: t.arg.string({ description: 'The full key of a stream, `<user>/<suffix>`. Omitted: all streams.' }),
-      valuesOnly: t.arg.boolean({
-        required: true,
-        defaultValue: false,
-        description: 'Whether to return only payloads, of messages that have one.',
-      }),
-      limit: t.arg.int({
-        ...ranged({ min: 1, max: RAW_SAMPLE, default: RAW_SAMPLE }),
-        description: `The most items to return: 1 to ${RAW_SAMPLE}.`,
-      }),
-    },
-    resolve: async (_, query, { core, requester, readPayload }) => {
-      const sample = (await core.history.raw(requester, query)) ?? notFound();
-      await readPayload(subjectOfStream(query.stream ?? null));
-      return sample;
-    },
-  }),
-);
-
-/** Returns what the audit records as read. `*` means all streams of all users. */
-function subjectOfStream(stream: string | null): AuditSubject {
-  const userId = stream === null ? undefined : splitStreamKey(stream)?.userId;
-  return { stream: stream ?? '*', view: 'raw', ...(userId !== undefined && { userId: canonicalUser(userId) }) };
-}

@@ -6,7 +6,8 @@ import type { IngestError, IngestMessage, IngestVerdict } from '../../core/inges
 import { trustJson, type RawJson } from '../../core/json.ts';
 import { DEDUP_WINDOW_SECONDS, INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../../core/limits.ts';
 import type { ProjectionRefusal } from '../../core/sites/projection.ts';
-import { builder, ranged, wireEnum, fieldsOf, flag, int, list, nullable, text, typed } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, flag, int, list, nullable, text, typed } from './fields.ts';
 import { FaultType, RefusalCodeEnum, orRefusal, refusalOf } from './refusal.ts';
 
 const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(

@@ -8,8 +8,10 @@ import { NODE_SILENT_MS, PAGE_DEFAULT, PAGE_MAX } from '../../core/limits.ts';
 import type { Completeness, EvidenceSource, IncompleteReason, ObservedSource } from '../../core/completeness.ts';
 import type { PageArgs } from '../../core/cursors.ts';
 import { SCAN_BUDGET, type Page } from '../../core/page.ts';
-import { builder, ranged, wireEnum, fieldsOf, flag, int, list, nullable, time, typed } from './builder.ts';
-import type { Context, RowSize } from './context.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, flag, int, list, nullable, time, typed } from './fields.ts';
+import type { Context } from './context.ts';
+import type { RowSize } from './answer-budget.ts';
 
 type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : SchemaTypes;
 

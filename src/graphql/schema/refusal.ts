@@ -5,7 +5,8 @@ import type { ObjectRef } from '@pothos/core';
 import type { Invocation, RefusedBy } from '../../core/core.ts';
 import { CODES, CallboardError, notFoundError, type Code, type InputError } from '../../core/errors.ts';
 import { promised, type MaybePromise } from '../../core/maybe-promise.ts';
-import { builder, keysOf, wireEnum, fieldsOf, nullable, text, typed, type Types } from './builder.ts';
+import { builder, keysOf, wireEnum, type Types } from './builder.ts';
+import { fieldsOf, nullable, text, typed } from './fields.ts';
 
 // What each error code means, for readers of the schema. The table of PROTOCOL.md has the same words.
 

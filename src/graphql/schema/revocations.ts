@@ -2,7 +2,8 @@
 import { MAX_REASON, REVOCATIONS_MAX, REVOKE_WITHIN_MS } from '../../core/limits.ts';
 import type { Revocation } from '../../core/revocations/revocation.ts';
 import type { RevocationReceipt } from '../../core/revocations/revocations.ts';
-import { builder, fieldsOf, id, int, nullable, text, texts, time, typed } from './builder.ts';
+import { builder } from './builder.ts';
+import { fieldsOf, id, int, nullable, text, texts, time, typed } from './fields.ts';
 import { connectionOf, forAdmins, pageArguments, pageCost, pageOf } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
 

@@ -19,36 +19,41 @@ import { clientKeyText } from '../../core/ids.ts';
 import { NODE_IDS } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { siteKeyText } from '../../core/sites/site.ts';
-import {
-  builder,
-  readNodeId,
-  asNode,
-  NodeInterface,
-  type NodeKey,
-  type NodeKind,
-  type NodeRef,
-  type NodeType,
-} from './builder.ts';
+import { builder } from './builder.ts';
+import { readNodeId, type NodeKey, type NodeKind, type NodeRef } from './node-ids.ts';
+import { asNode, NodeInterface, type NodeType } from './node-interface.ts';
 import { loadWaiters } from './calls-pending.ts';
 import { loadSized } from './connections.ts';
-import { loadBy, type Context, type RowSize } from './context.ts';
+import { loadBy } from './loaders.ts';
+import type { Context } from './context.ts';
+import type { RowSize } from './answer-budget.ts';
 import { loadCommand } from './commands.ts';
 import { CONTEXT_SIZE, loadContext } from './contexts.ts';
 import { MESSAGE_SIZE } from './history.ts';
-import { grantOf, SESSION_SIZE, SITE_SIZE } from './sites.ts';
+import { grantOf, SESSION_SIZE } from './sites-sessions.ts';
+import { SITE_SIZE } from './sites.ts';
 import './audit.ts';
 import './calls-pending.ts';
+import './calls-permissions.ts';
+import './calls-preflight.ts';
 import './calls.ts';
 import './commands.ts';
+import './commands-events.ts';
+import './commands-failures.ts';
 import './connections.ts';
+import './connections-actions.ts';
+import './connections-samples.ts';
 import './contexts.ts';
 import './delivery.ts';
 import './history.ts';
+import './history-raw.ts';
 import './ingest.ts';
 import './devices.ts';
 import './revocations.ts';
 import './server.ts';
 import './sites.ts';
+import './sites-sessions.ts';
+import './sites-viewers.ts';
 import './users.ts';
 
 // Loads rows by the keys of their ids. Users, sessions, nodes and scopes are loaded with the access of the requester;

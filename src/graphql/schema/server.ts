@@ -10,20 +10,8 @@ import * as limits from '../../core/limits.ts';
 import { SERIES_LINES, SERIES_POINTS, SERIES_WINDOW_SECONDS } from '../../core/limits.ts';
 import { SAMPLED_GAUGE_NAMES } from '../../core/metrics.ts';
 import type { SeriesAnswer, SeriesView } from '../../core/metrics/series.ts';
-import {
-  builder,
-  wireEnum,
-  fieldsOf,
-  fieldsOfPart,
-  flag,
-  id,
-  int,
-  list,
-  nullable,
-  text,
-  time,
-  typed,
-} from './builder.ts';
+import { builder, wireEnum } from './builder.ts';
+import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, text, time, typed } from './fields.ts';
 import { CompletenessType, forAdmins, scanCost } from './page.ts';
 
 const ServerFeatureEnum = wireEnum<ServerFeature>('ServerFeature', 'An optional ability of a relay.', {

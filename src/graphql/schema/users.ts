@@ -8,9 +8,12 @@ import { completenessOf, type ObservedSource } from '../../core/completeness.ts'
 import type { Page } from '../../core/page.ts';
 import { thenDo, both } from '../../core/maybe-promise.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum, CONNECTION_SIZE } from './connections.ts';
-import { loadFirstBy, loadPagesBy } from './context.ts';
+import { loadFirstBy, loadPagesBy } from './loaders.ts';
 import { StreamConnection } from './history.ts';
-import { builder, fieldsOf, int, typed, nodeIdOf, NODE_ID, NodeInterface } from './builder.ts';
+import { builder } from './builder.ts';
+import { fieldsOf, int, typed } from './fields.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import {
   PAGED,
   CompletenessType,

@@ -23,7 +23,7 @@ import {
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { conditionVariables, createCollect, hasFragmentArguments, type Collect } from '../selection.ts';
 import { usesVariables } from '../variables-arguments.ts';
-import { changesAtOf } from '../schema/builder.ts';
+import { changesAtOf } from '../schema/cache-hints.ts';
 import {
   NO_INFO,
   NO_VARIABLES,

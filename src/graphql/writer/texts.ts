@@ -14,7 +14,7 @@ import {
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
 import { insertMark } from '../../web/reply.ts';
-import { isJsonScalar } from '../schema/builder.ts';
+import { isJsonScalar } from '../schema/scalars.ts';
 import type { Values } from '../variables-coercion.ts';
 
 /** The state of one execution of one operation. */

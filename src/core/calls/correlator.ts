@@ -1,0 +1,113 @@
+/** Matches replies to the callers that wait on this node, and resolves each wait once. */
+import { ChurnMap } from '../collections.ts';
+import type { Command, CommandCaller, Reply, WaitFor } from '../commands/command.ts';
+import type { Deps } from '../deps.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Holdings } from '../shares/shares.ts';
+
+/** The waits of a node, and what they need of it. */
+export type NodeWaits = { readonly deps: Deps; readonly correlator: Correlator };
+
+/** A wait of a caller of this node, with all that is needed to register it again. */
+export type KnownWait = {
+  readonly rpcId: string;
+  /** The last known state of the command. */
+  readonly command: Command;
+  /** Whether the store has recorded the command for certain. */
+  readonly isRecorded: boolean;
+  readonly caller: CommandCaller;
+  readonly waitFor: WaitFor;
+  /** When the wait began, in epoch milliseconds. */
+  readonly since: number;
+  /** When the caller's own budget ends, in epoch milliseconds; null: as long as the command lives. */
+  readonly until: number | null;
+};
+
+/** A wait as the correlator holds it. */
+type CorrelatedWait = {
+  readonly rpcId: string;
+  /** The amounts of bounded resources that the waiting requester holds. */
+  readonly holdings: Holdings;
+  /** The wait as it is registered in the store; null until it is registered. */
+  readonly known: KnownWait | null;
+  /** Notes that the store has the command. */
+  found(): void;
+  /** Answers with an error, because the command was never recorded. */
+  refuse(): void;
+  resolve(reply: Reply): void;
+};
+
+/** Resolves this node's waiters: each at most once, by the first reply. */
+export class Correlator {
+  readonly #waiting = new ChurnMap<string, CorrelatedWait>();
+  readonly #metrics: Metrics;
+  #released = false;
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics;
+  }
+
+  /**
+   * Registers a wait, before the store is asked, so that no reply can arrive too early. Until the wait is resolved or
+   * forgotten, it counts in the user's share `waits` (see `shares/shares.ts`). The caller of this method must have
+   * checked that there is room.
+   */
+  add(waiting: CorrelatedWait): void {
+    waiting.holdings.take('waits', 1);
+    this.#waiting.set(waiting.rpcId, waiting);
+  }
+
+  /** Returns the waits that are, or were, registered in the store. */
+  known(): readonly KnownWait[] {
+    return [...this.#waiting.values()].flatMap(({ known }) => known ?? []);
+  }
+
+  /** Removes a wait. Idempotent. */
+  forget(rpcId: string): void {
+    this.#take(rpcId);
+  }
+
+  /** Notes that the store has the command of a wait. */
+  found(rpcId: string): void {
+    this.#waiting.get(rpcId)?.found();
+  }
+
+  /** Refuses a wait whose command was never recorded. */
+  refuse(rpcId: string): void {
+    this.#take(rpcId)?.refuse();
+  }
+
+  resolve(reply: Reply): void {
+    const waiting = this.#take(reply.rpcId);
+    if (!waiting) return this.#metrics.count('replies_dropped');
+    waiting.resolve(reply);
+  }
+
+  #take(rpcId: string): CorrelatedWait | undefined {
+    const waiting = this.#waiting.get(rpcId);
+    if (!waiting) return undefined;
+    this.#waiting.delete(rpcId);
+    waiting.holdings.release('waits', 1);
+    return waiting;
+  }
+
+  /** Marks the node as closing: new callers are then answered at once instead of waiting. Cannot be undone. */
+  release(): void {
+    this.#released = true;
+  }
+
+  get released(): boolean {
+    return this.#released;
+  }
+
+  /** When the oldest of the `known` waits began, in epoch milliseconds; null if there is none. */
+  get oldestSince(): number | null {
+    let oldest: number | null = null;
+    for (const { since } of this.known()) if (oldest === null || since < oldest) oldest = since;
+    return oldest;
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+}

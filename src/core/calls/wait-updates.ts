@@ -1,0 +1,70 @@
+/** Sends a caller the stages that its command reaches, and the progress that the client reports. */
+import { isTerminal, type Command } from '../commands/command.ts';
+import type { Deps } from '../deps.ts';
+import { commandKeyText, type CommandKey } from '../ids.ts';
+import { thenDo } from '../maybe-promise.ts';
+import type { CallerSide, OnStage, ReportedProgress } from './call.ts';
+
+/** The most reports of progress that are kept until the wait begins. Further ones count as missed. */
+const EARLY_REPORTS = 100;
+
+export type Updates = {
+  /** Begins to call the caller's functions, with the command as it is now. */
+  begin(command: Command): void;
+  /** Idempotent. */
+  stop(): void;
+};
+
+/**
+ * Subscribes to the changes of a command. After `begin` it calls `onStage` with the present stage of the live command,
+ * and with each stage that it reaches before its end, and `onProgress` with each report of progress, also with those
+ * that arrived before. It subscribes before it reads, so that the last change is not missed. If a read fails, that
+ * stage is skipped.
+ */
+export function createUpdates(deps: Deps, key: CommandKey, { onStage, onProgress }: CallerSide): Updates {
+  const { commandId } = key;
+  let stages: ReturnType<typeof createStageReader> | undefined;
+  let early: ReportedProgress[] | null = [];
+  let lastNumber = 0;
+  const report = (progress: ReportedProgress): void => {
+    const { number } = progress;
+    // Nodes and stores may change the order. A report that comes after a later one counts as missed.
+    if (number !== null && number <= lastNumber) return;
+    lastNumber = number ?? lastNumber;
+    onProgress?.(progress);
+  };
+  const stop = deps.backend.bus.subscribe(`command:${commandKeyText(key)}`, ({ progress: payload, number = null }) => {
+    if (payload === null) return stages?.read();
+    if (early === null) return report({ commandId, payload, number });
+    if (early.length < EARLY_REPORTS) early.push({ commandId, payload, number });
+  });
+  return {
+    begin(command) {
+      stages = onStage && createStageReader(deps, command, onStage);
+      early?.forEach(report);
+      early = null;
+      stages?.read();
+    },
+    stop() {
+      stages?.stop();
+      stop();
+    },
+  };
+}
+
+function createStageReader({ backend }: Deps, command: Command, onStage: OnStage) {
+  const { commands } = backend;
+  let last: Command | null = null;
+  let over = false;
+  const tell = (now: Command | undefined | null): void => {
+    if (over || !now || isTerminal(now) || now.stage === last?.stage || now.version < (last?.version ?? 0)) return;
+    last = now;
+    onStage(now);
+  };
+  const read = async (): Promise<void> => thenDo(commands.get([command]), ([now]) => tell(now));
+  tell(command);
+  return {
+    read: (): void => void read().catch(() => {}),
+    stop: (): void => void (over = true),
+  };
+}
