@@ -87,6 +87,8 @@ export const AUDIT_KEEP_MS = 90 * 24 * 3600_000;
  */
 export const REVOCATIONS_MAX = 100_000;
 export const REVOCATIONS_MAX_WIDE = 110_000;
+/** The longest id of a token by which it can be revoked, in characters. */
+export const TOKEN_ID_CHARS = 256;
 export const REVOCATION_KEEP_MS = 10 * 365 * 24 * 3600_000;
 /** How long another node may take to say that it has ended what a revocation covers, in milliseconds. */
 export const REVOKE_WITHIN_MS = 1_000;

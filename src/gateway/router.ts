@@ -7,11 +7,11 @@ import {
   type Authenticator,
   type Principal,
 } from '../core/auth/principal.ts';
-import { matchesAny } from '../core/auth/patterns.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/stores.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
+import { requireAdvertised, requireDevice } from '../core/devices/device.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../core/errors.ts';
 import type { TerminalError } from '../core/history/message.ts';
 import { toJson } from '../core/json.ts';
@@ -487,7 +487,7 @@ export async function openLink(
   }
   const clientId = hello.client_id ?? invalid('client_id', 'required');
   requireNotRevoked(parts, principal, clientId);
-  requireDevice(principal, clientId, hello.client_type);
+  requireDevice(principal, clientId, hello.client_type ?? null);
   const request = {
     clientId,
     instanceId: hello.instance_id ?? invalid('instance_id', 'required for a client'),
@@ -508,21 +508,8 @@ export async function openLink(
 }
 
 /** Refuses a link of a client that is revoked. The authenticator has refused tokens that are revoked for all clients. */
-function requireNotRevoked(
-  { core }: Pick<RouterServices, 'core'>,
-  principal: Principal,
-  clientId: string | null,
-): void {
+function requireNotRevoked({ core }: RouterServices, principal: Principal, clientId: string | null): void {
   if (core.revocations.find(principal, clientId)) fail('forbidden', 'The client was revoked.');
-}
-
-/** Refuses a client that is not the device of its token. `clientType` null: it is known already. */
-function requireDevice(principal: Principal, clientId: string | null, clientType: string | null | undefined): void {
-  const device = principal.kind === 'user' ? principal.device : undefined;
-  if (device === undefined) return;
-  if (clientId !== device.clientId) fail('forbidden', `The token is that of the device ${device.clientId}.`);
-  if (clientType !== null && clientType !== device.clientType)
-    fail('forbidden', `The device was enrolled with the client type ${device.clientType}.`);
 }
 
 /** Reads what a hello advertises, when it is its user's turn. */
@@ -546,9 +533,7 @@ function readAdvertised(
     const more = (ADVERTISED_BYTE_COST - 1) * (payload?.length ?? 0);
     if (principal.kind === 'user') inbound.of(principal.userId).charge(more);
   });
-  const limit = (principal.kind === 'user' && principal.device?.actions) || null;
-  const refused = limit && advertised.actions.find(({ name }) => !matchesAny(limit, name));
-  if (refused) fail('forbidden', `The device was enrolled without the action ${refused.name}.`);
+  requireAdvertised(principal, advertised.actions);
   return advertised;
 }
 

@@ -25,7 +25,7 @@ export type AccessEntry = RequestNotes & { requester: Principal | null };
 
 /** Writes one access log line, and measures the request by its route, when the response (or its stream) closes. */
 export function logAccess(info: RequestInfo, { log, metrics, clock, ended }: AccessLogOptions): AccessEntry {
-  const access: AccessEntry = { requester: null, ...emptyNotes(info.id, info.address) };
+  const access: AccessEntry = { requester: null, ...emptyNotes(info.id) };
   const started = clock.monotonic();
   // Destructured here, because a stream may be open for days and the closure would keep the rest of the request info
   // alive.

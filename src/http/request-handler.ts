@@ -245,11 +245,15 @@ function createApiRouter(options: RequestHandlerOptions): Router {
     const use = (bytes: Buffer | undefined): MaybePromise<RouteLabel> => answer(bytes && parse(bytes));
     return readBody(request, requester ? maxBodyBytes : anonymous.bodyBytes, { use, unannounced });
   };
+  const admitAnonymous = ({ request, address }: RequestInfo, access: AccessEntry): void => {
+    access.network = networkOf(address);
+    anonymous.admit(request, access.network);
+  };
   const toGraphql: Router = (info, { access, reply }) => {
     const { request, response } = info;
     const { requester } = access;
     access.route = GRAPHQL_PATH;
-    if (!requester && !wantsPage(request)) anonymous.admit(request, networkOf(info.address));
+    if (!requester && !wantsPage(request)) admitAnonymous(info, access);
     return readBodyFor(info, requester, {
       parse: readGraphqlBody,
       answer: (body) =>
@@ -280,7 +284,7 @@ function createApiRouter(options: RequestHandlerOptions): Router {
       return rest.handle(request, response, given) ? 'rest' : notFound();
     };
     if (requester === null && rest.isOpen(info.method, path)) {
-      anonymous.admit(request, networkOf(info.address));
+      admitAnonymous(info, exchange.access);
       return readBodyFor(info, requester, { parse: parseBody, answer });
     }
     if (requester !== null || !mayHaveBody(request)) return readBodyFor(info, requester, { parse: parseBody, answer });

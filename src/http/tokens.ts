@@ -11,6 +11,7 @@ import {
 } from '../core/auth/principal.ts';
 import { fail } from '../core/errors.ts';
 import { canonicalUser, isCanonicalUser } from '../core/ids.ts';
+import { TOKEN_ID_CHARS } from '../core/limits.ts';
 import { isRecord } from '../core/json.ts';
 
 /** One name or several; null or absent: none. */
@@ -142,11 +143,9 @@ export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   };
 }
 
-/** The longest id of a token by which it can be revoked. A longer one counts as none. */
-const TOKEN_ID_CHARS = 256;
-
 function identityOf({ jti, iat }: JWTPayload, since?: number): TokenIdentity {
   // The claims are those of another program, whose types nothing has checked.
+  // A longer id counts as none.
   const isId = typeof jti === 'string' && jti !== '' && jti.length <= TOKEN_ID_CHARS;
   const issuedAt = since ?? (typeof iat === 'number' ? Math.floor(iat * 1000) : null);
   return { id: isId ? jti : null, issuedAt };

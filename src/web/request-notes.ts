@@ -6,8 +6,8 @@ import type { TraceContext } from '../core/trace-context.ts';
 export type RequestNotes = {
   /** The id of the request; null outside of a request. */
   readonly requestId: string | null;
-  /** The address of the peer; null outside of a request. */
-  readonly address: string | null;
+  /** The network from which a request without a token comes; null: it has one, or the network is not known. */
+  network: string | null;
   /** The id of the first command that the request invoked, awaited or cancelled. */
   commandId: string | null;
   /** The outcome of that command; null while it is live. */
@@ -20,8 +20,8 @@ export type RequestNotes = {
   trace: TraceContext | null;
 };
 
-export function emptyNotes(requestId: string | null = null, address: string | null = null): RequestNotes {
-  return { requestId, address, commandId: null, outcome: null, code: null, route: null, trace: null };
+export function emptyNotes(requestId: string | null = null): RequestNotes {
+  return { requestId, network: null, commandId: null, outcome: null, code: null, route: null, trace: null };
 }
 
 /** Returns a function that notes the span of the request's first command. */

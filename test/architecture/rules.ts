@@ -139,6 +139,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   metrics: ['commands'],
   reveal: ['audit', 'commands', 'history'],
   revocations: ['audit', 'commands'],
+  devices: ['audit', 'commands', 'connections', 'revocations'],
   calls: ['audit', 'commands', 'connections', 'history', 'shares'],
   sites: ['calls', 'connections', 'history'],
   ingest: ['connections', 'history', 'sites'],

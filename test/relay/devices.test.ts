@@ -137,7 +137,7 @@ describe.runIf(KEPT)('a device', () => {
     await using relay = await startTestRelay();
     const device = await newDevice(relay);
     const code = await codeOf(device.begin());
-    expect((await decide(relay, { code }, 'admin')).status).toBe(400);
+    expect((await decide(relay, { code }, 'admin')).status).toBe(403);
     expect((await decide(relay, { code, user_id: 'bob', client_id: 'hall' }, 'admin')).status).toBe(200);
     const body = JSON.stringify({ name: 'Hall' });
     const headers = { 'content-type': 'application/json' };
@@ -276,7 +276,7 @@ describe.runIf(KEPT)('an attack', () => {
     await using relay = await startTestRelay();
     const { code, token } = await enrolled(relay);
     const other = await codeOf((await newDevice(relay)).begin());
-    await relay.data(`mutation { lookUpEnrolment(code: "${other}") { __typename } }`, { requester: 'alice' });
+    await relay.data(`mutation { lookUpEnrolment(userCode: "${other}") { __typename } }`, { requester: 'alice' });
     await relay.post('/enrolments/decide', { code: other, decision: 'maybe' });
     await relay.post('/enrolments/lookup', { code: 'ZZZZ-ZZZZ' });
     const log = relay.lines.join('\n');

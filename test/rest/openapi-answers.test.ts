@@ -56,7 +56,7 @@ describe('the examples', () => {
   it('are there for every body and every answer of every REST operation', () => {
     const missing = operations().flatMap(({ name, operation }) => {
       if (OTHER_OPERATIONS.includes(name)) return [];
-      const ok = operation['responses']['200'].content['application/json'];
+      const ok = (operation['responses']['200'] ?? operation['responses']['201']).content['application/json'];
       const body = operation['requestBody']?.content['application/json'];
       return [ok, ...(body ? [body] : [])].every((media) => 'example' in media) ? [] : [name];
     });

@@ -1,7 +1,11 @@
 /**
  * Exports `callboard/enrol`: enrols this device as a client of a user, with a key of its own, and renews its token.
- * It shares no code with the runtime, so that it stays small.
+ * It shares next to no code with the runtime, so that it stays small.
  */
+import { randomId } from '../link/ids.ts';
+import { sleep, systemClock, type Clock } from '../link/platform.ts';
+
+export type { Clock };
 
 /** What the device keeps: its key, and which client it is. The private key cannot be read out of it. */
 export type DeviceRecord = {
@@ -11,7 +15,7 @@ export type DeviceRecord = {
 };
 
 /** Where a device keeps its record. Default: an IndexedDB of the page's origin. */
-export type DeviceStore = {
+export type DeviceRecords = {
   get(): Promise<DeviceRecord | undefined>;
   set(record: DeviceRecord | undefined): Promise<void>;
 };
@@ -27,11 +31,13 @@ export type EnrolOptions = {
   readonly actions?: readonly string[];
   /** Called with the code that a person shall enter, and again with another one when the code has expired. */
   readonly onCode: (code: string, expiresAt: Date) => void;
-  readonly store?: DeviceStore;
+  readonly store?: DeviceRecords;
   /** Ends the waiting. */
   readonly signal?: AbortSignal;
   /** The function that sends requests. Default: the platform's. */
   readonly fetch?: typeof globalThis.fetch;
+  /** The source of time and timers. Default: the system's. */
+  readonly clock?: Clock;
 };
 
 export type EnrolledDevice = {
@@ -69,34 +75,44 @@ type Answer = {
 
 /** A token is renewed so long before it expires, in milliseconds. */
 const RENEW_MS = 300_000;
-/** The pause after a failure that may pass, in milliseconds. */
+/** The pause after a failure that may pass, in milliseconds, and the codes of such failures. */
 const PAUSE_MS = 5_000;
+const PASSING = ['unreachable', 'rate_limited', 'capacity_exceeded', 'store_unavailable', 'draining', 'internal'];
+
+function unreachable(cause: unknown): never {
+  throw new EnrolError('unreachable', `The relay did not answer: ${String(cause)}`);
+}
 
 /**
  * Resolves as soon as a person has confirmed the device; at once if one has before. A network that fails is tried again.
  * Rejects with `EnrolError` if the device was denied or revoked, and with the signal's reason.
  */
 export async function enrol(options: EnrolOptions): Promise<EnrolledDevice> {
-  const { url, signal, store = inDatabase(), fetch = globalThis.fetch } = options;
+  const { url, signal, store = inDatabase(), fetch = globalThis.fetch, clock = systemClock } = options;
   const known = await store.get();
   const key = known?.key ?? (await newKey());
   if (!known) await store.set({ key });
   let skewMs = 0;
+  let isTriedAgain = false;
   let current: { readonly token: string; readonly until: number } | undefined;
   let renewing: Promise<string> | undefined;
 
   const post = async <T extends { readonly now: string }>(path: string, purpose: string, body: object): Promise<T> => {
-    const proof = await prove(key, purpose, Date.now() + skewMs);
-    const response = await fetch(url.replace(/\/+$/, '') + path, {
+    const proof = await prove(key, purpose, clock.now() + skewMs);
+    const sent = fetch(url.replace(/\/+$/, '') + path, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ ...body, proof }),
       ...(signal && { signal }),
     });
-    const answer = await response.json();
+    const response = await sent.catch(unreachable);
+    const answer = await response.json().catch(unreachable);
+    // A clock that is wrong by much is found here, where the page may read the header.
+    const date = response.headers.get('date');
+    if (date !== null && !response.ok) skewMs = Date.parse(date) - clock.now();
     if (!response.ok)
       throw new EnrolError(answer.code, answer.detail, Number(response.headers.get('retry-after') ?? 0) * 1000);
-    skewMs = Date.parse(answer.now) - Date.now();
+    skewMs = Date.parse(answer.now) - clock.now();
     return answer;
   };
   const ask = (): Promise<Answer> => post<Answer>('/devices/token', 'token', {});
@@ -120,10 +136,14 @@ export async function enrol(options: EnrolOptions): Promise<EnrolledDevice> {
     options.onCode(user_code, new Date(Date.parse(expires_at) - skewMs));
   };
 
+  let isKnown = true;
   for (;;) {
     let pauseMs = PAUSE_MS;
+    const wasKnown = isKnown;
     try {
       signal?.throwIfAborted();
+      if (!isKnown) await begin();
+      isKnown = true;
       const answer = await ask();
       const { user_id: userId, client_id: clientId, poll_ms } = answer;
       if (userId !== null && clientId !== null) {
@@ -132,7 +152,7 @@ export async function enrol(options: EnrolOptions): Promise<EnrolledDevice> {
         return {
           ...{ userId, clientId, forget: () => store.set(undefined) },
           token: async () =>
-            current && Date.now() < current.until
+            current && clock.now() < current.until
               ? current.token
               : (renewing ??= renew().finally(() => (renewing = undefined))),
         };
@@ -140,17 +160,16 @@ export async function enrol(options: EnrolOptions): Promise<EnrolledDevice> {
       pauseMs = poll_ms;
     } catch (error) {
       signal?.throwIfAborted();
-      // A break of the network is tried again, and an error of the program is not.
-      const code = error instanceof EnrolError ? error.code : error instanceof TypeError ? '' : 'failed';
-      if (code === 'not_found') {
-        await begin();
-        continue;
-      }
-      if (!['', 'rate_limited', 'capacity_exceeded', 'store_unavailable', 'draining', 'internal'].includes(code))
-        throw error;
-      pauseMs = Math.max(PAUSE_MS, error instanceof EnrolError ? error.retryAfterMs : 0);
+      if (!(error instanceof EnrolError)) throw error;
+      const { code, retryAfterMs } = error;
+      // Nothing is known of the key, or its code has expired: the device asks for another one.
+      isKnown = code !== 'not_found';
+      if (!isKnown && wasKnown) continue;
+      if (!PASSING.includes(code) && (code !== 'unauthenticated' || isTriedAgain)) throw error;
+      isTriedAgain ||= code === 'unauthenticated';
+      pauseMs = Math.max(PAUSE_MS, retryAfterMs);
     }
-    await pause(pauseMs, signal);
+    await sleep(clock, pauseMs, signal);
   }
 }
 
@@ -166,7 +185,7 @@ async function prove({ publicKey, privateKey }: CryptoKeyPair, purpose: string, 
   const claims = {
     aud: `callboard:${purpose}`,
     iat: Math.floor(now / 1000),
-    jti: encode(crypto.getRandomValues(new Uint8Array(16))),
+    jti: randomId(''),
   };
   const text = `${encode(header)}.${encode(claims)}`;
   const algorithm = { name: 'ECDSA', hash: 'SHA-256' };
@@ -182,24 +201,10 @@ function encode(value: object): string {
     .replaceAll('=', '');
 }
 
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((done, fail) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      fail(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      done();
-    }, ms);
-    signal?.addEventListener('abort', stop);
-  });
-}
-
 const DATABASE = 'callboard-device';
 
 /** Keeps the record in the browser, which stores keys without showing them. */
-function inDatabase(): DeviceStore {
+function inDatabase(): DeviceRecords {
   const run = async <T>(mode: IDBTransactionMode, act: (records: IDBObjectStore) => IDBRequest<T>): Promise<T> => {
     const opening = indexedDB.open(DATABASE);
     opening.onupgradeneeded = () => void opening.result.createObjectStore(DATABASE);

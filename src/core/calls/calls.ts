@@ -244,7 +244,6 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
 }
 
 const SKIP = { kind: 'skip' } as const;
-
 /** Refuses a caller whose token was revoked after it was authenticated. */
 function requireNotRevoked({ deps, keeper }: InvokeParts, { wait, admission, kept }: Admitting): void {
   if (deps.revoked.find(admission.caller, null) === null) return;

@@ -1,8 +1,10 @@
 /** Devices that a person has enrolled: their rows, the codes that they show before, and the port that keeps both. */
-import type { UserPrincipal } from '../auth/principal.ts';
+import { matchesAny } from '../auth/patterns.ts';
+import type { Principal, UserPrincipal } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
-import { fail } from '../errors.ts';
+import { fail, invalid } from '../errors.ts';
 import type { ClientKey } from '../ids.ts';
+import { DEVICE_NAME_CHARS } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 
@@ -134,10 +136,38 @@ export function principalOfDevice({ userId, clientId, clientType, actions, at }:
 export const CODE_CHARS = 'BCDFGHJKLMNPQRSTVWXZ';
 export const CODE_LENGTH = 8;
 
-/** Returns a code as it is compared: in capitals, and without what people put between its halves. Null: it is none. */
-export function readCode(given: string): string | null {
-  const code = given.toUpperCase().replaceAll(/[\s-]/g, '');
-  return code.length === CODE_LENGTH && [...code].every((char) => CODE_CHARS.includes(char)) ? code : null;
+const HALF = `[${CODE_CHARS}${CODE_CHARS.toLowerCase()}]{${CODE_LENGTH / 2}}`;
+/** The form of a code as people enter it. */
+export const CODE_PATTERN = `^${HALF}[ -]?${HALF}$`;
+const CODE_FORM = new RegExp(CODE_PATTERN);
+
+/** Letters and digits of many scripts, without those that look like nothing, or turn the direction of a text. */
+const NAME_CHARS = 'A-Za-z0-9\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3';
+/** The form of the name of a device. A person decides by it, so it must be what it looks like. */
+export const DEVICE_NAME_PATTERN = `^[${NAME_CHARS}][${NAME_CHARS} ._-]{0,${DEVICE_NAME_CHARS - 1}}$`;
+/** The form of a pattern of actions that a device may advertise. */
+export const ACTION_PATTERN = '^[A-Za-z0-9_.:*-]{1,128}$';
+
+/** Returns a code as it is compared: in capitals, and without what is between its halves. Throws `invalid_argument`. */
+export function readCode(given: string): string {
+  if (!CODE_FORM.test(given)) invalid('code', `expected ${CODE_LENGTH} letters, such as WDJB-MJHT`);
+  return given.toUpperCase().replace(/[ -]/, '');
+}
+
+/** Throws `forbidden` if the token of a device is used for another client. `clientType` null: it is known already. */
+export function requireDevice(principal: Principal, clientId: string | null, clientType: string | null): void {
+  const device = principal.kind === 'user' ? principal.device : undefined;
+  if (device === undefined) return;
+  if (clientId !== device.clientId) fail('forbidden', `The token is that of the device ${device.clientId}.`);
+  if (clientType !== null && clientType !== device.clientType)
+    fail('forbidden', `The device was enrolled with the client type ${device.clientType}.`);
+}
+
+/** Throws `forbidden` if a device advertises what it was not enrolled for. */
+export function requireAdvertised(principal: Principal, actions: readonly { readonly name: string }[]): void {
+  const limit = (principal.kind === 'user' && principal.device?.actions) || null;
+  const refused = limit && actions.find(({ name }) => !matchesAny(limit, name));
+  if (refused) fail('forbidden', `The device was enrolled without the action ${refused.name}.`);
 }
 
 /** Returns a code as people read it: two halves. */

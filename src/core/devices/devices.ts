@@ -1,6 +1,7 @@
 /** Enrols devices, gives them tokens for proofs of their keys, and lists, renames and removes them. */
 import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import { knownUser, readScope, seenActions, withoutLimit } from '../auth/sight.ts';
+import { checkReason } from '../commands/operator-actions.ts';
 import { listingOf, type PageArgs } from '../cursors.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid, notFound } from '../errors.ts';
@@ -11,8 +12,10 @@ import type { Page } from '../page.ts';
 import { RateTable, SlidingWindow } from '../rates.ts';
 import type { RevocationReceipt, Revocations } from '../revocations/revocations.ts';
 import {
+  ACTION_PATTERN,
   CODE_CHARS,
   CODE_LENGTH,
+  DEVICE_NAME_PATTERN,
   principalOfDevice,
   readCode,
   showCode,
@@ -32,6 +35,8 @@ const CODE_ATTEMPTS = 5;
 const REMEMBERED_PEOPLE = 10_000;
 /** How many random characters follow the name of a device in its client id, if another device has the name. */
 const SUFFIX_CHARS = 4;
+const NAME_FORM = new RegExp(DEVICE_NAME_PATTERN);
+const ACTION_FORM = new RegExp(ACTION_PATTERN);
 const NO_ENROLMENT = 'No open enrolment has this code.';
 
 /** A device asks to be enrolled. `proof`: of the purpose `enrol`. `network`: from which it asks. */
@@ -102,11 +107,11 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
     given: string,
     use: (codeHash: string) => MaybePromise<T | null>,
   ): Promise<T> => {
+    const code = readCode(given);
     const window = tries.of(subjectOf(person));
     const retryAfterMs = window.take();
     if (retryAfterMs > 0) fail('rate_limited', 'Too many wrong codes.', { retryAfterMs });
-    const code = readCode(given);
-    const found = code === null ? null : await use(hashOf(code));
+    const found = await use(hashOf(code));
     if (found === null) return fail('not_found', NO_ENROLMENT);
     window.giveBack();
     return found;
@@ -157,7 +162,7 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
       const by = subjectOf(person);
       const proposed = clientIdsOf(name, randomChars(crypto, SUFFIX_CHARS));
       const confirmation = decision === 'deny' ? null : { userId, clientId, proposed, at: clock.now(), by };
-      const decided = await store.decide(hashOf(readCode(request.code) ?? ''), confirmation);
+      const decided = await store.decide(hashOf(readCode(request.code)), confirmation);
       await act?.end(decided.kind);
       if (decided.kind === 'absent') return fail('not_found', NO_ENROLMENT);
       if (decided.kind === 'taken') return invalid('client_id', 'another device of the user has it');
@@ -220,6 +225,7 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
       requestId?: string | null,
     ): Promise<RevocationReceipt> {
       const own = keyIn(requirePerson(requester), { userId, clientId });
+      checkReason(reason);
       if ((await store.get(own)) === null) return notFound();
       // The revocation is kept first: if it fails, the device can be removed again.
       const receipt = await revocations.revoke(requester, { ...own, reason }, requestId);
@@ -240,7 +246,9 @@ function requirePerson(requester: Requester): CallingPrincipal {
 function userOf(person: CallingPrincipal, { userId, decision }: DecideRequest): string {
   if (userId === undefined || userId === null) {
     if (person.kind === 'user') return person.userId;
-    return decision === 'deny' ? '' : invalid('user_id', 'required for an administrator');
+    return decision === 'deny'
+      ? ''
+      : fail('forbidden', 'An administrator names the user to whom the device shall belong.');
   }
   return knownUser(person, userId) ?? notFound();
 }
@@ -252,15 +260,13 @@ function keyIn(person: CallingPrincipal, { userId, clientId }: ClientKey): Clien
 function readClaims({ name, clientType, actions = null }: EnrolRequest): DeviceClaims {
   if (actions !== null && (actions.length === 0 || actions.length > DEVICE_ACTIONS))
     invalid('actions', `expected 1 to ${DEVICE_ACTIONS} patterns`);
-  const isPattern = (pattern: string): boolean => /^[\w.:*-]{1,128}$/.test(pattern);
-  if (actions?.some((pattern) => !isPattern(pattern)))
+  if (actions?.some((pattern) => !ACTION_FORM.test(pattern)))
     invalid('actions', 'expected patterns of action names, such as "receipt.*"');
   return { name: readName(name), clientType, actions };
 }
 
-/** A person decides by the name, so it must be what it looks like. */
 function readName(name: string): string {
-  return /^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(name) && name.length <= DEVICE_NAME_CHARS
+  return NAME_FORM.test(name)
     ? name.trimEnd()
     : invalid('name', `expected 1 to ${DEVICE_NAME_CHARS} letters, digits, spaces and ". _ -"`);
 }

@@ -19,8 +19,8 @@ import { checkReason } from '../commands/operator-actions.ts';
 import { ANY_COMMAND, type DeliveryFilter } from '../commands/stores.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../errors.ts';
-import { canonicalUser, id, isCanonicalUser } from '../ids.ts';
-import { PAGE_MAX, REVOCATIONS_MAX, REVOCATION_KEEP_MS, REVOKE_WITHIN_MS } from '../limits.ts';
+import { canonicalUser, hasAtMost, id, isCanonicalUser } from '../ids.ts';
+import { PAGE_MAX, REVOCATIONS_MAX, REVOCATION_KEEP_MS, REVOKE_WITHIN_MS, TOKEN_ID_CHARS } from '../limits.ts';
 import { promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Page } from '../page.ts';
 import { listingOf, type PageArgs } from '../cursors.ts';
@@ -33,7 +33,6 @@ const REREAD_MS = 2_000;
 const FIRST_READ_MS = 5_000;
 /** How often expired rows are removed from memory, in milliseconds. */
 const EXPIRE_MS = 3600_000;
-const TOKEN_ID_CHARS = 256;
 
 /** What a revocation has ended on one node: its links, and the sockets of requests and streams in progress. */
 export type RevokedEnds = { readonly links: number; readonly sockets: number };
@@ -208,16 +207,15 @@ function rowOf({ crypto, clock }: Deps, revoker: CallingPrincipal, given: Revoke
     userId: userId === undefined || userId === null ? null : canonicalUser(userId),
     clientId: clientId === undefined || clientId === null ? null : id('client_id', clientId),
     tokenId: tokenId ?? null,
-    issuedBefore: issuedBefore ?? null,
+    // Tokens that are issued later are not covered.
+    issuedBefore: issuedBefore === undefined || issuedBefore === null ? null : Math.min(issuedBefore, now + 1),
   };
   if (Object.values(target).every((member) => member === null))
-    invalid('user_id', 'expected at least one of user_id, client_id, token_id and issued_before');
-  if (target.clientId !== null && target.userId === null) invalid('user_id', 'required with client_id');
-  if (target.tokenId !== null && (target.tokenId === '' || target.tokenId.length > TOKEN_ID_CHARS))
+    fail('ambiguous', 'Name at least one of user_id, client_id, token_id and issued_before.');
+  if (target.clientId !== null && target.userId === null) fail('ambiguous', 'Name the user_id of the client.');
+  if (target.tokenId !== null && (target.tokenId === '' || !hasAtMost(target.tokenId, TOKEN_ID_CHARS)))
     invalid('token_id', `expected 1 to ${TOKEN_ID_CHARS} characters`);
-  if (target.issuedBefore !== null && target.issuedBefore > now + 1)
-    invalid('issued_before', 'expected a time that is over');
-  if (reason.trim() === '') invalid('reason', 'expected a reason');
+  if (reason === '') invalid('reason', 'expected a reason');
   checkReason(reason);
   return {
     ...withinRights(revoker, target),

@@ -1,8 +1,8 @@
 /** Devices: how one asks to be enrolled, how a person decides, what it gets for a proof of its key, and the listing. */
 import { CODE_TRIES, DEVICE_ACTIONS, DEVICE_NAME_CHARS, ENROLMENT_MS, MAX_REASON } from '../../core/limits.ts';
+import { subjectOf } from '../../core/auth/principal.ts';
 import type { OpenEnrolment } from '../../core/devices/device.ts';
 import type { DeviceAnswer, DeviceView, ShownCode } from '../../core/devices/devices.ts';
-import { networkOf } from '../../web/forwarded.ts';
 import { builder, wireEnum } from './builder.ts';
 import { fieldsOf, flag, id, int, nullable, text, time, typed } from './fields.ts';
 import { ClientTypeEnum } from './connections.ts';
@@ -98,12 +98,12 @@ const EnrolmentDecisionType = builder.objectRef<DecidedView>('EnrolmentDecision'
 const EnrolInput = builder.inputType('EnrolInput', {
   description: 'What a device says of itself, and a proof of its key.',
   fields: (t) => ({
-    name: t.string({
+    deviceName: t.string({
       required: true,
       description: `What people call it: 1 to ${DEVICE_NAME_CHARS} letters, digits, spaces and \`. _ -\`.`,
     }),
     clientType: t.field({ type: ClientTypeEnum, required: true, description: 'What kind of program it is.' }),
-    actions: t.stringList({
+    actionPatterns: t.stringList({
       description: `Patterns of the only actions that it may advertise: at most ${DEVICE_ACTIONS}. Omitted: any.`,
     }),
     proof: t.string({ required: true, description: 'A JWT, signed by the key that its header names.' }),
@@ -118,7 +118,7 @@ const EnrolmentDecisionEnum = wireEnum<'confirm' | 'deny'>('EnrolmentChoice', 'W
 const DecideEnrolmentInput = builder.inputType('DecideEnrolmentInput', {
   description: 'A code, and what the person decides.',
   fields: (t) => ({
-    code: t.string({ required: true, description: 'The code that the device shows.' }),
+    userCode: t.string({ required: true, description: 'The code that the device shows.' }),
     decision: t.field({ type: EnrolmentDecisionEnum, required: true, description: 'What the person decides.' }),
     userId: t.id({
       description: 'The user to whom the device shall belong. A user may omit it, and may name no other one.',
@@ -134,20 +134,28 @@ const DeviceTokenResult = orRefusal('DeviceTokenResult', DeviceAnswerType, 'What
 const RenameDeviceResult = orRefusal('RenameDeviceResult', DeviceType, 'The device, or a refusal.');
 const RemoveDeviceResult = orRefusal('RemoveDeviceResult', RevocationReceiptType, 'What was ended, or a refusal.');
 
-const networkIn = ({ notes }: Context): string => (notes?.address ? networkOf(notes.address) : 'unknown');
+/** The network from which a request without a token comes. Requests with one are counted by who has it. */
+const networkIn = ({ notes, requester }: Context): string =>
+  notes?.network ?? (requester === null ? 'unknown' : subjectOf(requester));
 
 builder.mutationFields((t) => ({
   enrol: t.field({
     type: EnrolResult,
     description: `Asks for a code with which a person enrols the device, within ${MINUTES} minutes. Needs no token. Another open code of the same key ends.`,
     args: { input: t.arg({ type: EnrolInput, required: true, description: 'The device, and a proof of its key.' }) },
-    resolve: (_, { input }, context) => answered(() => context.core.devices.begin(input, networkIn(context))),
+    resolve: (_, { input }, context) =>
+      answered(() =>
+        context.core.devices.begin(
+          { name: input.deviceName, clientType: input.clientType, actions: input.actionPatterns, proof: input.proof },
+          networkIn(context),
+        ),
+      ),
   }),
   lookUpEnrolment: t.field({
     type: LookUpResult,
     description: `Shows which device shows a code, before a person decides. After ${CODE_TRIES.most} wrong codes in ${CODE_TRIES.ms / 60_000} minutes it answers \`rate_limited\`.`,
-    args: { code: t.arg.string({ required: true, description: 'The code that the device shows.' }) },
-    resolve: (_, { code }, { core, requester }) => answered(() => core.devices.lookUp(requester, code)),
+    args: { userCode: t.arg.string({ required: true, description: 'The code that the device shows.' }) },
+    resolve: (_, { userCode }, { core, requester }) => answered(() => core.devices.lookUp(requester, userCode)),
   }),
   decideEnrolment: t.field({
     type: DecideResult,
@@ -157,7 +165,9 @@ builder.mutationFields((t) => ({
       input: t.arg({ type: DecideEnrolmentInput, required: true, description: 'The code, and what is decided.' }),
     },
     resolve: (_, { input }, { core, requester, notes }) =>
-      answered(async () => ({ device: await core.devices.decide(requester, input, notes?.requestId) })),
+      answered(async () => ({
+        device: await core.devices.decide(requester, { ...input, code: input.userCode }, notes?.requestId),
+      })),
   }),
   deviceToken: t.field({
     type: DeviceTokenResult,
@@ -171,10 +181,10 @@ builder.mutationFields((t) => ({
     args: {
       userId: t.arg.id({ required: true, description: 'The user of the device.' }),
       clientId: t.arg.id({ required: true, description: 'The client that the device is.' }),
-      name: t.arg.string({ required: true, description: 'What people call it.' }),
+      deviceName: t.arg.string({ required: true, description: 'What people call it.' }),
     },
-    resolve: (_, { name, ...key }, { core, requester, notes }) =>
-      answered(() => core.devices.rename(requester, key, name, notes?.requestId)),
+    resolve: (_, { deviceName, ...key }, { core, requester, notes }) =>
+      answered(() => core.devices.rename(requester, key, deviceName, notes?.requestId)),
   }),
   removeDevice: t.field({
     type: RemoveDeviceResult,

@@ -354,12 +354,12 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   // Open to everybody: a proof counts, which devices.test.ts tests.
   ...{ 'Mutation.enrol': [], 'Mutation.deviceToken': [] },
   'Mutation.lookUpEnrolment': [
-    { rule: 'mine', call: 'lookUpEnrolment(code: "BCDF-GHJK")', found: 'not_found', other: 'not_found' },
+    { rule: 'mine', call: 'lookUpEnrolment(userCode: "BCDF-GHJK")', found: 'not_found', other: 'not_found' },
   ],
   'Mutation.decideEnrolment': [
     {
       rule: 'owned',
-      call: 'decideEnrolment(input: { code: "BCDF-GHJK", decision: DENY, userId: $user })',
+      call: 'decideEnrolment(input: { userCode: "BCDF-GHJK", decision: DENY, userId: $user })',
       found: 'not_found',
       other: 'not_found',
       harmful: true,
@@ -368,7 +368,7 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Mutation.renameDevice': [
     {
       rule: 'owned',
-      call: 'renameDevice(userId: $user, clientId: $client, name: "Hall")',
+      call: 'renameDevice(userId: $user, clientId: $client, deviceName: "Hall")',
       found: 'not_found',
       other: 'not_found',
     },
