@@ -33,6 +33,8 @@ const after = resolve(import.meta.dirname, '..');
 const before = resolve(values.before ?? after);
 const STREAMS = 200;
 const IN_FLIGHT = 12;
+/** How many other users are paused in the row that measures calls beside pauses. */
+const PAUSED_USERS = 100;
 
 /** One end of a connection in memory. What one end writes in a turn of the event loop arrives in the next. */
 class MemorySocket extends Duplex {
@@ -293,8 +295,17 @@ async function linkCalls(
     });
 }
 
+/** Calls as the row before, while the calls of other users are paused. A checkout without pauses sets none. */
+async function callsBesidePauses(relay: Relay): Promise<(ms: number) => Promise<number>> {
+  const ask = openHttp(relay);
+  for (let i = 0; i < PAUSED_USERS; i++)
+    await ask(requestOf('POST', '/pauses', ADMIN_TOKEN, { user_id: `paused-${i}`, reason: 'bench' }));
+  return linkCalls(relay, {});
+}
+
 const ROWS: Readonly<Record<string, Row>> = {
   'call, bare ends': (relay) => linkCalls(relay, {}),
+  'call, bare ends, others are paused': callsBesidePauses,
   'call, progress requested, none reported': (relay) => linkCalls(relay, { asksProgress: true }),
   // A link may report progress 3200 times a second, so these calls need more clients.
   'call with one report': (relay) => linkCalls(relay, { clients: 16, reports: true }),

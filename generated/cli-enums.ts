@@ -104,7 +104,8 @@ export const ENUM_PLACES: Readonly<
     },
     "data": {
       "revealPayload.code": "RefusalCode",
-      "revealPayload.by": "RefusedBy"
+      "revealPayload.by": "RefusedBy",
+      "revealPayload.pause.by.kind": "PauseAuthorKind"
     }
   },
   "WatchWaits": {
@@ -248,7 +249,8 @@ export const ENUM_PLACES: Readonly<
       "disconnectClient.connection.heartbeat": "HeartbeatIndicator",
       "disconnectClient.connection.predecessors.cause": "DisconnectCause",
       "disconnectClient.code": "RefusalCode",
-      "disconnectClient.by": "RefusedBy"
+      "disconnectClient.by": "RefusedBy",
+      "disconnectClient.pause.by.kind": "PauseAuthorKind"
     }
   },
   "ListStreams": {
@@ -336,44 +338,6 @@ export const ENUM_WORDS = {
     "NOT_SUPPORTED": "not_supported",
     "AWAITING_REPORTS": "awaiting_reports"
   },
-  "ConnectionStatus": {
-    "CONNECTED": "connected",
-    "DISCONNECTED": "disconnected",
-    "STALE": "stale"
-  },
-  "ClientType": {
-    "BROWSER": "browser",
-    "CONSOLE": "console",
-    "MOBILE": "mobile",
-    "WEB": "web"
-  },
-  "HeartbeatIndicator": {
-    "OK": "ok",
-    "LATE": "late",
-    "MISSED": "missed"
-  },
-  "DisconnectCause": {
-    "CLIENT_CLOSED": "client_closed",
-    "LOST": "lost",
-    "RESET": "reset",
-    "ERROR": "error",
-    "REPLACED": "replaced",
-    "HEARTBEAT_LOST": "heartbeat_lost",
-    "TOKEN_EXPIRED": "token_expired",
-    "PROTOCOL_ERROR": "protocol_error",
-    "BACK_PRESSURE": "back_pressure",
-    "NODE_DRAINED": "node_drained",
-    "NODE_LOST": "node_lost",
-    "OPERATOR": "operator"
-  },
-  "ConnectionChange": {
-    "CONNECTED": "connected",
-    "RESUMED": "resumed",
-    "REPLACED": "replaced",
-    "STALE": "stale",
-    "DISCONNECTED": "disconnected",
-    "ACTIONS_CHANGED": "actions_changed"
-  },
   "RefusalCode": {
     "invalid_argument": "invalid_argument",
     "invalid_cursor": "invalid_cursor",
@@ -402,6 +366,7 @@ export const ENUM_WORDS = {
     "not_connected": "not_connected",
     "context_gone": "context_gone",
     "context_unsupported": "context_unsupported",
+    "paused": "paused",
     "session_inactive": "session_inactive",
     "payload_too_large": "payload_too_large",
     "unsupported_media_type": "unsupported_media_type",
@@ -439,6 +404,7 @@ export const ENUM_WORDS = {
     "TOKEN": "token",
     "ADDRESS": "address",
     "POLICY": "policy",
+    "PAUSE": "pause",
     "ARGUMENTS": "arguments",
     "CAPACITY": "capacity",
     "TARGET": "target",
@@ -446,6 +412,66 @@ export const ENUM_WORDS = {
     "CONFLICT": "conflict",
     "SITE": "site",
     "RELAY": "relay"
+  },
+  "PauseAuthorKind": {
+    "ADMIN": "admin",
+    "USER": "user",
+    "CLIENT": "client"
+  },
+  "OperatorAction": {
+    "DISCONNECT": "disconnect",
+    "DRAIN": "drain",
+    "CANCEL": "cancel",
+    "PAYLOAD": "payload",
+    "REVEAL": "reveal",
+    "PAUSE": "pause",
+    "RESUME": "resume",
+    "REVOKE": "revoke",
+    "ENROL": "enrol",
+    "RENAME": "rename"
+  },
+  "RevealSubject": {
+    "COMMAND_PARAMS": "command_params",
+    "COMMAND_RESULT": "command_result",
+    "MESSAGE": "message"
+  },
+  "ConnectionStatus": {
+    "CONNECTED": "connected",
+    "DISCONNECTED": "disconnected",
+    "STALE": "stale"
+  },
+  "ClientType": {
+    "BROWSER": "browser",
+    "CONSOLE": "console",
+    "MOBILE": "mobile",
+    "WEB": "web"
+  },
+  "HeartbeatIndicator": {
+    "OK": "ok",
+    "LATE": "late",
+    "MISSED": "missed"
+  },
+  "DisconnectCause": {
+    "CLIENT_CLOSED": "client_closed",
+    "LOST": "lost",
+    "RESET": "reset",
+    "ERROR": "error",
+    "REPLACED": "replaced",
+    "HEARTBEAT_LOST": "heartbeat_lost",
+    "TOKEN_EXPIRED": "token_expired",
+    "PROTOCOL_ERROR": "protocol_error",
+    "BACK_PRESSURE": "back_pressure",
+    "NODE_DRAINED": "node_drained",
+    "NODE_LOST": "node_lost",
+    "OPERATOR": "operator"
+  },
+  "ConnectionChange": {
+    "CONNECTED": "connected",
+    "RESUMED": "resumed",
+    "REPLACED": "replaced",
+    "STALE": "stale",
+    "DISCONNECTED": "disconnected",
+    "ACTIONS_CHANGED": "actions_changed"
   },
   "ViewerKind": {
     "ADMIN": "admin",
@@ -491,10 +517,6 @@ export const ENUM_WORDS = {
     "KEY": "key",
     "NEWEST": "newest"
   },
-  "DisconnectState": {
-    "CLOSED": "closed",
-    "REQUESTED": "requested"
-  },
   "MessageKind": {
     "COMMAND": "command",
     "PROGRESS": "progress",
@@ -525,6 +547,19 @@ export const ENUM_WORDS = {
     "ACKNOWLEDGED": "acknowledged",
     "COMPLETED": "completed"
   },
+  "CommandEventStage": {
+    "ADMITTED": "admitted",
+    "DISPATCHED": "dispatched",
+    "ACKNOWLEDGED": "acknowledged",
+    "ENDED": "ended",
+    "LATE": "late"
+  },
+  "FailureKey": {
+    "ACTION": "action",
+    "CODE": "code",
+    "CLIENT": "client",
+    "NODE": "node"
+  },
   "ContextStatus": {
     "ACTIVE": "active",
     "IDLE": "idle",
@@ -544,32 +579,8 @@ export const ENUM_WORDS = {
     "CONTEXTS": "contexts",
     "SNAPSHOT": "snapshot"
   },
-  "OperatorAction": {
-    "DISCONNECT": "disconnect",
-    "DRAIN": "drain",
-    "CANCEL": "cancel",
-    "PAYLOAD": "payload",
-    "REVEAL": "reveal",
-    "REVOKE": "revoke",
-    "ENROL": "enrol",
-    "RENAME": "rename"
-  },
-  "RevealSubject": {
-    "COMMAND_PARAMS": "command_params",
-    "COMMAND_RESULT": "command_result",
-    "MESSAGE": "message"
-  },
-  "CommandEventStage": {
-    "ADMITTED": "admitted",
-    "DISPATCHED": "dispatched",
-    "ACKNOWLEDGED": "acknowledged",
-    "ENDED": "ended",
-    "LATE": "late"
-  },
-  "FailureKey": {
-    "ACTION": "action",
-    "CODE": "code",
-    "CLIENT": "client",
-    "NODE": "node"
+  "DisconnectState": {
+    "CLOSED": "closed",
+    "REQUESTED": "requested"
   }
 } as const;

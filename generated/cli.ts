@@ -235,7 +235,7 @@ export type Mode =
   /** Several processes share one store. */
   | 'shared';
 
-/** What an administrator did. */
+/** What an administrator did, or a user who paused or resumed. */
 export type OperatorAction =
   /** Cancelled a command that another caller had invoked. */
   | 'cancel'
@@ -245,10 +245,14 @@ export type OperatorAction =
   | 'drain'
   /** Decided whether a device is enrolled. */
   | 'enrol'
+  /** Paused calls. */
+  | 'pause'
   /** Read payloads by an argument of a listing. */
   | 'payload'
   /** Gave a device another name. */
   | 'rename'
+  /** Ended a pause. */
+  | 'resume'
   /** Revealed one payload and gave the reason. */
   | 'reveal'
   /** Revoked tokens. */
@@ -273,6 +277,29 @@ export type Ownership =
   | 'user-owned'
   /** Work: it was set up to run tasks. */
   | 'worker';
+
+/** Who set a pause. */
+export type PauseAuthorKind =
+  /** An administrator. */
+  | 'admin'
+  /** The client itself: the person at it said stop. */
+  | 'client'
+  /** The user whose clients it covers. */
+  | 'user';
+
+/** What a pause does with commands that were not dispatched. */
+export type PauseQueued =
+  /** They are cancelled: nothing ran. */
+  | 'cancel'
+  /** They wait until the pause ends, and may expire: nothing ran. */
+  | 'keep';
+
+/** What a pause does with commands that run. */
+export type PauseRunning =
+  /** Their clients are asked to cancel them. */
+  | 'cancel'
+  /** They run on. */
+  | 'leave';
 
 /** What `payload` shows, or why it shows nothing. */
 export type PayloadState =
@@ -355,6 +382,8 @@ export type RefusalCode =
   | 'not_received'
   /** `not_supported`, HTTP status 501. The store of this deployment cannot do it. */
   | 'not_supported'
+  /** `paused`, HTTP status 409. A pause covers the call: `pausedBy` names who set it, why and until when. Nothing ran. */
+  | 'paused'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
@@ -420,6 +449,8 @@ export type RefusedBy =
   | 'capacity'
   /** The command id was used for a different request. */
   | 'conflict'
+  /** A pause covers the call. */
+  | 'pause'
   /** The client does not report the named context, or knows no places. */
   | 'place'
   /** The central policy denies the invocation. */
@@ -581,7 +612,7 @@ export type RevealPayloadMutationVariables = Exact<{
 
 
 export type RevealPayloadMutation = { revealPayload:
-    | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> }
+    | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, pause: { reason: string, since: string, until: string | null, pause_id: string, by: { kind: PauseAuthorKind, name: string } } | null, errors: Array<{ parameter: string, detail: string }> }
     | { value: unknown, digest: string, expires_at: string }
    };
 
@@ -741,7 +772,7 @@ export type DisconnectClientMutationVariables = Exact<{
 
 export type DisconnectClientMutation = { disconnectClient:
     | { state: DisconnectState, connection: { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, knows_places: boolean, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } }
-    | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> }
+    | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, pause: { reason: string, since: string, until: string | null, pause_id: string, by: { kind: PauseAuthorKind, name: string } } | null, errors: Array<{ parameter: string, detail: string }> }
    };
 
 export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, policy_digest: string | null, policy_fault: string | null, counters: Array<{ name: string, value: number }> };
@@ -818,9 +849,11 @@ export type InvokedFragment =
   | Invoked_InvokeActionPending_Fragment
 ;
 
-export type RefusedFragment = { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> };
+export type RefusedFragment = { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, pause: { reason: string, since: string, until: string | null, pause_id: string, by: { kind: PauseAuthorKind, name: string } } | null, errors: Array<{ parameter: string, detail: string }> };
 
 export type DeniedFragment = { code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> };
+
+export type PauseShownFragment = { caller: string | null, action: string | null, label: string | null, reason: string, since: string, until: string | null, queued: PauseQueued, running: PauseRunning, pause_id: string, user_id: string | null, client_id: string | null, caller_kind: CommandCallerKind | null, by: { kind: PauseAuthorKind, name: string } };
 
 export type RevocationShownFragment = { reason: string, who: string, at: string, revocation_id: string, user_id: string | null, client_id: string | null, token_id: string | null, issued_before: string | null, expires_at: string };
 
@@ -1106,6 +1139,16 @@ export const RefusedFragmentDoc = new TypedDocumentString(`
     fragment Refused on Refusal {
   ...Denied
   by
+  pause: pausedBy {
+    pause_id: pauseId
+    reason
+    by {
+      kind
+      name
+    }
+    since
+    until
+  }
 }
     fragment Denied on Refusal {
   code
@@ -1117,6 +1160,26 @@ export const RefusedFragmentDoc = new TypedDocumentString(`
     detail
   }
 }`, {"fragmentName":"Refused"}) as unknown as TypedDocumentString<RefusedFragment, unknown>;
+export const PauseShownFragmentDoc = new TypedDocumentString(`
+    fragment PauseShown on Pause {
+  pause_id: pauseId
+  user_id: userId
+  client_id: clientId
+  caller_kind: callerKind
+  caller
+  action
+  label
+  reason
+  by {
+    kind
+    name
+  }
+  since
+  until
+  queued
+  running
+}
+    `, {"fragmentName":"PauseShown"}) as unknown as TypedDocumentString<PauseShownFragment, unknown>;
 export const RevocationShownFragmentDoc = new TypedDocumentString(`
     fragment RevocationShown on Revocation {
   revocation_id: revocationId
@@ -1634,6 +1697,16 @@ export const RevealPayloadDocument = new TypedDocumentString(`
     fragment Refused on Refusal {
   ...Denied
   by
+  pause: pausedBy {
+    pause_id: pauseId
+    reason
+    by {
+      kind
+      name
+    }
+    since
+    until
+  }
 }
 fragment Denied on Refusal {
   code
@@ -2252,6 +2325,16 @@ export const DisconnectClientDocument = new TypedDocumentString(`
 fragment Refused on Refusal {
   ...Denied
   by
+  pause: pausedBy {
+    pause_id: pauseId
+    reason
+    by {
+      kind
+      name
+    }
+    since
+    until
+  }
 }
 fragment Denied on Refusal {
   code

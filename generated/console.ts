@@ -353,7 +353,7 @@ export type Mode =
   /** Several processes share one store. */
   | 'SHARED';
 
-/** What an administrator did. */
+/** What an administrator did, or a user who paused or resumed. */
 export type OperatorAction =
   /** Cancelled a command that another caller had invoked. */
   | 'CANCEL'
@@ -363,10 +363,14 @@ export type OperatorAction =
   | 'DRAIN'
   /** Decided whether a device is enrolled. */
   | 'ENROL'
+  /** Paused calls. */
+  | 'PAUSE'
   /** Read payloads by an argument of a listing. */
   | 'PAYLOAD'
   /** Gave a device another name. */
   | 'RENAME'
+  /** Ended a pause. */
+  | 'RESUME'
   /** Revealed one payload and gave the reason. */
   | 'REVEAL'
   /** Revoked tokens. */
@@ -391,6 +395,61 @@ export type Ownership =
   | 'USER_OWNED'
   /** Work: it was set up to run tasks. */
   | 'WORKER';
+
+/** Who set a pause. */
+export type PauseAuthorKind =
+  /** An administrator. */
+  | 'ADMIN'
+  /** The client itself: the person at it said stop. */
+  | 'CLIENT'
+  /** The user whose clients it covers. */
+  | 'USER';
+
+/** Which calls to pause, why, and until when. */
+export type PauseCallsInput = {
+  /** Which calls to pause. */
+  cover: PauseCoverInput;
+  /** What to do with commands that were not dispatched. Default: keep them. */
+  queued?: PauseQueued | null | undefined;
+  /** Why: 1 to 256 characters. Callers that are refused, and the audit, show it. */
+  reason: string;
+  /** What to do with commands that run. Default: leave them. */
+  running?: PauseRunning | null | undefined;
+  /** When the pause ends by itself. Omitted: when somebody resumes. */
+  until?: string | null | undefined;
+};
+
+/** Which calls to pause: those that match every member. Give at least one, or `all`. A user covers its own clients alone. */
+export type PauseCoverInput = {
+  /** Only calls of such actions. A pattern with `*`, of 1 to 256 characters. */
+  action?: string | null | undefined;
+  /** All calls; of a user: all calls of its clients. */
+  all?: boolean | null | undefined;
+  /** Only calls of callers with such a name. A pattern with `*`, of 1 to 256 characters. */
+  caller?: string | null | undefined;
+  /** Only calls of this kind of callers: `MCP` are agents. */
+  callerKind?: CommandCallerKind | null | undefined;
+  /** Only calls of this client. An administrator names `userId`, too. */
+  clientId?: string | null | undefined;
+  /** Only calls of programs with such a name, as agents give it. A pattern with `*`, of 1 to 256 characters. */
+  label?: string | null | undefined;
+  /** Only calls of the clients of this user. A user may omit it. */
+  userId?: string | null | undefined;
+};
+
+/** What a pause does with commands that were not dispatched. */
+export type PauseQueued =
+  /** They are cancelled: nothing ran. */
+  | 'CANCEL'
+  /** They wait until the pause ends, and may expire: nothing ran. */
+  | 'KEEP';
+
+/** What a pause does with commands that run. */
+export type PauseRunning =
+  /** Their clients are asked to cancel them. */
+  | 'CANCEL'
+  /** They run on. */
+  | 'LEAVE';
 
 /** What `payload` shows, or why it shows nothing. */
 export type PayloadState =
@@ -458,6 +517,8 @@ export type PreflightLayerName =
   | 'IDENTITY'
   /** The relay checks the input. */
   | 'INPUT'
+  /** No pause may cover the call. */
+  | 'PAUSE'
   /** A named context must be one that the client reports. */
   | 'PLACE'
   /** The central policy decides. */
@@ -552,6 +613,8 @@ export type RefusalCode =
   | 'not_received'
   /** `not_supported`, HTTP status 501. The store of this deployment cannot do it. */
   | 'not_supported'
+  /** `paused`, HTTP status 409. A pause covers the call: `pausedBy` names who set it, why and until when. Nothing ran. */
+  | 'paused'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
@@ -617,6 +680,8 @@ export type RefusedBy =
   | 'CAPACITY'
   /** The command id was used for a different request. */
   | 'CONFLICT'
+  /** A pause covers the call. */
+  | 'PAUSE'
   /** The client does not report the named context, or knows no places. */
   | 'PLACE'
   /** The central policy denies the invocation. */
@@ -1099,6 +1164,42 @@ export type DisconnectClientMutation = { disconnectClient:
     | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
 
+export type PausesQueryVariables = Exact<{
+  first: number;
+}>;
+
+
+export type PausesQuery = { pauses: { nodes: Array<{ pauseId: string, userId: string | null, clientId: string | null, callerKind: CommandCallerKind | null, caller: string | null, action: string | null, label: string | null, reason: string, since: string, until: string | null, by: { kind: PauseAuthorKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type PauseReachQueryVariables = Exact<{
+  cover: PauseCoverInput;
+}>;
+
+
+export type PauseReachQuery = { pauseReach: { clients: number, queued: number, running: number } };
+
+export type PauseCallsMutationVariables = Exact<{
+  input: PauseCallsInput;
+}>;
+
+
+export type PauseCallsMutation = { pauseCalls:
+    | { __typename: 'PauseReceipt', cancelled: number, asked: number, partial: boolean, silent: Array<string> }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+   };
+
+export type ResumeCallsMutationVariables = Exact<{
+  pauseId: string;
+}>;
+
+
+export type ResumeCallsMutation = { resumeCalls:
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'ResumeReceipt', partial: boolean, silent: Array<string> }
+   };
+
+export type PauseRowFragment = { pauseId: string, userId: string | null, clientId: string | null, callerKind: CommandCallerKind | null, caller: string | null, action: string | null, label: string | null, reason: string, since: string, until: string | null, by: { kind: PauseAuthorKind, name: string } };
+
 export type ActionSampleQueryVariables = Exact<{
   name?: string | null | undefined;
 }>;
@@ -1337,6 +1438,24 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }`, {"fragmentName":"ActsPart"}) as unknown as TypedDocumentString<ActsPartFragment, unknown>;
+export const PauseRowFragmentDoc = new TypedDocumentString(`
+    fragment PauseRow on Pause {
+  pauseId
+  userId
+  clientId
+  callerKind
+  caller
+  action
+  label
+  reason
+  by {
+    kind
+    name
+  }
+  since
+  until
+}
+    `, {"fragmentName":"PauseRow"}) as unknown as TypedDocumentString<PauseRowFragment, unknown>;
 export const CallerPartFragmentDoc = new TypedDocumentString(`
     fragment CallerPart on CommandCaller {
   kind
@@ -3599,6 +3718,86 @@ export const DisconnectClientDocument = new TypedDocumentString(`
   code
   message
 }`) as unknown as TypedDocumentString<DisconnectClientMutation, DisconnectClientMutationVariables>;
+export const PausesDocument = new TypedDocumentString(`
+    query Pauses($first: Int!) {
+  pauses(first: $first) {
+    nodes {
+      ...PauseRow
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment PauseRow on Pause {
+  pauseId
+  userId
+  clientId
+  callerKind
+  caller
+  action
+  label
+  reason
+  by {
+    kind
+    name
+  }
+  since
+  until
+}
+fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}`) as unknown as TypedDocumentString<PausesQuery, PausesQueryVariables>;
+export const PauseReachDocument = new TypedDocumentString(`
+    query PauseReach($cover: PauseCoverInput!) {
+  pauseReach(cover: $cover) {
+    clients
+    queued
+    running
+  }
+}
+    `) as unknown as TypedDocumentString<PauseReachQuery, PauseReachQueryVariables>;
+export const PauseCallsDocument = new TypedDocumentString(`
+    mutation PauseCalls($input: PauseCallsInput!) {
+  pauseCalls(input: $input) {
+    __typename
+    ... on PauseReceipt {
+      cancelled
+      asked
+      partial
+      silent
+    }
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<PauseCallsMutation, PauseCallsMutationVariables>;
+export const ResumeCallsDocument = new TypedDocumentString(`
+    mutation ResumeCalls($pauseId: ID!) {
+  resumeCalls(pauseId: $pauseId) {
+    __typename
+    ... on ResumeReceipt {
+      partial
+      silent
+    }
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<ResumeCallsMutation, ResumeCallsMutationVariables>;
 export const ActionSampleDocument = new TypedDocumentString(`
     query ActionSample($name: String) {
   actions(name: $name) {

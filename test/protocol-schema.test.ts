@@ -122,6 +122,7 @@ const VALID: Readonly<Record<string, unknown>> = {
   },
   ...{ int: 7, count: 7, bool: true, clientType: 'console', waitFor: 'admitted', stages: 'all' },
   ...{ contextStatus: 'idle', windowStatus: 'open', ownership: 'worker', siteOp: 'register' },
+  ...{ pauseOp: 'pause', pauseQueued: 'keep', pauseRunning: 'leave' },
 };
 
 function validRow(table: Table): Record<string, unknown> {

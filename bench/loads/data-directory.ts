@@ -1,7 +1,7 @@
 /** Fills a backend with a data directory by calls that end, writes its snapshot, or starts on it again. */
 import { z } from 'zod';
 import { openData, type OpenData } from '../../src/backends/journal/open.ts';
-import type { Binding } from '../../src/core/commands/stores.ts';
+import type { Binding } from '../../src/core/commands/command-store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { silentLog, type Log } from '../../src/core/ports.ts';
 import { createShares } from '../../src/core/shares/shares.ts';

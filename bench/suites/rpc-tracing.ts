@@ -6,12 +6,13 @@ import { rootRatioOf, samplerOf, samplingOf, type TraceSampling } from '../../sr
 import type { UserPrincipal } from '../../src/core/auth/principal.ts';
 import type { Core } from '../../src/core/core.ts';
 import { beginDispatchSpan } from '../../src/core/commands/dispatch-spans.ts';
-import { LinkQueue, type ClientLink } from '../../src/core/commands/links.ts';
+import { LinkQueue } from '../../src/core/commands/link-queue.ts';
+import type { ClientLink } from '../../src/core/commands/client-link.ts';
 import type { LinkSession } from '../../src/core/commands/link-session.ts';
 import type { Command } from '../../src/core/commands/command.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { decideRoots } from '../../src/platform/tracing.ts';
-import { withCallSpan } from '../../src/core/calls/calls.ts';
+import { withCallSpan } from '../../src/core/calls/call-spans.ts';
 import { median } from '../lib/numbers.ts';
 import type { Goal, Row, Table } from '../lib/report.ts';
 import type { Run } from '../lib/rounds.ts';

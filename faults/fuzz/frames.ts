@@ -98,6 +98,9 @@ function memberOf(draw: Draw, name: string, kind: string, token: string): unknow
   if (kind === 'waitFor') return draw.pick(['admitted', 'acknowledged', 'completed']);
   if (kind === 'stages') return draw.pick(['first', 'all']);
   if (kind === 'siteOp') return draw.pick(['register', 'remove']);
+  if (kind === 'pauseOp') return draw.pick(['pause', 'resume']);
+  if (kind === 'pauseQueued') return draw.pick(['keep', 'cancel']);
+  if (kind === 'pauseRunning') return draw.pick(['leave', 'cancel']);
   if (kind === 'name') return likelyText(draw, KNOWN.action);
   if (kind === 'prose' || kind === 'text') return hostileText(draw, 1_100);
   if (name === 'client_id') return draw.chance(0.5) ? KNOWN.client : `hostile-${draw.int(0, 50)}`;

@@ -1,6 +1,7 @@
 /** Reads what a backend shows of its state, so that two of them can be compared. */
 import type { Backend } from '../../src/core/backend.ts';
-import { ANY_COMMAND, type RebindResult } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
+import type { RebindResult } from '../../src/core/commands/command-store.ts';
 import { commandKeyText, type ClientKey, type CommandKey } from '../../src/core/ids.ts';
 import { SHARE_NAMES, type ShareName } from '../../src/core/shares/share-bounds.ts';
 import type { Shares } from '../../src/core/shares/shares.ts';

@@ -209,7 +209,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'leaving-unbounded',
     says: 'a client may keep any number of leaving links',
-    file: 'core/commands/links.ts',
+    file: 'core/commands/link-queue.ts',
     find: 'leaving.length > LEAVING_LINKS ?',
     replace: 'leaving.length > LEAVING_LINKS * 1e6 ?',
     judge: { test: 'test/core/leaving.test.ts' },

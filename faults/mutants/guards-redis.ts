@@ -209,7 +209,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'entry-taken-again',
     says: 'all rows of a mailbox entry are delivered again if the handling of a later one failed',
-    file: 'backends/redis/nodes-rows.ts',
+    file: 'backends/redis/nodes-mailbox.ts',
     find: '      if (row.id === reading.begun.id && row.place < reading.begun.taken) continue;',
     replace: '',
     judge: { test: 'test/backends/redis-mailbox.test.ts' },
@@ -249,7 +249,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'event-with-other-actions',
     says: 'an event of a connection is delivered with actions that the client advertised later',
-    file: 'backends/redis/bus.ts',
+    file: 'backends/redis/bus-actions.ts',
     find: ' || revisionOf(store, row.actions) !== revision',
     replace: '',
     judge: { test: 'test/backends/redis-bus.test.ts' },
@@ -329,7 +329,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'rows-of-a-call-unbounded',
     says: 'all reads of one tick run in one script',
-    file: 'backends/redis/store.ts',
+    file: 'backends/redis/store-acts.ts',
     find: ' || rows + own > MAX_ROWS)',
     replace: ')',
     judge: { test: 'test/backends/redis-scans.test.ts' },
@@ -345,7 +345,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'scan-read-on',
     says: 'a page of commands is read to its end although its answer was given up',
-    file: 'backends/redis/inspector.ts',
+    file: 'backends/redis/inspector-pages.ts',
     find: '      reading?.check();\n      const some',
     replace: '      const some',
     judge: { test: 'test/backends/redis-scans.test.ts' },

@@ -81,7 +81,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'advertised-uncounted',
     says: 'advertisements and contexts are not counted',
-    file: 'core/commands/links.ts',
+    file: 'core/commands/advertised-bytes.ts',
     find: "if (bytes > 0) holdings.take('advertised_bytes', bytes);",
     replace: 'if (bytes > 0) return;',
     judge: { test: 'test/core/shares-advertised.test.ts' },

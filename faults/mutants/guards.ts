@@ -10,6 +10,7 @@ import { JSON_GUARDS } from './guards-json.ts';
 import { LINKS_GUARDS } from './guards-links.ts';
 import { MCP_GUARDS } from './guards-mcp.ts';
 import { OWNED_GUARDS } from './guards-owned.ts';
+import { PAUSES_GUARDS } from './guards-pauses.ts';
 import { PLACES_GUARDS } from './guards-places.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
 import { REDIS_HISTORY_GUARDS } from './guards-redis-history.ts';
@@ -25,6 +26,7 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...HTTP_GUARDS,
   ...LINKS_GUARDS,
   ...PLACES_GUARDS,
+  ...PAUSES_GUARDS,
   ...SHARES_GUARDS,
   ...STORED_GUARDS,
   ...DURABLE_GUARDS,

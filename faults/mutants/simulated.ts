@@ -130,6 +130,10 @@ const REASONS: readonly Reason[] = [
     names: ['places-unknown', 'second-life', 'contexts-that-left-forgotten'],
   },
   {
+    why: 'nobody pauses anything in a simulation',
+    names: ['pause-unasked', 'pause-unasked-at-dispatch', 'pause-unasked-again', 'pause-not-offered'],
+  },
+  {
     why: 'a simulated disk changes nothing that was synced',
     names: ['damage-cut', 'batches-in-any-order', 'journal-of-any-snapshot', 'kill-cuts'],
   },

@@ -55,6 +55,10 @@ const OF_WORKLOAD: Readonly<Record<WorkloadName, readonly string[]>> = {
     ...['read: a stream', 'counters: not exact'],
     ...['viewer: live', 'viewer: site', 'viewer ended: left'],
   ],
+  pauses: [
+    ...['pause: everywhere', 'pause: by the client', 'resume: everywhere', 'request: paused'],
+    ...['call: asked for while it is stopped', 'call: completed'],
+  ],
   sites: [
     ...['open: 200', 'share: 200', 'share: forbidden', 'share: session_inactive', 'share: unauthenticated'],
     ...['invoke: 200', 'invoke: session_inactive', 'invoke: site_action_denied', 'invoke: unauthenticated'],

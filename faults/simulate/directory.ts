@@ -3,7 +3,7 @@
  * workload gives it something to do.
  */
 import { isTerminal } from '../../src/core/commands/command.ts';
-import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import type { Core } from '../../src/core/core.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';

@@ -51,6 +51,8 @@ export class LinkNetwork {
   stalling = 0;
   /** A process whose new connections all begin so; null: none. */
   stallingProcess: SimulatedProcess | null = null;
+  /** Called when a message leaves a relay, with its text and the relay's name. Absent: nobody wants to know. */
+  onWritten: ((text: string, relay: string) => void) | undefined;
 
   /** `doors`: the relays that a load balancer knows. */
   constructor(simulation: Simulation, doors: () => readonly Door[]) {
@@ -373,8 +375,11 @@ export class RelaySocket implements MessageSocket {
 
   sendAll(texts: readonly string[]): void {
     if (this.#state !== 'open') return;
-    const { program } = this.#connection;
-    for (const text of texts) this.write(text.length, () => program.receive(text));
+    const { program, network } = this.#connection;
+    for (const text of texts) {
+      const written = (): void => network.onWritten?.(text, this.process.name);
+      this.write(text.length, () => program.receive(text), written);
+    }
   }
 
   /** Sends something once all is recorded that it depends on. */

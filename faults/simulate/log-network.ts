@@ -1,7 +1,8 @@
 /** The connections of simulated processes to the log service: they have delays, break, and come back. */
 import { EventEmitter } from 'node:events';
 import type { Clock, Log } from '../../src/core/ports.ts';
-import { createStoreClock, type Client } from '../../src/backends/redis/client.ts';
+import { createStoreClock } from '../../src/backends/redis/store-clock.ts';
+import type { Client } from '../../src/backends/redis/client.ts';
 import { between } from '../lib/random.ts';
 import type { LogService } from './log-service.ts';
 import { START, type SimulatedProcess } from './process.ts';

@@ -7,7 +7,7 @@ import type { WireStage } from '../../src/protocol/codes.ts';
 import { CallerError, createLinkCaller, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
 import type { LinkStatus } from '../../src/clients/link/link-status.ts';
 import type { Clock } from '../../src/clients/link/platform.ts';
-import { ActionCancelled, ActionError } from '../../src/clients/runtime/ends.ts';
+import { ActionCancelled, ActionError } from '../../src/clients/runtime/action-errors.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import type { Call as HandlerCall } from '../../src/clients/runtime/types.ts';
 import { between } from '../lib/random.ts';
@@ -180,6 +180,16 @@ export class ClientProgram extends Program {
     this.#runtime?.reportContexts(
       this.contexts.map((contextId) => ({ contextId, status: 'idle', ownership: 'worker' })),
     );
+  }
+
+  /** The person at the client stops its calls, or lets them go on. */
+  async pauseCalls(reason: string): Promise<void> {
+    if (!this.#runtime) throw new Error('the client has never started');
+    await this.#runtime.pause(reason);
+  }
+
+  async resumeCalls(): Promise<void> {
+    await this.#runtime?.resume();
   }
 
   /** Ends the program in order, and starts it again. */

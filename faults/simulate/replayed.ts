@@ -1,7 +1,7 @@
 /** Compares the memory of a relay with what a replay of its data directory gives. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Backend } from '../../src/core/backend.ts';
-import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import { silentLog, type Clock } from '../../src/core/ports.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import type { Disk } from '../../src/backends/journal/disk.ts';

@@ -1,7 +1,7 @@
 /** A workload on the stores of relays: commands are admitted, and cancelled. */
 import type { Backend } from '../../src/core/backend.ts';
 import type { Command } from '../../src/core/commands/command.ts';
-import type { AdmitRequest } from '../../src/core/commands/stores.ts';
+import type { AdmitRequest } from '../../src/core/commands/command-store.ts';
 import { commandKeyText, type CommandKey } from '../../src/core/ids.ts';
 import { toJson } from '../../src/core/json.ts';
 import { pick } from '../lib/random.ts';

@@ -3,6 +3,7 @@ import { Calls } from './calls.ts';
 import { Deployment, OWNED_FAULTS, type DeploymentOptions } from './deployment.ts';
 import { DIRECTORY_FAULTS, DirectoryDeployment } from './directory.ts';
 import { Events } from './events.ts';
+import { Pauses } from './pauses.ts';
 import type { FaultKind, Plan } from './plan.ts';
 import type { Relays, SimulatedDeployment } from './relays.ts';
 import { Sites } from './sites.ts';
@@ -12,6 +13,7 @@ import { simulate, type Verdict, type Workload } from './world.ts';
 export const WORKLOADS = {
   calls: (relays: Relays): Workload => new Calls(relays),
   events: (relays: Relays): Workload => new Events(relays),
+  pauses: (relays: Relays): Workload => new Pauses(relays),
   sites: (relays: Relays): Workload => new Sites(relays),
   store: (relays: Relays): Workload => new StoreActs(relays),
 } as const;

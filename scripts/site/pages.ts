@@ -37,6 +37,7 @@ export const SECTIONS: readonly SiteSection[] = [
       doc('settings', 'Settings'),
       doc('tokens', 'Tokens'),
       doc('security', 'Security'),
+      doc('stopping', 'Stopping calls'),
       doc('durable', 'Data directory'),
       doc('shared-mode', 'Shared mode'),
       doc('redis-rights', 'Rights in Redis'),

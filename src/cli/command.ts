@@ -29,6 +29,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   user: 'Id of the user',
   stream: 'Full name of the stream, such as alice/clients/desk',
   node: 'Id of the node',
+  pause: 'Id of the pause',
   action: 'Name of the action',
   name: 'Name of the context',
   url: 'Address of the relay',

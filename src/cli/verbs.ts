@@ -461,6 +461,42 @@ export const VERBS: readonly Verb[] = [
     flags: { older: 'The age, 1s to 10m (default 10s)', ...USER_FLAG, ...COUNT_FLAG },
     load: async () => (await import('./run/calls.ts')).waitsWatch,
   },
+  // About what is stopped.
+  {
+    name: 'pause',
+    brief: 'Stop calls: none that is covered is admitted or written to a client from now on',
+    flags: {
+      reason: 'Why; required: callers that are refused, and the audit, show it',
+      userId: 'Only calls of the clients of this user',
+      clientId: 'Only calls of this client',
+      callerKind: { help: 'Only calls of this kind of callers; mcp are agents', values: wordsOf('CommandCallerKind') },
+      caller: 'Only calls of callers whose name matches this pattern',
+      action: 'Only calls of actions that match this pattern, such as lamp.*',
+      label: 'Only calls of programs whose name matches this pattern',
+      everything: { help: 'All calls', on: true },
+      for: 'For how long, such as 10m (default until somebody resumes)',
+      until: 'Until when, such as 2026-01-31T12:00:00Z',
+      cancelQueued: { help: 'Cancel what was not dispatched; otherwise it waits', on: true },
+      cancelRunning: { help: 'Ask clients to cancel what runs', on: true },
+    },
+    examples: [
+      "pause --user-id alice --caller-kind mcp --reason 'the agent runs wild' --cancel-running",
+      "pause --everything --for 10m --reason 'incident 12'",
+    ],
+    load: async () => (await import('./run/pauses.ts')).pause,
+  },
+  {
+    name: 'resume',
+    brief: 'End a pause: calls are admitted again, and what waited is dispatched',
+    args: ['pause'],
+    load: async () => (await import('./run/pauses.ts')).resume,
+  },
+  {
+    name: 'pauses ls',
+    brief: 'List what is paused, newest first',
+    flags: { ...USER_FLAG, ...PAGE_FLAGS },
+    load: async () => (await import('./run/pauses.ts')).pausesLs,
+  },
   // About what the relay retains: streams, messages and the audit.
   {
     name: 'streams ls',

@@ -1,8 +1,11 @@
 /** What a backend consists of: one port for each kind of state, and the bus, whose port is here. Types only. */
 import type { AuditStore } from './audit/audit-store.ts';
 import type { TicketStore } from './auth/ticket-store.ts';
-import type { CommandEvent, Listening } from './commands/command.ts';
-import type { CommandStore, DeliveryInspector, NodeStore, WaiterStore } from './commands/stores.ts';
+import type { CommandEvent, Listening } from './commands/command-event.ts';
+import type { CommandStore } from './commands/command-store.ts';
+import type { DeliveryInspector } from './commands/delivery-inspector.ts';
+import type { NodeStore } from './commands/node-store.ts';
+import type { WaiterStore } from './commands/waiter-store.ts';
 import type { ConnectionStore } from './connections/connection-store.ts';
 import type { ReconnectStore } from './connections/reconnects.ts';
 import type { Connection, DisconnectCause } from './connections/connection.ts';
@@ -12,6 +15,7 @@ import type { HistoryStore } from './history/message.ts';
 import type { CommandKey } from './ids.ts';
 import type { JsonText } from './json.ts';
 import type { MaybePromise } from './maybe-promise.ts';
+import type { Pause, PauseStore } from './pauses/pause.ts';
 import type { Cancel } from './ports.ts';
 import type { DeviceStore } from './devices/device.ts';
 import type { RevocationStore } from './revocations/revocation.ts';
@@ -72,6 +76,7 @@ export interface Backend {
   readonly sites: SiteStore;
   readonly sessions: SessionStore;
   readonly audit: AuditStore;
+  readonly pauses: PauseStore;
   readonly tickets: TicketStore;
   readonly revocations: RevocationStore;
   readonly devices: DeviceStore;
@@ -136,9 +141,17 @@ export type CommandHint = {
   readonly number?: number | undefined;
 };
 
+/** A pause began, was ended by somebody, or ended by itself. */
+export type PauseEvent = {
+  readonly change: 'paused' | 'resumed' | 'lapsed';
+  readonly pause: Pause;
+  readonly at: number;
+};
+
 /** The event type of each topic. */
 export type Topics = {
   connections: ConnectionEvent;
+  pauses: PauseEvent;
   [command: `command:${string}`]: CommandHint;
   /** The events of commands that match one filter; the topic ends with the key of the filter. */
   [feed: `events:${string}`]: CommandEvent;

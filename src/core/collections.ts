@@ -173,6 +173,11 @@ export class BoundedMap<K, V> {
     return entry.value;
   }
 
+  /** The keys, the oldest first. */
+  *keys(): Generator<K> {
+    for (let entry = this.#oldest; entry; entry = entry.younger) yield entry.key;
+  }
+
   /** Sets the value of a key, which becomes the youngest. The TTL begins again. */
   set(key: K, value: V): void {
     const { most, ttl } = this.#options;

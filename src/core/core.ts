@@ -22,6 +22,7 @@ import { startLoops } from './commands/loops.ts';
 import { NodeQuestions } from './commands/node-questions.ts';
 import { createLookup } from './commands/lookup.ts';
 import { createDeliveries } from './commands/delivery.ts';
+import { createPermits } from './commands/permits.ts';
 import { createActions } from './connections/action-sample.ts';
 import { createConnections } from './connections/connections.ts';
 import { createContexts } from './contexts/contexts.ts';
@@ -37,6 +38,7 @@ import { createIngest } from './ingest/ingest.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, READ_TURNS } from './limits.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import { createSeries, type Series } from './metrics/series.ts';
+import { createPauses } from './pauses/pauses.ts';
 import type { Cancel, Clock, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
 import { Admissions, RevocationIndex } from './revocations/revocation.ts';
@@ -57,7 +59,7 @@ export type { Summary } from './page.ts';
 export type * from './connections/action-sample.ts';
 export type * from './connections/connections.ts';
 export type * from './calls/call.ts';
-export type * from './commands/links.ts';
+export type * from './commands/client-link.ts';
 export type * from './commands/link-session.ts';
 export type * from './commands/lookup.ts';
 export type * from './commands/command-updates.ts';
@@ -121,6 +123,7 @@ export function createCore({
   const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server, revocations };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
+  const renewPermits = createPermits({ deps, dispatcher, questions });
   const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
   const nodeWaits = (): NodeWaits => waitsOf(correlator, clock);
   sampleNode(deps, dispatcher, nodeWaits);
@@ -144,6 +147,8 @@ export function createCore({
     idempotencyWindowMs: backend.commands.windowMs,
     /** Reads the audit of administrators' acts. */
     audit: createAudits({ ...deps, store: backend.audit, keys: kept.keys ?? [kept.sign] }),
+    /** Stops calls, and lets them go on. */
+    pauses: createPauses({ deps, settle: acts.settle, renewPermits }),
     /** Lets administrators read payloads, as far as the deployment allows it. */
     reveals: createReveals(deps),
     /** Revokes tokens, and says which are revoked. */

@@ -50,7 +50,7 @@ export const ID_MAX_CHARS = 128;
 export const STREAM_SUFFIX_SEGMENTS = 8;
 
 // --- sizes -----------------------------------------------------------------------------------------------------------
-/** The most characters of the reason for a cancel or a disconnect. */
+/** The most characters of the reason for a cancel, a disconnect or a pause. */
 export const MAX_REASON = 256;
 export const MAX_BODY_BYTES = 1024 * 1024;
 /** The most bytes of a payload that is kept with its message. Larger payloads go to the spill store. */
@@ -194,6 +194,24 @@ export const SIGN_IN_MS = 10 * 60_000;
 /** How long a sign-in ticket of an operator is valid, and the token that the operator gets for it. */
 export const SIGN_IN_TICKET_SECONDS = 60;
 export const OPERATOR_TOKEN_SECONDS = 8 * 3600;
+
+// --- pauses ----------------------------------------------------------------------------------------------------------
+/** The most pauses of a deployment; over owners, of each partition. */
+export const PAUSES = 1000;
+/** How many of these only administrators may set. */
+export const PAUSES_OF_ADMINS = 100;
+/** The most pauses that a user and the clients of the user may have set. */
+export const PAUSES_PER_USER = 20;
+/** How often a user may pause and resume within an hour. */
+export const PAUSES_PER_HOUR = 240;
+/** How many rows of the audit an hour the clients of a user may add by pausing themselves. Further ones are not audited. */
+export const CLIENT_PAUSES_PER_HOUR = 120;
+/** How many pauses that have ended a store remembers. */
+export const ENDED_PAUSES = 1000;
+/** The most milliseconds that a pause with an end may last. */
+export const PAUSE_MS = 400 * 24 * 3600_000;
+/** The most characters of a pattern of a pause. */
+export const PAUSE_PATTERN_CHARS = 256;
 
 // --- commands --------------------------------------------------------------------------------------------------------
 /** The most commands of one client that are not dispatched yet. */

@@ -29,7 +29,7 @@ import {
   METADATA_BYTES,
   RECEIVED_IDS,
 } from '../core/limits.ts';
-import type { Resumes } from '../core/commands/links.ts';
+import type { Resumes } from '../core/commands/client-link.ts';
 import type { SiteDefinition } from '../core/sites/site-requests.ts';
 import type { Table } from '../protocol/fields.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';

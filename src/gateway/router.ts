@@ -8,7 +8,7 @@ import {
   type Principal,
 } from '../core/auth/principal.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
-import type { FinishResult } from '../core/commands/stores.ts';
+import type { FinishResult } from '../core/commands/command-store.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
 import { requireAdvertised, requireDevice } from '../core/devices/device.ts';
@@ -52,6 +52,7 @@ import {
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
 type SiteFrame = Extract<UpFrame, { type: 'site' }>;
+type PauseFrame = Extract<UpFrame, { type: 'pause' }>;
 /** The frames of a welcomed link other than clients' reports and callers' requests. */
 type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
 
@@ -166,6 +167,7 @@ export class FrameRouter {
       case 'actions':
       case 'report':
       case 'site':
+      case 'pause':
         this.#takeControl(frame);
     }
   }
@@ -189,6 +191,8 @@ export class FrameRouter {
         return this.#reportRows(frame.payload);
       case 'site':
         return this.#host(frame);
+      case 'pause':
+        return this.#pause(frame);
     }
   }
 
@@ -387,6 +391,18 @@ export class FrameRouter {
       await sites.register(principal, { ...definition, siteId: frame.site_id, clientId });
     } else if (!(await sites.remove(principal, frame.site_id))) notFound();
     this.#writer.send({ type: 'site_ack', ref: frame.ref });
+  }
+
+  async #pause({ ref, op, reason = '', queued, running }: PauseFrame): Promise<void> {
+    const { pauses } = this.#parts.core;
+    const session = this.#activeSession('pauses nothing');
+    // What an earlier link of the client says late must not undo what a later one has said.
+    if (!(await session.alive())) return this.#writer.end('node_lost');
+    const { clientId } = session;
+    const user = requireUser(this.#principal, 'connect');
+    if (op === 'pause') await pauses.pauseClient(user, clientId, { reason, queued, running });
+    else await pauses.resumeClient(user, clientId);
+    this.#writer.send({ type: 'pause_ack', ref });
   }
 
   #clientSession(otherwise: string): LinkSession {

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer, type RawData, type Server, type ServerOptions } from 'ws';
 import { BoundedMap } from '../core/collections.ts';
 import type { Command } from '../core/commands/command.ts';
-import type { ClientLink } from '../core/commands/links.ts';
+import type { ClientLink } from '../core/commands/client-link.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { JsonText } from '../core/json.ts';
 import {

@@ -38,6 +38,8 @@ export const CODES = {
   context_gone: 409,
   /** The call names a context, and the client does not know places. */
   context_unsupported: 409,
+  /** A pause covers the call: its author, reason and end are in the answer. Nothing ran. */
+  paused: 409,
   session_inactive: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
@@ -104,6 +106,7 @@ export const CLIENT_REFUSALS = [
   'lease_busy',
   'unknown_action',
   'context_gone',
+  'paused',
   'too_late',
 ] as const satisfies readonly Code[];
 

@@ -29,6 +29,9 @@ export const WORDS = {
   clientType: CLIENT_TYPES,
   waitFor: WAIT_STAGES,
   siteOp: ['register', 'remove'],
+  pauseOp: ['pause', 'resume'],
+  pauseQueued: ['keep', 'cancel'],
+  pauseRunning: ['leave', 'cancel'],
   stages: ['first', 'all'],
 } as const;
 type Words = typeof ROW_WORDS & typeof WORDS;
@@ -113,6 +116,9 @@ function allChecks(): Readonly<Record<FieldKind, Check>> {
     clientType: oneOf(WORDS.clientType),
     waitFor: oneOf(WORDS.waitFor),
     siteOp: oneOf(WORDS.siteOp),
+    pauseOp: oneOf(WORDS.pauseOp),
+    pauseQueued: oneOf(WORDS.pauseQueued),
+    pauseRunning: oneOf(WORDS.pauseRunning),
     stages: oneOf(WORDS.stages),
   };
 }

@@ -38,6 +38,12 @@ export const UP = {
   report: {},
   /** Registers a cooperative site (payload: its definition) or removes it. Answer: `site_ack` or `refused`. */
   site: { ref: 'id', op: 'siteOp', site_id: 'id' },
+  /**
+   * The person at the client stops its calls, or lets them go on. `reason` is required for `pause`; `queued` and
+   * `running` say what becomes of commands that wait (default `keep`) and that run (default `leave`). Answer:
+   * `pause_ack` or `refused`.
+   */
+  pause: { ref: 'id', op: 'pauseOp', reason: 'text?', queued: 'pauseQueued?', running: 'pauseRunning?' },
   /** The client leaves: the relay dispatches nothing more on this link and answers `closed`. */
   closing: {},
   pong: {},
@@ -160,6 +166,8 @@ export const DOWN_TO_CLIENT = {
   result_ack: { command_id: 'id', recorded: 'text' },
   /** The relay carried out the `site` frame with this `ref`. */
   site_ack: { ref: 'id' },
+  /** The relay carried out the `pause` frame with this `ref`: no node writes a covered command to the client. */
+  pause_ack: { ref: 'id' },
   /** Answers `closing`: no further command follows. Payload: `{ commands }`, the ids of those that have not ended. */
   closed: {},
   /** Another instance of this client replaced this one. */

@@ -1,7 +1,7 @@
 /** A client of a test relay whose commands a test answers, and whose link a test cuts. */
 import { WebSocket } from 'ws';
 import type { ActionSpec, Params } from '../clients/link/actions.ts';
-import { ActionError, type ActionErrorCode } from '../clients/runtime/ends.ts';
+import { ActionError, type ActionErrorCode } from '../clients/runtime/action-errors.ts';
 import { createRuntime } from '../clients/runtime/runtime.ts';
 import type { TestClock } from './clock.ts';
 import type { Call, Handler, Runtime, RuntimeOptions } from '../clients/runtime/types.ts';

@@ -6,40 +6,6 @@ import { listSource, readSource, type SourceFile } from './imports.ts';
 /** The most sections of a file: comments that stand alone above the declarations of a subject. */
 const SECTIONS_MAX = 2;
 
-/** The files of more than one subject that are still to be divided. A file leaves this list when it is. */
-export const SUITCASES: readonly string[] = [
-  'backends/redis/bus.ts',
-  'backends/redis/client.ts',
-  'backends/redis/connections-rows.ts',
-  'backends/redis/inspector.ts',
-  'backends/redis/nodes-rows.ts',
-  'backends/redis/open.ts',
-  'backends/redis/rights.ts',
-  'backends/redis/sites.ts',
-  'backends/redis/store.ts',
-  'clients/runtime/ends.ts',
-  'console/pages/audit.tsx',
-  'console/pages/timeline.tsx',
-  'core/calls/calls.ts',
-  'core/commands/command.ts',
-  'core/commands/links.ts',
-  'core/commands/stores.ts',
-  'graphql/schema/delivery.ts',
-  'graphql/schema/schema.ts',
-];
-
-/** The helper files beside src of more than one subject that are still to be divided. */
-export const HELPER_SUITCASES: readonly string[] = [
-  'faults/outages/judge/promises.ts',
-  'faults/outages/log/reader.ts',
-  'faults/outages/processes/memory-log.ts',
-];
-
-/** Whether a fault that `suitcases` found is about a listed file. */
-export function isListed(fault: string, paths: readonly string[]): boolean {
-  return paths.some((path) => fault.startsWith(`${path}: `));
-}
-
 /** The names that two files of one ring have, as `<ring> <name>`, each with its reason. */
 export const NAMES_TWICE: Readonly<Record<string, string>> = {
   'backends/redis store': 'One of the parts of a room that Redis still has in several files.',

@@ -1,7 +1,7 @@
 /** Tests listings of the memory backend after ended commands were dropped early. */
 import { expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { silentLog } from '../../src/core/ports.ts';

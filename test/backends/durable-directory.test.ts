@@ -9,7 +9,7 @@ import { DataDirectory } from '../../src/backends/journal/files.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 import { KEPT, RecordingTransaction, VERBS } from '../../src/backends/journal/recording.ts';
 import { MemoryTransaction } from '../../src/backends/memory/commands.ts';
-import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import type { Position } from '../../src/core/page.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { comparable, shownHoldings, shownState } from '../../faults/lib/shown-state.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { Backend } from '../../src/core/backend.ts';
-import type { Binding } from '../../src/core/commands/stores.ts';
+import type { Binding } from '../../src/core/commands/command-store.ts';
 import type { ConnectRequest } from '../../src/core/connections/connection-store.ts';
 import type { ClientKey, CommandKey } from '../../src/core/ids.ts';
 import { toJson } from '../../src/core/json.ts';

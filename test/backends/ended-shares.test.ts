@@ -5,7 +5,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { ANY_COMMAND, type AdmitRequest } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
+import type { AdmitRequest } from '../../src/core/commands/command-store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics, type Metrics } from '../../src/core/metrics.ts';

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { shouldOwn } from '../../src/backends/owned/placement.ts';
 import type { PartitionStores } from '../../src/backends/owned/routes.ts';
-import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import { clientStream } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/ports.ts';

@@ -1,6 +1,6 @@
 /** Tests that relays that own partitions keep the time of the deployment, whatever the clocks of their machines show. */
 import { expect, it } from 'vitest';
-import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import { SHARE_BOUNDS } from '../../src/core/shares/share-bounds.ts';
 import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';
 import { ownedPairBench } from '../contract/kit/owned-pair-bench.ts';

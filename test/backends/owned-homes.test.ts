@@ -1,7 +1,7 @@
 /** Tests which address processes that own partitions name as the home of a user. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { OwnedBackend } from '../../src/backends/owned/open.ts';
-import type { NodeReport } from '../../src/core/commands/stores.ts';
+import type { NodeReport } from '../../src/core/commands/node-store.ts';
 import { systemClock } from '../../src/platform/system.ts';
 import { ownedPlace, type OwnedPlace } from '../kit/owned.ts';
 import { eventually } from '../kit/patience.ts';

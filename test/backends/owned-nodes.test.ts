@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { expect, inject, it } from 'vitest';
-import type { NodeReport } from '../../src/core/commands/stores.ts';
+import type { NodeReport } from '../../src/core/commands/node-store.ts';
 import { systemClock } from '../../src/platform/system.ts';
 import { ownedPlace } from '../kit/owned.ts';
 import { eventually } from '../kit/patience.ts';

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMMANDS, OWNED_COMMANDS } from '../../src/backends/redis/rights.ts';
+import { COMMANDS, OWNED_COMMANDS } from '../../src/backends/redis/rights-commands.ts';
 import { openCallboard } from '../../src/callboard.ts';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
-import { ANY_COMMAND, ANY_WAIT, type DeliveryInspector } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND, type DeliveryInspector } from '../../src/core/commands/delivery-inspector.ts';
+import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
 import { ANY_CONNECTION } from '../../src/core/connections/connection-filter.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import type { Position, Scan } from '../../src/core/page.ts';

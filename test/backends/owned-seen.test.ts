@@ -5,7 +5,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
-import type { AdmitRequest } from '../../src/core/commands/stores.ts';
+import type { AdmitRequest } from '../../src/core/commands/command-store.ts';
 import { SeenConnections } from '../../src/backends/owned/connections.ts';
 import { decode } from '../../src/backends/owned/encoding.ts';
 import { readMessage } from '../../src/backends/owned/transport.ts';

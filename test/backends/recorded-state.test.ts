@@ -4,7 +4,7 @@ import type { FactLog } from '../../src/backends/journal/log.ts';
 import { RecordRoom } from '../../src/backends/journal/room.ts';
 import { Snapshots } from '../../src/backends/journal/snapshot.ts';
 import { RecordedState } from '../../src/backends/journal/state.ts';
-import type { AdmitResult, DispatchResult } from '../../src/core/commands/stores.ts';
+import type { AdmitResult, DispatchResult } from '../../src/core/commands/command-store.ts';
 import { ANY_CONNECTION } from '../../src/core/connections/connection-filter.ts';
 import { FORGET_MS } from '../../src/core/limits.ts';
 import { silentLog } from '../../src/core/ports.ts';

@@ -3,7 +3,7 @@
  * the caller's node and has room for the command.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AdmitRequest, DispatchClaim } from '../../src/core/commands/stores.ts';
+import type { AdmitRequest, DispatchClaim } from '../../src/core/commands/command-store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, BOUND, ending, keyFor, kinds, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

@@ -1,6 +1,6 @@
 /** Tests a relay's estimate of the time of the store, and how exact the estimate is. */
 import { describe, expect, it } from 'vitest';
-import { createStoreClock } from '../../src/backends/redis/client.ts';
+import { createStoreClock } from '../../src/backends/redis/store-clock.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { FakeClock } from '../kit/clock.ts';
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import type { Client } from '../../src/backends/redis/client.ts';
-import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import { toJson } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { admission, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
-import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 
 describe('commands over partitions', () => {
   let bench: RedisBench;

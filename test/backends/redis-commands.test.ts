@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
 import type { Command } from '../../src/core/commands/command.ts';
-import { ANY_WAIT } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, openNode } from '../contract/kit/bench.ts';
 import { commandModel } from '../contract/commands-model.ts';

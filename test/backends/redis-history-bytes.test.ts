@@ -4,7 +4,7 @@
  */
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { listOf } from '../../src/backends/redis/client.ts';
+import { listOf } from '../../src/backends/redis/replies.ts';
 import { toJson } from '../../src/core/json.ts';
 import { shareBounds } from '../../src/core/shares/share-bounds.ts';
 import { newMessage } from '../contract/kit/history-model.ts';

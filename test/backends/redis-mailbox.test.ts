@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { inject, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis.ts';
-import { readMailbox, type RawRow } from '../../src/backends/redis/nodes-rows.ts';
+import { readMailbox } from '../../src/backends/redis/nodes-mailbox.ts';
+import type { RawRow } from '../../src/backends/redis/nodes-rows.ts';
 import { silentLog, type Log } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/platform/system.ts';
 

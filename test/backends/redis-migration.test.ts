@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { openCallboard } from '../../src/callboard.ts';
 import { connectCommands } from '../kit/redis.ts';
-import { legacyFault, readLegacyDepths } from '../../src/backends/redis/rights.ts';
-import type { Client, ReadCommand, Reply } from '../../src/backends/redis/client.ts';
+import { legacyFault, readLegacyDepths } from '../../src/backends/redis/legacy.ts';
+import type { Client } from '../../src/backends/redis/client.ts';
+import type { ReadCommand, Reply } from '../../src/backends/redis/replies.ts';
 
 let client: Client;
 let key: string;

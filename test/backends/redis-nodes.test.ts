@@ -1,7 +1,8 @@
 /** Tests two nodes over one Redis: what they post to each other's mailboxes. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/backends/redis/client.ts';
-import { ANY_WAIT, type NodeRow } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
+import type { NodeRow } from '../../src/core/commands/node-store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { CALLER, admission, ALICE, ending, keyFor } from '../contract/kit/bench.ts';
 import { systemClock } from '../../src/platform/system.ts';

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
-import type { CommandStore } from '../../src/core/commands/stores.ts';
+import type { CommandStore } from '../../src/core/commands/command-store.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { toJson } from '../../src/core/json.ts';
 import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MOVED_AT_ONCE } from '../../src/backends/redis/commands/link-words.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
-import type { CommandStore } from '../../src/core/commands/stores.ts';
+import type { CommandStore } from '../../src/core/commands/command-store.ts';
 import { admission, ALICE, BOUND, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { hello } from '../contract/kit/connections-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

@@ -2,14 +2,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS, OWNED_CLUSTER_COMMANDS, OWNED_COMMANDS } from '../../src/backends/redis/rights.ts';
+import { COMMANDS, OWNED_CLUSTER_COMMANDS, OWNED_COMMANDS } from '../../src/backends/redis/rights-commands.ts';
 import { COMMAND_RULES, OWNED_CLUSTER_RULES, OWNED_RULES } from '../kit/redis-user.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const BACKEND = join(ROOT, 'src', 'backends', 'redis');
 
 /** The files whose Redis commands are sent only with certain settings (see docs/redis-rights.md). */
-const CONDITIONAL = ['rights.ts'];
+const CONDITIONAL = ['rights.ts', 'rights-commands.ts', 'legacy.ts'];
 /** The Redis commands that are sent only if the user may run them. */
 const OPTIONAL = ['CONFIG'];
 

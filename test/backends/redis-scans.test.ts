@@ -1,13 +1,13 @@
 /** Tests how much one call of a scan over Redis reads, and that scans end, stop and continue where they should. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/delivery-inspector.ts';
 import type { Message, MessagePage } from '../../src/core/history/message.ts';
 import { DocumentReading } from '../../src/core/document-reading.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../src/core/page.ts';
 import { SCANNED_AT_LEAST, SCANNED_TOGETHER } from '../../src/core/limits.ts';
-import { NAMES } from '../../src/backends/redis/inspector.ts';
+import { NAMES } from '../../src/backends/redis/inspector-pages.ts';
 import { READ_BATCH } from '../../src/backends/redis/commands/get.ts';
-import { MAX_ROWS } from '../../src/backends/redis/store.ts';
+import { MAX_ROWS } from '../../src/backends/redis/store-acts.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
 import { toJson } from '../../src/core/json.ts';
 import { newMessage } from '../contract/kit/history-model.ts';

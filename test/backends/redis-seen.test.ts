@@ -7,7 +7,7 @@ import type { ConnectRequest } from '../../src/core/connections/connection-store
 import type { Connection } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
-import type { AdmitRequest } from '../../src/core/commands/stores.ts';
+import type { AdmitRequest } from '../../src/core/commands/command-store.ts';
 import { shareBounds, type GivenBounds } from '../../src/core/shares/share-bounds.ts';
 import { CALLER, admission, ALICE, ending, keyFor, kinds, openNode } from '../contract/kit/bench.ts';
 import { auditedBench, redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

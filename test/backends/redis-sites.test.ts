@@ -1,7 +1,7 @@
 /** Tests cooperative sites, their sessions and tickets over Redis, on two nodes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
-import { partitionOfId, prefixOfPartition } from '../../src/backends/redis/sites.ts';
+import { partitionOfId, prefixOfPartition } from '../../src/backends/redis/sites-ids.ts';
 import { SESSION_KEPT_MS, SITES_PER_USER } from '../../src/core/limits.ts';
 import type { NewGrant, SessionStore } from '../../src/core/sites/site-stores.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vi
 import { FakeClock } from '../kit/clock.ts';
 import { ownFolder } from '../kit/folder.ts';
 import { connectCommands, type RedisServer, startRedis } from '../kit/redis.ts';
-import { proveDirectory, enterNamespace, SCHEMA } from '../../src/backends/redis/open.ts';
+import { proveDirectory } from '../../src/backends/redis/spill-directory.ts';
+import { enterNamespace, SCHEMA } from '../../src/backends/redis/namespace.ts';
 import { surveyRedis, watchSurvey } from '../../src/backends/redis/survey.ts';
 import { rootOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';

@@ -5,7 +5,8 @@ import { connectCommands } from '../kit/redis.ts';
 import { hashOf, keyOf, partitionOf, tagsOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';
-import type { Client, Verdict } from '../../src/backends/redis/client.ts';
+import type { Client } from '../../src/backends/redis/client.ts';
+import type { Verdict } from '../../src/backends/redis/store-acts.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 
 const FOLDER = new URL('./redis-lua/', import.meta.url);

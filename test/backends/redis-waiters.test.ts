@@ -1,6 +1,6 @@
 /** Tests what Redis keeps of callers that wait on several nodes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ANY_WAIT } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
 import { WAITERS_PER_COMMAND } from '../../src/core/limits.ts';
 import { CALLER, admission, ALICE, BOUND, countWaits, ending, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

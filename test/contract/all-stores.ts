@@ -6,6 +6,7 @@ import { dedupContract } from './dedup.ts';
 import { historyContract } from './history.ts';
 import type { Bench, HistoryBounds } from './kit/bench.ts';
 import { linkHistoryContract } from './link-history.ts';
+import { pauseContract } from './pauses.ts';
 import { reconnectContract } from './reconnects.ts';
 import { sessionContract } from './sessions.ts';
 import { siteContract } from './sites.ts';
@@ -26,6 +27,8 @@ export function storeContracts(name: string, open: Open, runs: number): void {
   reconnectContract(name, () => open());
   ticketContract(name, () => open());
   revocationContract(name, () => open());
+  // These benches are of a process beside the owners.
+  pauseContract(name, () => open(), { decidesAll: false, hasMail: false });
   auditContract(name, async () => {
     const { backend, ...bench } = await open();
     return { ...bench, stores: [backend.audit, backend.audit] };

@@ -4,7 +4,8 @@
  */
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ANY_COMMAND, type AdmitRequest } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
+import type { AdmitRequest } from '../../src/core/commands/command-store.ts';
 import type { CommandKey } from '../../src/core/ids.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';

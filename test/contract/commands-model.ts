@@ -1,7 +1,9 @@
 /** Compares any CommandStore with a simple model, over random sequences of acts. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ANY_WAIT, ANY_COMMAND, type MailboxRow } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
+import type { MailboxRow } from '../../src/core/commands/node-store.ts';
 import type { Outcome } from '../../src/core/commands/command.ts';
 import {
   CALLER,

@@ -3,16 +3,15 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { Command } from '../../src/core/commands/command.ts';
-import {
-  ANY_COMMAND,
-  type AdmitRequest,
-  type Binding,
-  type CommandStore,
-  type DispatchClaim,
-  type MailboxRow,
-  type NodeReport,
-  type RebindResult,
-} from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
+import type {
+  AdmitRequest,
+  Binding,
+  CommandStore,
+  DispatchClaim,
+  RebindResult,
+} from '../../src/core/commands/command-store.ts';
+import type { MailboxRow, NodeReport } from '../../src/core/commands/node-store.ts';
 import { LINK_STREAM, type IngestResult, type Message } from '../../src/core/history/message.ts';
 import { commandKeyText, type ClientKey, type CommandKey } from '../../src/core/ids.ts';
 import { canonicalJson, toJson } from '../../src/core/json.ts';

@@ -1,6 +1,7 @@
 /** Defines the contract tests of DeliveryInspector about the list of the newest commands. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ANY_COMMAND, type DeliveryFilter, type AdmitRequest } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/delivery-inspector.ts';
+import type { AdmitRequest } from '../../src/core/commands/command-store.ts';
 import type { ClientKey } from '../../src/core/ids.ts';
 import { toJson } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';

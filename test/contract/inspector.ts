@@ -4,7 +4,9 @@
  */
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ANY_WAIT, type AdmitRequest, ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
+import type { AdmitRequest } from '../../src/core/commands/command-store.ts';
+import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/delivery-inspector.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DELIVERY_SAMPLE, SCOPE_HOLDERS, TERMINAL_MS } from '../../src/core/limits.ts';
 import { comparePositions, type Position } from '../../src/core/page.ts';

@@ -2,7 +2,7 @@
  * Defines the contract tests of the port NodeStore (leases, heartbeats and mailboxes). Every backend must pass them.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { NodeReport } from '../../src/core/commands/stores.ts';
+import type { NodeReport } from '../../src/core/commands/node-store.ts';
 import { admission, ALICE, BOUND, keyFor, openNode, type Bench, type MakeBench } from './kit/bench.ts';
 import { eventually } from '../kit/patience.ts';
 

@@ -8,6 +8,7 @@ import { inspectorContract } from './inspector.ts';
 import { newestContract } from './inspector-newest.ts';
 import { ownedBench } from './kit/owned-bench.ts';
 import { nodeContract } from './nodes.ts';
+import { awayPauseContract, pauseContract } from './pauses.ts';
 import { waiterContract } from './waiters.ts';
 
 for (const role of ['owner', 'foreign'] as const) {
@@ -15,6 +16,9 @@ for (const role of ['owner', 'foreign'] as const) {
   const open = () => ownedBench(role);
   commandContract(name, open);
   waiterContract(name, open);
+  // Each process looks in the partitions in which it decides.
+  pauseContract(name, open, { decidesAll: false });
+  awayPauseContract(name, open);
   nodeContract(name, open);
   inspectorContract(name, open);
   newestContract(name, open);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/backends/redis/rights.ts';
+import { COMMANDS } from '../../src/backends/redis/rights-commands.ts';
 import { createRedisSpill } from '../../src/backends/redis/spill.ts';
 import type { Client } from '../../src/backends/redis/client.ts';
 import { openCallboard } from '../../src/callboard.ts';

@@ -2,7 +2,7 @@
  * Defines the contract tests of the port WaiterStore, which keeps the waits of callers. Every backend must pass them.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ANY_WAIT, type WaiterFilter } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT, type WaiterFilter } from '../../src/core/commands/waiter-store.ts';
 import {
   CALLER,
   countWaits,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import type { Requester } from '../../src/core/core.ts';
-import type { MailboxRow, NodeReport } from '../../src/core/commands/stores.ts';
+import type { MailboxRow, NodeReport } from '../../src/core/commands/node-store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import type { Log } from '../../src/core/ports.ts';

@@ -1,6 +1,6 @@
 /** Tests dispatches whose answer from the store is lost or late. */
 import { describe, expect, it } from 'vitest';
-import type { CommandStore, DispatchResult } from '../../src/core/commands/stores.ts';
+import type { CommandStore, DispatchResult } from '../../src/core/commands/command-store.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';

@@ -4,7 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
-import type { AdmitResult, DispatchResult, MailboxRow } from '../../src/core/commands/stores.ts';
+import type { AdmitResult, DispatchResult } from '../../src/core/commands/command-store.ts';
+import type { MailboxRow } from '../../src/core/commands/node-store.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { IN_FLIGHT } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';

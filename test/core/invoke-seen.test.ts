@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
-import type { AdmitResult } from '../../src/core/commands/stores.ts';
+import type { AdmitResult } from '../../src/core/commands/command-store.ts';
 import { thenDo } from '../../src/core/maybe-promise.ts';
 import { settle } from '../kit/clock.ts';
 import { advertisement, connect, testCore, user } from '../kit/core.ts';

@@ -1,7 +1,7 @@
 /** Tests a client that announces that it leaves, while dispatches are under way. */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
-import type { CommandStore, DispatchResult } from '../../src/core/commands/stores.ts';
+import type { CommandStore, DispatchResult } from '../../src/core/commands/command-store.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { BACK_PRESSURE_BYTES, LEAVING_LINKS } from '../../src/core/limits.ts';
 import type { MaybePromise } from '../../src/core/maybe-promise.ts';

@@ -1,7 +1,9 @@
 /** Tests a node that was fenced, or whose store lost confirmed data. */
 import { describe, expect, it } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
-import { ANY_WAIT, type FinishResult, type NodeListener } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
+import type { FinishResult } from '../../src/core/commands/command-store.ts';
+import type { NodeListener } from '../../src/core/commands/node-store.ts';
 import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 import { settle } from '../kit/clock.ts';
 import { unawaited } from '../kit/patience.ts';

@@ -1,7 +1,7 @@
 /** Tests a node whose store becomes unavailable and comes back. */
 import { describe, expect, it } from 'vitest';
 import type { ConnectionEvent } from '../../src/core/backend.ts';
-import type { NodeListener } from '../../src/core/commands/stores.ts';
+import type { NodeListener } from '../../src/core/commands/node-store.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { settle } from '../kit/clock.ts';

@@ -1,6 +1,7 @@
 /** Tests calls that name a context of their client: from the admission to the link, and in the records. */
 import { describe, expect, it } from 'vitest';
-import { ANY_COMMAND, ANY_WAIT } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
+import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
 import type { ContextReport } from '../../src/core/contexts/context.ts';
 import type { Invocation, InvokeRequest } from '../../src/core/core.ts';
 import { BACK_PRESSURE_BYTES } from '../../src/core/limits.ts';

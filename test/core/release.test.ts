@@ -1,7 +1,7 @@
 /** Tests that a node which closes answers the callers that wait on it. */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
-import { ANY_WAIT } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
 import { RELEASE_MS } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
 import { connect, testCore, user, type TestCore } from '../kit/core.ts';

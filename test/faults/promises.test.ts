@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { check } from '../../faults/outages/judge/checker.ts';
-import { readComplaints } from '../../faults/outages/log/reader.ts';
+import { readComplaints } from '../../faults/outages/log/complaints.ts';
 import { ROLES, type FaultEvent, type Logged, type Work } from '../../faults/outages/log/events.ts';
 import { PROMISE_NAMES, PROMISES, type PromiseName } from '../../faults/outages/judge/promises.ts';
 import { after, ANN, answer, attempt, changed, INSTANCE, later, storyWith, without } from './kit/story.ts';

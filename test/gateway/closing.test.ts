@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { Core } from '../../src/core/core.ts';
 import type { DisconnectCause } from '../../src/core/connections/connection.ts';
-import type { ClientLink } from '../../src/core/commands/links.ts';
+import type { ClientLink } from '../../src/core/commands/client-link.ts';
 import { CLOSE, reconnectAfter } from '../../src/protocol/codes.ts';
 import { changed } from '../kit/changed.ts';
 import { meanwhile, settle } from '../kit/clock.ts';

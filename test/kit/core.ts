@@ -10,7 +10,7 @@ import { createCore, type Core, type HelloRequest } from '../../src/core/core.ts
 import { Cursors } from '../../src/core/cursors.ts';
 import type { Command } from '../../src/core/commands/command.ts';
 import type { ConnectResult } from '../../src/core/connections/connection-store.ts';
-import type { ClientLink } from '../../src/core/commands/links.ts';
+import type { ClientLink } from '../../src/core/commands/client-link.ts';
 import type { LinkSession } from '../../src/core/commands/link-session.ts';
 import { type EventLoop, silentLog, type Log, type Tracing } from '../../src/core/ports.ts';
 import type { SpillStore } from '../../src/core/history/message.ts';

@@ -9,7 +9,7 @@ import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { type Cancel, silentLog } from '../../src/core/ports.ts';
-import type { MailboxRow } from '../../src/core/commands/stores.ts';
+import type { MailboxRow } from '../../src/core/commands/node-store.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import { systemClock, createCrypto } from '../../src/platform/system.ts';
 import { type FakeClock, alsoSettles, turns } from './clock.ts';

@@ -1,7 +1,7 @@
 /** Starts a Redis whose user has only the rights that a test grants. */
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { COMMANDS, OWNED_CLUSTER_COMMANDS, OWNED_COMMANDS, ruleOf } from '../../src/backends/redis/rights.ts';
+import { COMMANDS, OWNED_CLUSTER_COMMANDS, OWNED_COMMANDS, ruleOf } from '../../src/backends/redis/rights-commands.ts';
 import { startRedis, type RedisServer } from './redis.ts';
 
 /** The rules that permit the Redis commands of a relay, as docs/redis-rights.md lists them. */

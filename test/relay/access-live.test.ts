@@ -50,6 +50,10 @@ const SUBSCRIPTIONS: Readonly<Record<string, readonly Live[]>> = {
     { call: 'connectionEvents', begins: 'silent', owned: false, seenBy: 'admin' },
     { call: 'connectionEvents(userId: $user)', begins: 'silent', owned: true, seenBy: 'admin' },
   ],
+  'Subscription.pauseEvents': [
+    { call: 'pauseEvents', begins: 'silent', owned: false, seenBy: 'admin' },
+    { call: 'pauseEvents(userId: $user)', begins: 'silent', owned: true, seenBy: 'admin' },
+  ],
   'Subscription.pendingRpcAlerts': [
     { call: 'pendingRpcAlerts(olderThanMs: 1000)', begins: 'shows', owned: false, seenBy: 'admin' },
     { call: 'pendingRpcAlerts(olderThanMs: 1000, userId: $user)', begins: 'shows', owned: true, seenBy: 'admin' },

@@ -292,6 +292,13 @@ const ROWS: Partial<Record<Code, Row>> = {
       });
     },
   },
+  paused: {
+    async provoke(stage) {
+      await live(stage);
+      await stage.ask('/pauses', postJson({ all: true, reason: 'stop' }, { token: stage.alice }));
+      return call(stage);
+    },
+  },
   session_inactive: { provoke: (stage) => siteCall(stage) },
   client_denied: { provoke: (stage) => answered(stage, 'client_denied', true) },
   approval_denied: { provoke: (stage) => answered(stage, 'approval_denied', true) },
@@ -319,6 +326,7 @@ const ELSEWHERE: Partial<Record<Code, string>> = {
   cancelled: 'not an error: the reason of a cancel, in history',
   runtime_disconnected: 'of the control server: test/clients/control-server.test.ts',
   audit_unavailable: 'an audit that cannot be written: test/relay/audit.test.ts',
+  not_supported: 'pauses over Redis: test/relay/pauses.test.ts',
   store_unavailable: 'shared mode',
   store_lost: 'shared mode',
 };
@@ -326,6 +334,7 @@ const ELSEWHERE: Partial<Record<Code, string>> = {
 /** The codes that a relay over Redis cannot answer, each with the reason. */
 const DIRECT_ONLY: Partial<Record<Code, string>> = {
   node_lost: 'a relay that closes takes no command with it',
+  paused: 'a store over Redis without owners has no pauses',
 };
 
 function rows() {

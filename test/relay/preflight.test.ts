@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import type { Backend } from '../../src/core/backend.ts';
-import { ANY_COMMAND, ANY_WAIT } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
+import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
 import { ANY_CONNECTION } from '../../src/core/connections/connection-filter.ts';
 import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import type { Scan } from '../../src/core/page.ts';

@@ -1,13 +1,9 @@
 /** Reads the state of the relays as an administrator, and logs what it read for the judge. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { Redis } from 'ioredis';
-import { OWNED_KINDS } from '../../../src/backends/owned/keys.ts';
-import { KINDS } from '../../../src/backends/redis/keys.ts';
 import { isRecord } from '../../../src/core/json.ts';
 import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
-import { canaryOf, fillerOf, type Key, type Logged } from './events.ts';
+import { canaryOf, fillerOf, type Key } from './events.ts';
 import type { FaultLog } from './log.ts';
+import { readScopes } from './scopes.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -139,7 +135,7 @@ function reasonsIn(completeness: unknown): readonly string[] {
   return sources.flatMap((source: unknown) => (isRecord(source) ? (text(source['reason']) ?? []) : []));
 }
 
-function text(value: unknown): string | null {
+export function text(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
@@ -201,120 +197,4 @@ function countEnds(log: FaultLog, { user, client }: Pick<Key, 'user' | 'client'>
       for (const [command, rows] of ends) log.write({ event: 'ends', user, client, command, rows });
     },
   };
-}
-
-// Reads which commands of each admission scope are live.
-
-/** The commands of one admission scope, as one reading found them. */
-export type Scope = {
-  readonly live: Key[];
-  /**
-   * A text that is equal in two readings if and only if no command was admitted or ended between them. Ends are final,
-   * and no id is used twice.
-   */
-  text: string;
-};
-
-/** Reads all records and returns them by scope, in the order of reading. */
-export async function readScopes(
-  each: (take: (row: Row) => void) => Promise<void>,
-): Promise<ReadonlyMap<string, Scope>> {
-  const scopes = new Map<string, Scope>();
-  await each((row) => {
-    const name = String(row['scope_id']);
-    const scope = scopes.get(name) ?? { live: [], text: '' };
-    scopes.set(name, scope);
-    const key = {
-      user: String(row['user_id']),
-      client: String(row['client_id']),
-      command: String(row['command_id']),
-    };
-    const ended = row['stage'] === 'terminal';
-    if (!ended) scope.live.push(key);
-    scope.text += `${key.client}/${key.command}${ended ? '.' : ''} `;
-  });
-  return scopes;
-}
-
-// Reads the errors that the relays wrote to their logs.
-
-/** The message of a node that lost its data or its lease, and that of a start on a data directory that lost records. */
-const [LOSS, START_LOSS] = ['this node lost what it held', 'records are missing'];
-/** The messages of a relay that owns partitions, when it could not keep them. */
-const FENCED = [
-  { text: 'the lease of this relay ended before it was renewed', what: 'lease' },
-  { text: 'another relay owns a partition that was of this one', what: 'partition' },
-] as const;
-
-/**
- * Returns the errors in the relays' logs that the judge considers. Their times are converted to the clock of the other
- * logs, exact to some milliseconds.
- */
-export function readComplaints(folder: string): readonly Logged[] {
-  const wallToMonotonic = Number(process.hrtime.bigint()) - Date.now() * 1e6;
-  return readdirSync(folder)
-    .filter((name) => name.endsWith('.err'))
-    .flatMap((name) => {
-      const [proc = '', boot = ''] = name.split('.');
-      const lines = readFileSync(join(folder, name), 'utf8').split('\n');
-      return lines.flatMap((line, index) => {
-        const loss = lossOf(line);
-        if (loss === null) return [];
-        const { wallMs, ...event } = loss;
-        const at = wallMs * 1e6 + wallToMonotonic;
-        return [{ proc, boot, seq: index + 1, at, of: proc, ...event } as const];
-      });
-    });
-}
-
-type Complaint =
-  | { readonly event: 'lost'; readonly cause: string }
-  | { readonly event: 'fenced'; readonly what: 'lease' | 'partition' };
-
-function lossOf(line: string): (Complaint & { readonly wallMs: number }) | null {
-  const fenced = FENCED.find(({ text }) => line.includes(text));
-  if (!fenced && !line.includes(LOSS) && !line.includes(START_LOSS)) return null;
-  try {
-    const { time, cause = 'store_lost' } = JSON.parse(line);
-    const wallMs = Date.parse(time);
-    return fenced ? { event: 'fenced', wallMs, what: fenced.what } : { event: 'lost', wallMs, cause: String(cause) };
-  } catch {
-    // The relay was killed while it wrote this line.
-    return null;
-  }
-}
-
-// Finds keys that a run left in Redis although they should have expired.
-
-/** The kinds of keys that may have no expiry. They are removed with their content or their node, or never. */
-const ALLOWED: ReadonlySet<string> = new Set(
-  [
-    ...Object.entries(KINDS).map(([kind, { ends }]) => ({ kind, ends })),
-    ...Object.entries(OWNED_KINDS).map(([kind, ends]) => ({ kind, ends })),
-  ].flatMap(({ kind, ends }) => (ends === 'ttl' ? [] : [kind])),
-);
-/** The number of keys that Redis looks at in one step of a scan. */
-const SCAN = 1000;
-
-/** Returns the keys of a Redis that will never be removed although they should be, and keys of no known kind. */
-export async function leftovers(url: string): Promise<readonly string[]> {
-  const redis = new Redis(url);
-  const found: string[] = [];
-  try {
-    let cursor = '0';
-    do {
-      const [next, keys] = await redis.scan(cursor, 'COUNT', SCAN);
-      const ttls = await Promise.all(keys.map((key) => redis.pttl(key)));
-      found.push(...keys.filter((key, index) => ttls[index] === -1 && !ALLOWED.has(kindOf(key))));
-      cursor = next;
-    } while (cursor !== '0');
-  } finally {
-    redis.disconnect();
-  }
-  return found;
-}
-
-/** Returns the kind of a key: the word after its tag. A namespace may contain colons. */
-function kindOf(key: string): string {
-  return /\}:([^:]*)/.exec(key)?.[1] ?? '';
 }

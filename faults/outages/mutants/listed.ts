@@ -86,7 +86,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'left-unread',
     says: 'after an interruption a mailbox is read from new entries on, without those that were not read yet',
-    file: 'backends/redis/nodes-rows.ts',
+    file: 'backends/redis/nodes-mailbox.ts',
     find: '  reading.client = client;\n',
     replace: "  reading.client = client;\n  if (reading.cursor !== '0-0') reading.cursor = reading.trimmed = '$';\n",
     plan: 'F8d',

@@ -46,7 +46,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'wide-window',
     says: 'the number of commands in flight on a link has no bound',
-    file: 'core/commands/links.ts',
+    file: 'core/commands/link-queue.ts',
     find: 'inFlight >= IN_FLIGHT ||',
     replace: '',
     plan: 'window',
@@ -55,7 +55,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'false-proof',
     says: 'a command that was written is reported as expired',
-    file: 'core/commands/rules.ts',
+    file: 'core/commands/command.ts',
     find: "{ outcome: 'outcome_unknown', execution: 'may_have_run' }",
     replace: "{ outcome: 'outcome_unknown', execution: 'not_written' }",
     plan: 'F13',
@@ -117,7 +117,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'cursor-from-now',
     says: 'a mailbox is read from new entries on, not from the entries that are left',
-    file: 'backends/redis/nodes-rows.ts',
+    file: 'backends/redis/nodes-mailbox.ts',
     find: "'STREAMS', key, cursor)",
     replace: "'STREAMS', key, '$')",
     plan: 'F0',
@@ -148,7 +148,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'false-proof',
     says: 'a command that was written is reported as not written',
-    file: 'core/commands/rules.ts',
+    file: 'core/commands/command.ts',
     find: "{ outcome: 'outcome_unknown', execution: 'may_have_run' }",
     replace: "{ outcome: 'outcome_unknown', execution: 'not_written' }",
     plan: 'F13',
@@ -194,7 +194,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'wide-window',
     says: 'the number of commands in flight on a link has no bound',
-    file: 'core/commands/links.ts',
+    file: 'core/commands/link-queue.ts',
     find: 'inFlight >= IN_FLIGHT ||',
     replace: '',
     plan: 'window',

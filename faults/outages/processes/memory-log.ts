@@ -1,6 +1,7 @@
 /**
- * Loaded into each relay of a fault run before the relay itself: collects garbage and logs the memory of the process,
- * and the long turns of its event loop. What remains after a collection is what the relay holds. The resident memory also shows when V8 last collected.
+ * Loaded into each relay of a fault run before the relay itself: collects garbage, and logs the memory of the process and
+ * the long turns of its event loop. What remains after a collection is what the relay holds; the resident memory shows
+ * when V8 last collected.
  */
 import { isMainThread } from 'node:worker_threads';
 import { createTurnMeter } from '../../lib/cost-probe.ts';

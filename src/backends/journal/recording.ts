@@ -5,7 +5,7 @@
 import type { Backend, PortMethod, PortName } from '../../core/backend.ts';
 import type { Command } from '../../core/commands/command.ts';
 import type { CommandRules } from '../../core/commands/rules.ts';
-import type { AdmitRequest, Binding } from '../../core/commands/stores.ts';
+import type { AdmitRequest, Binding } from '../../core/commands/command-store.ts';
 import type { CommandMessage, Progress, Transaction } from '../../core/commands/transaction.ts';
 import { advertisedBytes, type Connection } from '../../core/connections/connection.ts';
 import { NO_PAYLOAD, type NewMessage } from '../../core/history/message.ts';
@@ -73,6 +73,11 @@ export const KEPT = {
   },
   // The audit has a file of its own.
   audit: { append: 'process', close: 'process', head: 'read', list: 'read', lines: 'read' },
+  pauses: {
+    // A person who stops something needs no room of the disk: there are few pauses, and their texts are short.
+    ...{ keep: 'ends', lift: 'ends', lapse: 'ends' },
+    ...{ parts: 'read', deciderOf: 'read', list: 'read', reach: 'read', covered: 'read' },
+  },
   tickets: { take: 'grows' },
   revocations: { add: 'grows', after: 'read' },
   devices: {
@@ -102,6 +107,7 @@ type Verb = keyof Transaction<Entry, Client>;
 /** Says of each method of a transaction whether RecordingTransaction records it. */
 export const VERBS = {
   ...{ now: 'read', find: 'read', markOf: 'read', client: 'read', isOutdated: 'read', isOver: 'read', params: 'read' },
+  pauseOf: 'read',
   ...{ keptParams: 'read' },
   ...{ result: 'read', reserved: 'read', scopeFull: 'read', memberFull: 'read', queueFull: 'read', noMark: 'read' },
   ...{ noRoom: 'read', waitForToken: 'read', canWait: 'read', sha256: 'read', moving: 'read', context: 'read' },
@@ -269,6 +275,7 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
     connections: recordedConnections(recording),
     history: recordedHistory(memory, recording),
     ...recordedSites(memory, recording),
+    pauses: recordedPauses(memory, recording),
     tickets: { take: recordedTickets(memory, recording) },
     revocations: { add: recordedRevocations(recording) },
     devices: recordedDevices(recording),
@@ -281,6 +288,7 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
     history: { ...history, ...recorded.history },
     sites: { ...sites, ...recorded.sites },
     sessions: { ...sessions, ...recorded.sessions },
+    pauses: { ...memory.pauses, ...recorded.pauses },
     tickets: recorded.tickets,
     revocations: { add: recorded.revocations.add, after: memory.revocations.after },
     devices: { ...memory.devices, ...recorded.devices },
@@ -427,6 +435,31 @@ function recordedSites(
       ),
       revokeGrant: (sessionId, grantId) =>
         recording(sessionId, ownerOf(sessionId), () => sessions.revokeGrant(sessionId, grantId)),
+    },
+  };
+}
+
+function recordedPauses({ pauses }: MemoryBackend, { records, clock }: Recording): Recorded['pauses'] {
+  const begin = (): void => records.begin(clock.now(), NO_USER);
+  return {
+    keep(part, pause) {
+      begin();
+      const kept = pauses.keep(part, pause);
+      if (kept === 'kept') records.add('pause', pause);
+      return kept;
+    },
+    lift(part, pauseId) {
+      begin();
+      const pause = pauses.lift(part, pauseId);
+      records.add('pause_gone', pauseId);
+      return pause;
+    },
+    lapse() {
+      const over = pauses.lapse();
+      if (!isDone(over) || over.length === 0) return over;
+      begin();
+      for (const { pauseId } of over) records.add('pause_gone', pauseId);
+      return over;
     },
   };
 }

@@ -3,7 +3,7 @@
  * is asked, and nothing is dropped for lack of room unless a fact says so.
  */
 import type { Command } from '../../core/commands/command.ts';
-import type { Binding } from '../../core/commands/stores.ts';
+import type { Binding } from '../../core/commands/command-store.ts';
 import type { Connection, DisconnectCause } from '../../core/connections/connection.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
 import {
@@ -21,6 +21,7 @@ import type { JsonText } from '../../core/json.ts';
 import { ByClient } from '../../core/collections.ts';
 import { FORGET_MS } from '../../core/limits.ts';
 import type { Revocation } from '../../core/revocations/revocation.ts';
+import type { Pause } from '../../core/pauses/pause.ts';
 import type { SiteSession } from '../../core/sites/site-session.ts';
 import type { Site, SiteKey } from '../../core/sites/site.ts';
 import type { MemoryTables } from '../memory/backend.ts';
@@ -309,6 +310,8 @@ export class Replay {
       const session = given.next<SiteSession>();
       this.#tables.sites.restoreSession({ session, hashes: new Map(given.next<[string, string][]>()) });
     },
+    pause: (given) => this.#tables.acts.pauses.put(given.next<Pause>()),
+    pause_gone: (given) => void this.#tables.acts.pauses.end(given.next<string>()),
     ticket: (given) => void this.#tickets.set(given.next(), given.next()),
     device: (given) => this.#tables.devices.put(given.next<Device>()),
     device_gone: (given) => void this.#tables.devices.remove({ userId: given.next(), clientId: given.next() }),

@@ -167,6 +167,8 @@ function walk(parts: WalkParts, records: ActWriter): Generator<void> {
   const { messages, links } = history.tables;
   records.begin(now(), NO_USER);
   writeFloors(tables, records, history.lastAt);
+  for (const pauseId of tables.acts.pauses.ended()) records.add('pause_gone', pauseId);
+  for (const pause of tables.acts.pauses.values()) records.add('pause', pause);
   for (const [hash, until] of tickets) records.add('ticket', hash, until);
   for (const [nodeId, process] of nodes) records.add('node', nodeId, process);
   // What is added later is in the log. A mark of the log after a newer one would outlive its time.

@@ -4,6 +4,7 @@ import type { Backend } from '../../core/backend.ts';
 import type { NewMessage } from '../../core/history/message.ts';
 import { RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
+import { PauseSet } from '../../core/pauses/pause.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
 import { MemoryAudit } from './audit.ts';
@@ -21,6 +22,7 @@ import { createMemoryHistory, type MemoryHistory, type TableLimits } from './his
 import { createMemoryInspector } from './inspector.ts';
 import type { RecordDrops } from './ledger-ended.ts';
 import { Ledger } from './ledger.ts';
+import { createMemoryPauses } from './pauses.ts';
 import { createMemoryReconnects } from './reconnects.ts';
 import { MemoryDevices } from './devices.ts';
 import { MemoryRevocations } from './revocations.ts';
@@ -133,6 +135,7 @@ export function createMemoryState({
   const contexts = createMemoryContexts({ clock, instances: reports, peek: connections.peek });
   const { state: contextState, ...contextPort } = contexts;
   const { keep } = history;
+  const pauses = new PauseSet();
   const acts: Acts = {
     clock,
     ledger,
@@ -145,6 +148,7 @@ export function createMemoryState({
     contextState,
     keepsAttempts,
     connectionOf: connections.peek,
+    pauses,
   };
   const tx = makeTransaction(acts);
   const { tables: siteTables, ...siteStores } = createMemorySites(clock);
@@ -166,6 +170,7 @@ export function createMemoryState({
     dedup,
     ...siteStores,
     audit,
+    pauses: createMemoryPauses({ clock, ledger, mailboxes, pauses }),
     bus: createMemoryBus(log),
     ready() {},
     close: () => audit.close?.(),

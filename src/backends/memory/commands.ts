@@ -2,17 +2,12 @@
  * Core's store of commands in memory: a transaction that applies each change of core's rules at once, and the mailboxes
  * that it posts to.
  */
-import type { Command, CommandMark, NewWaiter } from '../../core/commands/command.ts';
+import type { Command, CommandMark } from '../../core/commands/command.ts';
+import type { NewWaiter } from '../../core/commands/waiter.ts';
 import { CommandRules } from '../../core/commands/rules.ts';
-import type {
-  AdmitQuestion,
-  AdmitRequest,
-  Binding,
-  CommandStore,
-  MailboxRow,
-  NodeListener,
-  WaiterStore,
-} from '../../core/commands/stores.ts';
+import type { AdmitQuestion, AdmitRequest, Binding, CommandStore } from '../../core/commands/command-store.ts';
+import type { MailboxRow, NodeListener } from '../../core/commands/node-store.ts';
+import type { WaiterStore } from '../../core/commands/waiter-store.ts';
 import type {
   ClientView,
   CommandMessage,
@@ -29,6 +24,7 @@ import { keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { RATE_CALLERS } from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
+import type { Pause, PausedCall, PauseSet } from '../../core/pauses/pause.ts';
 import { RateTable, TokenBucket, type CallerRate } from '../../core/rates.ts';
 import { paramsAreSmall, paramsBytesAtMost } from '../../core/shares/queued-bytes.ts';
 import type { ShareRefusal } from '../../core/shares/share-bounds.ts';
@@ -50,6 +46,8 @@ export type Acts = {
   readonly keep: (rows: CommandRows, row: CommandMessage, now: number, seq?: number) => number | null;
   readonly dedup: Pick<MemoryDedup, 'countEnd'>;
   readonly sha256: (text: string) => string;
+  /** The pauses, which each admission and each dispatch asks. */
+  readonly pauses: PauseSet;
   /** Returns what a client reports of a context. */
   readonly contextState: (key: ClientKey, contextId: string) => ContextState;
   /** Returns the row of a client as it is now. */
@@ -146,6 +144,11 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
 
   context(key: ClientKey, contextId: string): ContextState {
     return this.#acts.contextState(key, contextId);
+  }
+
+  pauseOf(call: PausedCall): Pause | null {
+    const { pauses } = this.#acts;
+    return pauses.size === 0 ? null : pauses.of(call, this.now);
   }
 
   reserved(scopeId: string): number {

@@ -8,12 +8,12 @@ import { hasLabels } from '../../core/connections/labels.ts';
 import { busiestOf } from '../../core/connections/reconnects.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import { matchesRecord } from '../../core/commands/lookup.ts';
-import {
-  type CapacityScope,
-  type DeliveryFilter,
-  type DeliveryInspector,
-  type ReservedScope,
-} from '../../core/commands/stores.ts';
+import type {
+  CapacityScope,
+  DeliveryFilter,
+  DeliveryInspector,
+  ReservedScope,
+} from '../../core/commands/delivery-inspector.ts';
 import { DELIVERY_SAMPLE, OWN_COMMANDS, SCOPE_HOLDERS } from '../../core/limits.ts';
 import type { ObservedSource } from '../../core/completeness.ts';
 import { SCAN_BUDGET, scanSorted, sortable, type PageRequest, type Position, type Scan } from '../../core/page.ts';

@@ -2,8 +2,9 @@
  * The objects of the ledger: a command with its waiters and its positions in the indexes, a waiter, the queue of a
  * client, and the data of a user. Only acts may change them.
  */
-import { waiterOf, type Command, type NewWaiter, type Waiter } from '../../core/commands/command.ts';
-import type { Binding } from '../../core/commands/stores.ts';
+import { waiterOf, type NewWaiter, type Waiter } from '../../core/commands/waiter.ts';
+import type { Command } from '../../core/commands/command.ts';
+import type { Binding } from '../../core/commands/command-store.ts';
 import type { HeldCommand, Progress } from '../../core/commands/transaction.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';

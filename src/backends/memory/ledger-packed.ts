@@ -1,6 +1,6 @@
 /** Packs the records of ended commands to save memory. */
 import { endMessageId, type Command, type CommandCaller } from '../../core/commands/command.ts';
-import type { Binding } from '../../core/commands/stores.ts';
+import type { Binding } from '../../core/commands/command-store.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 import type { TraceIds } from './history-row.ts';
 import { packTime, smallInteger, unpackTime } from './packed-time.ts';

@@ -15,7 +15,7 @@ import { createSortedMap, type SortedMap } from './sorted-map.ts';
 import { SparseQueue } from './sparse-queue.ts';
 import { ClientQueue, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';
-import type { Binding } from '../../core/commands/stores.ts';
+import type { Binding } from '../../core/commands/command-store.ts';
 
 export { ClientQueue, Entry, WaiterRow, type Scope, type UserLedger } from './ledger-entry.ts';
 

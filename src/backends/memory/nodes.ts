@@ -1,5 +1,5 @@
 /** What nodes report, in memory. */
-import type { DispatcherNode, NodeReport, NodeStore } from '../../core/commands/stores.ts';
+import type { DispatcherNode, NodeReport, NodeStore } from '../../core/commands/node-store.ts';
 import { NODE_SILENT_MS } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';

@@ -1,13 +1,14 @@
 /** The callers that wait for commands, and the listings of them. */
 import { matchesAny } from '../../core/auth/patterns.ts';
-import { matchesCaller, satisfied, type Command, type NewWaiter } from '../../core/commands/command.ts';
-import type { WaiterStore, CountedScan, PendingWait, WaiterFilter } from '../../core/commands/stores.ts';
+import { matchesCaller, type Command } from '../../core/commands/command.ts';
+import { satisfied, type NewWaiter } from '../../core/commands/waiter.ts';
+import type { WaiterStore, CountedScan, PendingWait, WaiterFilter } from '../../core/commands/waiter-store.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { comparePositions, scanSorted, sortable, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
 import { isOver } from './ledger-entry.ts';
-import { Entry, WaiterRow, type Ledger } from './ledger.ts';
+import { type Entry, WaiterRow, type Ledger } from './ledger.ts';
 import { SparseQueue } from './sparse-queue.ts';
 
 type Rows = SparseQueue<WaiterRow>;

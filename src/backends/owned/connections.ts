@@ -1,5 +1,5 @@
 /** The connections that the owners of their clients told this process of. An admission relies on them without a read. */
-import type { AdmitRequest, SeenLink } from '../../core/commands/stores.ts';
+import type { AdmitRequest, SeenLink } from '../../core/commands/command-store.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import { revisionOf } from '../../core/connections/revision.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';

@@ -1,5 +1,6 @@
 /** Merges the answers of several partitions into one: pages, samples, counts and sums. */
-import type { CapacityScope, DeliverySummary, WaitCounts } from '../../core/commands/stores.ts';
+import type { CapacityScope, DeliverySummary } from '../../core/commands/delivery-inspector.ts';
+import type { WaitCounts } from '../../core/commands/waiter-store.ts';
 import type { Leading } from '../../core/connections/connection-store.ts';
 import type { RowCount } from '../../core/contexts/context.ts';
 import type { DedupStats } from '../../core/dedup/dedup.ts';
@@ -9,6 +10,7 @@ import type { RawSample, SampleBounds } from '../../core/history/message.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import type { ObservedSource } from '../../core/completeness.ts';
 import { comparePositions, nearerEnd, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import type { ListedPauses, Pause } from '../../core/pauses/pause.ts';
 
 // Pages.
 
@@ -288,6 +290,15 @@ export function joinSamples(
     cut: cut || found.some((part) => part.cut),
     gaps: joinGaps([...found.flatMap((part) => part.gaps), ...gaps]),
   };
+}
+
+/** Returns each pause once: one of all users is in all partitions. */
+export function oncePaused(rows: readonly Pause[]): readonly Pause[] {
+  return [...new Map(rows.map((pause) => [pause.pauseId, pause])).values()];
+}
+
+export function joinPauses(parts: readonly ListedPauses[], _: unknown, gaps: readonly ObservedSource[]): ListedPauses {
+  return { rows: oncePaused(parts.flatMap(({ rows }) => rows)), ...lacking(gaps) };
 }
 
 /**

@@ -3,7 +3,13 @@
  * are, and when they reported, is known here; their reports are read from Redis when they are shown.
  */
 import { gapOf, type ObservedSource } from '../../core/completeness.ts';
-import type { DispatcherNode, MailboxRow, NodeListener, NodeReport, NodeStore } from '../../core/commands/stores.ts';
+import type {
+  DispatcherNode,
+  MailboxRow,
+  NodeListener,
+  NodeReport,
+  NodeStore,
+} from '../../core/commands/node-store.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import { NODE_GONE_MS, NODE_SILENT_MS } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';

@@ -18,7 +18,7 @@ import { Lease } from './lease.ts';
 import { Mail, type MailMessage } from './mail.ts';
 import { MailChannels } from './mail-channels.ts';
 import { Nodes } from './nodes.ts';
-import { Owners } from './owner.ts';
+import { Owners, SUSPEND_LEASES } from './owner.ts';
 import type { PartitionParts } from './partition.ts';
 import { createPlacement } from './placement.ts';
 import { Replicas } from './replicas.ts';
@@ -231,6 +231,7 @@ function composed(options: OwnedOptions, client: Client) {
       connections: {},
       dedup: { backend: () => ({ implementation: 'owned', ttlSeconds: DEDUP_TTL_MS / 1000, namespace }) },
       audit: {},
+      pauses: { deciderOf: (part) => owners.ownerOf(part)?.nodeId ?? null },
       bus: bus.bus,
     },
     members: {
@@ -267,6 +268,8 @@ function composed(options: OwnedOptions, client: Client) {
     },
     windowMs: memory.idempotencyWindowMs ?? TERMINAL_MS,
     retentionMs: memory.history?.retentionMs ?? RETENTION_MS,
+    permitMs: leaseMs,
+    quietMs: leaseMs * (1 + SUSPEND_LEASES),
   });
   const reports = new Reports(routed, { clock, log });
   return { backend: { ...routed, ...reports.stores }, owners, channels, stop };

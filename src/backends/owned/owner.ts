@@ -6,6 +6,7 @@ import { CallboardError } from '../../core/errors.ts';
 import type { Cancel, Clock, Log } from '../../core/ports.ts';
 import { isRecord, parsedJson } from '../../core/json.ts';
 import type { Holder } from '../journal/gate.ts';
+import { Departure } from './departure.ts';
 import { nodeOf } from './fence.ts';
 import { Moves, shouldOwn, type PlacementView } from './placement.ts';
 import type { Lease, Renewal } from './lease.ts';
@@ -15,6 +16,11 @@ import type { PartitionStores } from './routes.ts';
 
 /** After how many leases without a break a process claims from a dead one; others have lost theirs by then. */
 const CLAIM_LEASES = 1.5;
+/**
+ * After how many leases without a look at Redis nothing that waits to leave may leave any more: others may have decided,
+ * and answered, as if this process were gone.
+ */
+export const SUSPEND_LEASES = 1.5;
 /** How often the lease is renewed in its time. */
 const BEATS = 4;
 /** How soon it is looked again whether this process still owns what it decides in, in milliseconds. */
@@ -25,10 +31,12 @@ const GREETING_LOOKS = 3;
 /**
  * What processes say to each other. `joins`, `ends`, `owns`: to all, when a process starts or ends, or owns a partition.
  * `given`: the partitions that others own now. `knows`: the answer to `joins`. `forgot`: to all, when Redis has lost
- * something of a partition for good. `follow`, `ready`, `yours`: the steps by which a partition moves.
+ * something of a partition for good. `follow`, `ready`, `yours`: the steps by which a partition moves. `leaves`: to all, when
+ * a process begins to give all its partitions away.
  */
 type OwnerNote =
   | { readonly kind: 'joins' }
+  | { readonly kind: 'leaves' }
   | { readonly kind: 'ends'; readonly given: readonly number[] }
   | { readonly kind: 'knows' }
   | { readonly kind: 'owns' | 'forgot' | 'follow' | 'ready' | 'yours'; readonly partition: number };
@@ -85,6 +93,13 @@ export class Owners implements OwnerTable {
   readonly #knownBy = new Set<string>();
   #onKnown: (() => void) | null = null;
   #isMoving = false;
+  /** The living processes that give their partitions away, because they end. */
+  readonly #leaving = new Set<string>();
+  #departure: Departure | null = null;
+  /** The partitions that this process has given away because it ends. */
+  readonly #given: number[] = [];
+  /** The last partition that is given away because this process ends. */
+  #giving: Promise<void> = Promise.resolve();
   #hasStarted = false;
   #isClosing = false;
   /** Whether this process cannot know whether it still owns what it did. */
@@ -236,6 +251,7 @@ export class Owners implements OwnerTable {
     if (this.#isClosing || !this.#hasStarted) return;
     if (note.kind === 'knows') return this.#known(from);
     if (note.kind === 'joins') return this.#greet(from);
+    if (note.kind === 'leaves') return this.#leaves(from);
     if (note.kind === 'ends') return this.#left(from, note.given);
     const partition = this.#partitions[note.partition];
     if (!partition) return;
@@ -246,9 +262,9 @@ export class Owners implements OwnerTable {
       case 'forgot':
         return this.#options.onForgotten(note.partition);
       case 'follow':
-        return this.#follow(partition, from);
+        return this.#departure ? undefined : this.#follow(partition, from);
       case 'ready':
-        return this.#give(partition, from);
+        return this.#departure ? this.#giveAtEnd(partition, from) : this.#give(partition, from);
       case 'yours':
         return this.#accept(partition, from);
     }
@@ -261,12 +277,19 @@ export class Owners implements OwnerTable {
     if ([...this.#alive.keys()].every((other) => other === process || this.#knownBy.has(other))) this.#onKnown?.();
   }
 
+  /** A process gives its partitions away, because it ends. */
+  #leaves(process: string): void {
+    this.#leaving.add(process);
+    this.#claiming = this.#claiming.filter((other) => other !== process);
+    this.#departure?.changed();
+  }
+
   /** A process has ended its lease, and has given these partitions away. */
   async #left(process: string, given: readonly number[]): Promise<void> {
     const reportedAt = this.#alive.get(process);
     this.#alive = new Map([...this.#alive].filter(([other]) => other !== process));
     this.#addresses = new Map([...this.#addresses].filter(([other]) => other !== process));
-    this.#claiming = this.#claiming.filter((other) => other !== process);
+    this.#leaves(process);
     if (reportedAt !== undefined) this.#options.onGone(process, reportedAt);
     // Its note about the last one may arrive later, and is from a dead process then.
     for (const number of given) {
@@ -293,25 +316,53 @@ export class Owners implements OwnerTable {
     for (const partition of this.#partitions) partition.stop();
   }
 
-  /** Gives all partitions away, or leaves them to whoever comes, and ends the lease. */
+  /**
+   * Gives all partitions away, or leaves them to whoever comes, and ends the lease. Next owners follow the logs first: until
+   * then this process goes on to decide, for a few leases at most.
+   */
   async close(): Promise<void> {
+    const { clock, leaseMs, lease, process } = this.#options;
+    this.#departure ??= new Departure({
+      clock,
+      leaseMs,
+      owned: () => this.owned,
+      nextOf: (partition) => shouldOwn(partition, this.#claiming),
+      mayGive: () => lease.isValid && !this.#isSuspended,
+      announce: () => this.#note(null, { kind: 'leaves' }),
+      ask: (to, partition) => this.#note(to, { kind: 'follow', partition }),
+    });
+    this.#leaves(process);
+    await this.#departure.run();
+    await this.#giving.catch(() => undefined);
     this.#isClosing = true;
     this.#stopBeats?.();
     // A renewal that is in progress would begin the lease again.
     await this.#looking?.catch(() => undefined);
-    const { lease, process } = this.#options;
-    const others = this.#claiming.filter((other) => other !== process);
-    const given: number[] = [];
     for (const partition of this.owned) {
-      const next = shouldOwn(partition.number, others);
-      if (!(await partition.give(next ?? NOBODY)) || next === null) continue;
-      given.push(partition.number);
-      this.#note(next, { kind: 'yours', partition: partition.number });
+      const next = shouldOwn(partition.number, this.#claiming);
+      if (next === null) await partition.give(NOBODY);
+      else await this.#giveNow(partition, next);
     }
     await lease.end();
     // Without a lease this process takes nothing back.
     for (const partition of this.#partitions) partition.forgetGiven();
-    this.#note(null, { kind: 'ends', given });
+    this.#note(null, { kind: 'ends', given: this.#given });
+  }
+
+  /** Gives partitions away one after the other, in the order in which their next owners are ready. */
+  #giveAtEnd(partition: Partition, to: string): Promise<void> {
+    const give = async (): Promise<void> => {
+      const isNext = partition.stores !== null && shouldOwn(partition.number, this.#claiming) === to;
+      if (isNext && !this.#isClosing) await this.#giveNow(partition, to);
+      this.#departure?.changed();
+    };
+    return (this.#giving = this.#giving.catch(() => undefined).then(give));
+  }
+
+  async #giveNow(partition: Partition, to: string): Promise<void> {
+    if (!(await partition.give(to))) return;
+    this.#given.push(partition.number);
+    this.#note(to, { kind: 'yours', partition: partition.number });
   }
 
   async #beat(): Promise<void> {
@@ -323,7 +374,7 @@ export class Owners implements OwnerTable {
     } catch (error) {
       if (!this.#isWarned) log.warn({ err: error }, 'the lease of this relay cannot be renewed');
       this.#isWarned = true;
-      if (clock.monotonic() - this.#lastSeenAt > CLAIM_LEASES * leaseMs) this.#suspend();
+      if (clock.monotonic() - this.#lastSeenAt > SUSPEND_LEASES * leaseMs) this.#suspend();
     }
   }
 
@@ -334,7 +385,7 @@ export class Owners implements OwnerTable {
   }
 
   async #lookOnce(): Promise<void> {
-    const { clock, lease, log } = this.#options;
+    const { clock, lease, leaseMs, log } = this.#options;
     const began = clock.monotonic();
     // Without a lease before the first renewal, nothing has ended.
     if (this.#lastSeenAt !== -Infinity && !lease.isValid)
@@ -342,13 +393,17 @@ export class Owners implements OwnerTable {
     for (const partition of this.#partitions) partition.mark();
     void this.#options.turns.probe();
     const renewal = await lease.renew();
+    // A process that was stopped finds Redis as it left it, and what it holds back is of the past.
+    const hasSeen = this.#lastSeenAt > -Infinity;
+    if (hasSeen && clock.monotonic() - this.#lastSeenAt > SUSPEND_LEASES * leaseMs) this.#suspend();
     this.#see(this.#withSilent(renewal));
     lease.accept(renewal);
     this.#lastSeenAt = began;
     if (renewal.hasLapsed) this.#noteLapse();
     this.#stopDoubt();
     if (this.#isDoubtful) this.#stopDoubt = this.#options.clock.after(DOUBT_MS, () => void this.#beat());
-    else this.#release();
+    // A renewal whose answer came too late is none.
+    else if (this.mayAnswer) this.#release();
     void this.#claimOrphans().then(() => this.#startMove());
   }
 
@@ -373,7 +428,9 @@ export class Owners implements OwnerTable {
     const known = this.#addresses;
     this.#alive = alive;
     this.#addresses = addresses;
-    this.#claiming = claiming;
+    for (const other of this.#leaving) if (other !== process && !alive.has(other)) this.#leaving.delete(other);
+    this.#claiming = claiming.filter((other) => !this.#leaving.has(other));
+    this.#departure?.changed();
     this.#nodes = new Map([...alive.keys(), process].map((one) => [nodeOf(one), one]));
     for (const [other, at] of before) if (!alive.has(other) && other !== process) onGone(other, at);
     for (const found of alive.keys()) if (!before.has(found) && found !== process) onJoined(found);
@@ -416,7 +473,7 @@ export class Owners implements OwnerTable {
   }
 
   async #claimOrphans(): Promise<void> {
-    if (this.#isMoving || this.#isClosing || !this.#options.claims) return;
+    if (this.#isMoving || this.#isClosing || this.#departure || !this.#options.claims) return;
     this.#isMoving = true;
     try {
       for (const partition of this.#partitions)
@@ -470,7 +527,14 @@ export class Owners implements OwnerTable {
   /** Asks the process that should own one of the partitions of this one to follow its log. */
   #startMove(): void {
     const { lease, leaseMs } = this.#options;
-    if (this.#isMoving || this.#isClosing || this.#isSuspended || lease.heldMs < CLAIM_LEASES * leaseMs) return;
+    if (
+      this.#isMoving ||
+      this.#isClosing ||
+      this.#departure ||
+      this.#isSuspended ||
+      lease.heldMs < CLAIM_LEASES * leaseMs
+    )
+      return;
     if (this.orphans > 0 || this.#claiming.length < 2) return;
     const { owned } = this;
     // Links that are told their homes go there.
@@ -520,7 +584,7 @@ export class Owners implements OwnerTable {
 /** The owner in the fence of a partition that was left by a process that had nobody to give it to. */
 export const NOBODY = '-';
 
-const OF_PROCESSES: ReadonlySet<unknown> = new Set<OwnerNote['kind']>(['joins', 'knows']);
+const OF_PROCESSES: ReadonlySet<unknown> = new Set<OwnerNote['kind']>(['joins', 'knows', 'leaves']);
 const OF_PARTITIONS: ReadonlySet<unknown> = new Set<OwnerNote['kind']>(['owns', 'forgot', 'follow', 'ready', 'yours']);
 
 function readNote(text: string): OwnerNote | null {

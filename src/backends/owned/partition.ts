@@ -2,7 +2,7 @@
  * One partition, as a process that may own it sees it: who owns it, how this process takes it over, and its state while
  * this process decides in it.
  */
-import type { Binding } from '../../core/commands/stores.ts';
+import type { Binding } from '../../core/commands/command-store.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import type { Clock, EventLoop, Log } from '../../core/ports.ts';

@@ -7,6 +7,8 @@ export interface Placement {
   readonly count: number;
   /** The partition of the audit's chain, which has no users. */
   readonly audit: number;
+  /** The numbers of the partitions that have users. */
+  readonly ofUsers: readonly number[];
   /** All users of an admission scope are in one partition. */
   ofUser(userId: string): number;
   /** The text that the ids of sessions, tokens and tickets of a user begin with. */
@@ -30,6 +32,7 @@ export function createPlacement(count: number, scopeOf: (userId: string) => stri
   return {
     count,
     audit: count,
+    ofUsers: Array.from({ length: count }, (_, partition) => partition),
     ofUser,
     prefixOf: (userId) => ofUser(userId).toString(PREFIX_BASE).padStart(PREFIX_CHARS, '0'),
     ofId(id) {

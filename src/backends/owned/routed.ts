@@ -41,11 +41,14 @@ export type RoutedOptions = {
   /** As in `CommandStore` and `HistoryStore`; the same in all partitions. */
   readonly windowMs: number;
   readonly retentionMs: number;
+  /** As in `PauseStore`. */
+  readonly permitMs: number;
+  readonly quietMs: number;
 };
 
 /** Creates the backend. It answers the requests of other processes, too. */
 export function createRoutedBackend(options: RoutedOptions): Backend {
-  const { owners, placement, transport, own, members, windowMs, retentionMs } = options;
+  const { owners, placement, transport, own, members, windowMs, retentionMs, permitMs, quietMs } = options;
   const requests = new Requests(options);
   const responder = new Responder(options);
   transport.onText((from, text) => {
@@ -89,6 +92,7 @@ export function createRoutedBackend(options: RoutedOptions): Backend {
     sites: routed.sites,
     sessions: routed.sessions,
     audit: { ...own.audit, ...routed.audit },
+    pauses: { ...own.pauses, ...routed.pauses, permitMs, quietMs },
     tickets: routed.tickets,
     revocations: routed.revocations,
     devices: routed.devices,

@@ -20,7 +20,9 @@ import {
   findScopes,
   joinLeading,
   joinPages,
+  joinPauses,
   joinSamples,
+  oncePaused,
   takeTurns,
   type Order,
 } from './merging.ts';
@@ -115,6 +117,7 @@ const ofUserOrAll = (place: Placement, userId: string | null): number | null =>
 const ofFilter = (place: Placement, { userId }: { readonly userId: string | null }): number | null =>
   ofUserOrAll(place, userId);
 const ofAll = (): null => null;
+const ofPart = (_place: Placement, part: number): number => part;
 const ofAudit = (place: Placement): number => place.audit;
 const ofRevocations = (place: Placement): number => place.ofText('revocations');
 const ofDevices = (place: Placement): number => place.ofText('devices');
@@ -204,6 +207,13 @@ export const ROUTES = {
     ...{ findByToken: one(ofId), putTicket: one(ofId), redeemTicket: one(ofId) },
   },
   audit: { head: one(ofAudit), append: one(ofAudit), list: one(ofAudit), lines: one(ofAudit), close: HERE },
+  pauses: {
+    parts: { kind: 'pure', of: (place, userId) => (userId === null ? place.ofUsers : [place.ofUser(userId)]) },
+    ...{ keep: one(ofPart), lift: one(ofPart), reach: one(ofPart), covered: one(ofPart) },
+    list: all('delivery', ofUserOrAll, joinPauses),
+    lapse: { kind: 'owned', merge: (parts) => oncePaused(parts.flat()) },
+    deciderOf: HERE,
+  },
   tickets: { take: one((place: Placement, ticketHash: string) => place.ofText(ticketHash)) },
   // In one partition, so that their numbers grow.
   revocations: { add: one(ofRevocations), after: one(ofRevocations) },

@@ -5,7 +5,7 @@
 import type { AppendResult, AuditAppend, AuditStore, ListedAct } from '../../core/audit/audit-store.ts';
 import type { RedisParts } from './parts.ts';
 import type { Store } from './store.ts';
-import { listOf, textOr, type Fields, type ReadCommand, type Reply } from './client.ts';
+import { listOf, textOr, type Fields, type ReadCommand, type Reply } from './replies.ts';
 
 const PARTITION = 0;
 

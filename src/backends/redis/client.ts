@@ -1,16 +1,18 @@
 /**
- * The client of Redis: opens connections with our timeouts and retries, logs when one is lost and when it is back, and
- * has the clock that follows the time of Redis. Also has the types of calls and replies, the error of a failed call,
- * and the readers of replies. Only this file configures ioredis.
+ * The client of Redis: opens connections with our timeouts and retries, and logs when one is lost and when it is back.
+ * Only this file configures ioredis.
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import calculateSlot from 'cluster-key-slot';
 import { AbstractConnector, Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
-import type { Cancel, Clock, Log } from '../../core/ports.ts';
+import type { Log } from '../../core/ports.ts';
 import type { Address, Login, RedisTarget } from './target.ts';
-import { trustJson, type JsonText } from '../../core/json.ts';
+
+export type Client = Redis | Cluster;
+/** The options of ioredis without `replyMapping`, which its overloads do not accept. */
+export type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
  * What a connection is used for. `mailbox`: blocking reads. `bus`: subscriptions. `commands`: everything else. A
@@ -377,86 +379,6 @@ function watched<C extends Client>(client: C, purpose: Purpose, log: Log): C {
   return client;
 }
 
-// The clock of a deployment over Redis: it follows the time of Redis, which all nodes share.
-
-const MEASURE_MS = 2_000;
-
-type StoreClockOptions = {
-  /** Asks the store for its time. Resolves to epoch milliseconds. */
-  readonly read: () => Promise<number>;
-  /** The clock of this machine: its timers are used, and its time is compared with the store's. */
-  readonly system: Clock;
-  /** A time in milliseconds that never goes back and does not follow changes of the wall clock. */
-  readonly monotonic?: () => number;
-  readonly log: Log;
-};
-
-type StoreClock = Clock & {
-  /** How far the store's clock is ahead of this machine's, by the last measurement, milliseconds. */
-  readonly ahead: () => number;
-  /** Stops measuring; `now` continues with the last offset. */
-  stop(): void;
-};
-
-/**
- * Creates the clock of a deployment, which shows the time of its store on all nodes. It adds an offset, measured every
- * 2 s, to this machine's monotonic time. It never goes back, and differs from the store's time by at most half a round
- * trip. Its timers are this machine's. Throws the error of the first measurement.
- */
-export async function createStoreClock(options: StoreClockOptions): Promise<StoreClock> {
-  const { read, system, monotonic = () => performance.now(), log } = options;
-  const measure = async (): Promise<{ readonly middle: number; readonly error: number }> => {
-    const before = monotonic();
-    const time = await read();
-    const after = monotonic();
-    // An offset that is not a number would stay for ever, because `now` and every later offset are computed from it.
-    if (!Number.isFinite(time)) throw new CallboardError('internal', 'The store did not return a time.');
-    return { middle: time - (before + after) / 2, error: (after - before) / 2 };
-  };
-  let offset = (await measure()).middle;
-  let last = -Infinity;
-  const now = (): number => (last = Math.max(last, Math.floor(monotonic() + offset)));
-  const turn = (): void => {
-    measure().then(
-      // A slow answer is imprecise: the offset moves only as far as it must to be within the answer's error.
-      ({ middle, error }) => (offset = Math.min(middle + error, Math.max(middle - error, offset))),
-      (error: unknown) => log.debug({ err: error }, 'the time of the store could not be read'),
-    );
-  };
-  const stop: Cancel = system.every(MEASURE_MS, turn);
-  return {
-    now,
-    monotonic: () => system.monotonic(),
-    after: (ms, run) => system.after(ms, run),
-    every: (ms, run) => system.every(ms, run),
-    ahead: () => now() - system.now(),
-    stop,
-  };
-}
-
-export type Client = Redis | Cluster;
-/** The options of ioredis without `replyMapping`, which its overloads do not accept. */
-export type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
-/** An answer of Redis: a text, a number, null, or a list of answers. */
-export type Reply = string | number | null | readonly Reply[];
-export type ReadCommand = readonly [name: string, ...args: readonly (string | number)[]];
-/** The calling node, with its epoch in this partition. */
-export type Identity = { readonly nodeId: string; readonly epoch: number };
-/** What a call of a transaction says of the calling node: as the frame of a call of acts (see program/prelude.lua). */
-export type StoreFrame = {
-  readonly node: string;
-  readonly epoch: number;
-  readonly number: number;
-  readonly confirmed: number;
-  /** The time instead of that of Redis, or ''. */
-  readonly time: string;
-};
-/**
- * Why a call was refused. `FENCED`: the node's epoch is no longer valid. `LOST`: the store lost a write that it had
- * confirmed.
- */
-export type Verdict = 'FENCED' | 'LOST';
-
 /**
  * Returns the error for a requester: `store_full` if Redis has no memory left (it then refuses a call before it runs
  * any of it), else `store_unavailable`. Its cause is the error of Redis or of the connection, for the log.
@@ -466,47 +388,4 @@ export function unavailable(cause: unknown): CallboardError {
   if (cause instanceof Error && cause.message.startsWith('OOM'))
     return new CallboardError('store_full', 'The store has no room for more.', { cause, retryAfterMs: 1000 });
   return new CallboardError('store_unavailable', 'The store does not answer.', { cause, retryAfterMs: 1000 });
-}
-
-// Converts replies of Redis, whose form TypeScript does not know, to lists, maps and JSON texts.
-
-/**
- * The fields of a hash: names and values in turn, as a script returns them, or an object, as the client returns
- * HGETALL.
- */
-export type Fields = Reply | Readonly<Record<string, string>>;
-
-/** Returns a reply as a list; empty if it is not a list. */
-export function listOf(reply: Fields | undefined): readonly Reply[] {
-  return Array.isArray(reply) ? (reply as readonly Reply[]) : [];
-}
-
-/** Returns a reply that is a text; null for any other reply. */
-export function textOr(reply: Fields | undefined): string | null {
-  return typeof reply === 'string' ? reply : null;
-}
-
-/** Returns the number in a reply that is a text; null for any other reply. */
-export function numberOr(reply: Fields | undefined): number | null {
-  return typeof reply === 'string' ? Number(reply) : null;
-}
-
-/** Returns a reply that is a payload, as JSON text; null if there is none. */
-export function jsonOr(reply: Fields | undefined): JsonText | null {
-  return typeof reply === 'string' ? trustJson(reply) : null;
-}
-
-/** Returns the fields of a hash whose values are numbers, such as members with their scores. */
-export function numbersOf(fields: Fields | undefined): ReadonlyMap<string, number> {
-  return new Map([...fieldsOf(fields)].map(([name, value]) => [name, Number(value)]));
-}
-
-/** Returns the fields of a hash by name; empty if there is no hash. */
-export function fieldsOf(fields: Fields | undefined): ReadonlyMap<string, string> {
-  if (fields === undefined || fields === null || typeof fields !== 'object') return new Map();
-  if (!Array.isArray(fields)) return new Map(Object.entries(fields as Readonly<Record<string, string>>));
-  const flat = fields as readonly Reply[];
-  const found = new Map<string, string>();
-  for (let i = 0; i + 1 < flat.length; i += 2) found.set(String(flat[i]), String(flat[i + 1]));
-  return found;
 }

@@ -20,26 +20,16 @@ import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { LINK_MESSAGES, RECONNECT_CLIENTS, RECONNECT_SLOT_MS, RECONNECT_SLOTS } from '../../core/limits.ts';
 import { DocumentReading } from '../../core/document-reading.ts';
 import type { PageRequest, Position, Scan } from '../../core/page.ts';
-import {
-  advertisementOf,
-  asOf,
-  createLooker,
-  decodeConnection,
-  leaseViewOf,
-  mergedMembers,
-  partOf,
-  predecessorsOf,
-  revisionOf,
-  scanPage,
-  type LeaseView,
-  type Listing,
-  type Looker,
-} from './connections-rows.ts';
+import { advertisementOf, revisionOf } from './connections-actions.ts';
+import { asOf, decodeConnection, predecessorsOf } from './connections-rows.ts';
+import { createLooker, leaseViewOf, partOf, type LeaseView, type Looker } from './connections-index.ts';
+import { mergedMembers, scanPage, type Listing } from './connections-pages.ts';
 import type { SeenQueue } from './commands/act-words.ts';
 import { streamHash } from './history-rows.ts';
 import type { RedisParts } from './parts.ts';
-import { partitionsOf, scattered, type Store } from './store.ts';
-import { listOf, numberOr, textOr, type Fields, type ReadCommand, type Reply, numbersOf } from './client.ts';
+import { partitionsOf, scattered } from './store-partitions.ts';
+import type { Store } from './store.ts';
+import { listOf, numberOr, textOr, type Fields, type ReadCommand, type Reply, numbersOf } from './replies.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };
 type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;

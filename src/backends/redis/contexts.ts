@@ -22,23 +22,14 @@ import { trustJson } from '../../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, LEFT_CONTEXTS } from '../../core/limits.ts';
 import { DocumentReading } from '../../core/document-reading.ts';
 import { comparePositions, scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import {
-  REPORTER_FIELDS,
-  allRows,
-  countRows,
-  createLooker,
-  firstRows,
-  reporterOf,
-  scanPage,
-  type Listing,
-  type Looker,
-  type Member,
-  type Reporter,
-} from './connections-rows.ts';
+import { REPORTER_FIELDS, reporterOf, type Reporter } from './connections-rows.ts';
+import { allRows, countRows, firstRows, scanPage, type Listing, type Member } from './connections-pages.ts';
+import { createLooker, type Looker } from './connections-index.ts';
 import type { KeyKind } from './keys.ts';
 import type { RedisParts } from './parts.ts';
-import { partitionsOf, type Store } from './store.ts';
-import { fieldsOf, listOf, textOr } from './client.ts';
+import { partitionsOf } from './store-partitions.ts';
+import type { Store } from './store.ts';
+import { fieldsOf, listOf, textOr } from './replies.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
 

@@ -2,7 +2,7 @@
 import type { DedupStore } from '../../core/dedup/dedup.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../core/limits.ts';
 import type { RedisParts } from './parts.ts';
-import { listOf, type ReadCommand } from './client.ts';
+import { listOf, type ReadCommand } from './replies.ts';
 import type { Store } from './store.ts';
 
 /**

@@ -25,7 +25,7 @@ import {
   type RawBlock,
   type StreamName,
 } from './history-rows.ts';
-import { listOf, textOr, type ReadCommand, type Reply } from './client.ts';
+import { listOf, textOr, type ReadCommand, type Reply } from './replies.ts';
 
 /** The most blocks that one read gets. A block has up to 64 rows, and up to 32 KiB if it has several. */
 const BATCH = 256;

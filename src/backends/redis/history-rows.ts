@@ -16,7 +16,7 @@ import { trustJson, utf8Length } from '../../core/json.ts';
 import type { LinkDetails } from '../../core/connections/link-row.ts';
 import type { EvidenceSource, ObservedSource } from '../../core/completeness.ts';
 import type { Clock } from '../../core/ports.ts';
-import { listOf, type Reply } from './client.ts';
+import { listOf, type Reply } from './replies.ts';
 import type { Store } from './store.ts';
 
 /** The dependencies and limits that the Redis files for history share. */

@@ -32,8 +32,8 @@ import {
   type StoredMessage,
   type StreamName,
 } from './history-rows.ts';
-import { partitionsOf } from './store.ts';
-import { listOf, numbersOf, type Reply, type ReadCommand } from './client.ts';
+import { partitionsOf } from './store-partitions.ts';
+import { listOf, numbersOf, type Reply, type ReadCommand } from './replies.ts';
 import { scanSorted, type PageRequest } from '../../core/page.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { Sampling } from '../../core/history/raw-sample.ts';

@@ -7,7 +7,7 @@ import type {
   NodeReport,
   NodeRow,
   NodeStore,
-} from '../../core/commands/stores.ts';
+} from '../../core/commands/node-store.ts';
 import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -15,22 +15,14 @@ import { trustJson } from '../../core/json.ts';
 import { scanSorted, type PageRequest, type Scan } from '../../core/page.ts';
 import { commandParts, type RedisParts } from './parts.ts';
 import { moveQueue } from './commands/store.ts';
-import {
-  createReaper,
-  decodeNode,
-  decodeRows,
-  encodeReport,
-  encodeRow,
-  heldOf,
-  lookAtNodes,
-  pause,
-  readMailbox,
-  silentNodes,
-  type RawRow,
-  type Reaper,
-} from './nodes-rows.ts';
-import { partitionsOf, type Store } from './store.ts';
-import { listOf, type Reply, type Verdict } from './client.ts';
+import { createReaper, type Reaper } from './nodes-reaper.ts';
+import { decodeNode, decodeRows, encodeReport, encodeRow, heldOf, type RawRow } from './nodes-rows.ts';
+import { lookAtNodes, silentNodes } from './nodes-leases.ts';
+import { pause, readMailbox } from './nodes-mailbox.ts';
+import { partitionsOf } from './store-partitions.ts';
+import type { Store } from './store.ts';
+import { listOf, type Reply } from './replies.ts';
+import type { Verdict } from './store-acts.ts';
 import type { RecordedEnd } from './waiters-local.ts';
 
 type RedisNodes = NodeStore & {

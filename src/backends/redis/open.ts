@@ -1,15 +1,12 @@
 /**
  * Opens the Redis backend: connection, checks, namespace, clock and rooms. Its tests and `callboard.ts` begin here.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { TicketStore } from '../../core/auth/ticket-store.ts';
 import type { Backend } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
 import type { Metrics } from '../../core/metrics.ts';
+import { NO_PAUSES } from '../../core/pauses/pause.ts';
 import { silentLog, type Clock, type Log } from '../../core/ports.ts';
 import type { DeviceStore } from '../../core/devices/device.ts';
 import type { RevocationStore } from '../../core/revocations/revocation.ts';
@@ -18,7 +15,6 @@ import { createRedisAudit } from './audit.ts';
 import { createRedisBus } from './bus.ts';
 import {
   connectTo,
-  createStoreClock,
   unavailable,
   type Client,
   type ConnectTarget,
@@ -26,32 +22,31 @@ import {
   type Purpose,
   type RedisCertificates,
 } from './client.ts';
-import { connected, noteFaults, refusalOf, requireDatabase, withReason, within } from './open-connection.ts';
-import { describeTarget, readTarget, replaceLogin } from './target.ts';
-import { commandParts, type RedisParts } from './parts.ts';
 import { createRedisCommands } from './commands/store.ts';
 import { createRedisConnections, createRedisReconnects } from './connections.ts';
 import { createRedisContexts } from './contexts.ts';
 import { createRedisDedup } from './dedup.ts';
 import { createRedisHistory } from './history.ts';
 import { createRedisInspector } from './inspector.ts';
-import { partitionOf, rootOf } from './keys.ts';
+import { legacyFault, readLegacyDepths, type LegacyKeys } from './legacy.ts';
+import { enterNamespace } from './namespace.ts';
 import { createRedisNodes } from './nodes.ts';
+import { connected, noteFaults, refusalOf, requireDatabase, withReason, within } from './open-connection.ts';
+import { commandParts, type RedisParts } from './parts.ts';
 import { loadPrograms } from './program/program.ts';
-import {
-  legacyFault,
-  missingOfFirstNode,
-  missingRights,
-  readLegacyDepths,
-  watchRights,
-  type LegacyKeys,
-  type RightsOptions,
-} from './rights.ts';
+import type { RightsOptions } from './rights-commands.ts';
+import { watchRights } from './rights-watch.ts';
+import { missingOfFirstNode, missingRights } from './rights.ts';
 import { sharesInUse } from './shares.ts';
-import { createRedisSessions, createRedisSites } from './sites.ts';
+import { createRedisSessions } from './sites-sessions.ts';
+import { createRedisSites } from './sites.ts';
+import { proveDirectory } from './spill-directory.ts';
 import { createRedisSpill } from './spill.ts';
+import { createStoreClock } from './store-clock.ts';
 import { createStore, type Store } from './store.ts';
 import { surveyRedis, watchSurvey, type Durability } from './survey.ts';
+import { describeTarget, readTarget, replaceLogin } from './target.ts';
+import { createRedisTickets } from './tickets.ts';
 import { createRedisWaiters } from './waiters.ts';
 
 /** The time, in milliseconds, within which the store must answer to count as ready. */
@@ -287,6 +282,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     dedup: createRedisDedup(parts),
     sites: createRedisSites(parts),
     audit: createRedisAudit(parts),
+    pauses: NO_PAUSES,
     sessions: createRedisSessions(parts),
     tickets: createRedisTickets(parts),
     revocations: NO_REVOCATIONS,
@@ -316,139 +312,3 @@ const NO_DEVICES: DeviceStore = {
   ...{ get: noDevices, rename: noDevices, remove: noDevices },
   list: () => ({ rows: [], next: null, gaps: [] }),
 };
-
-// Core's TicketStore over Redis: one key for each sign-in ticket that was used. The key expires with its ticket.
-
-function createRedisTickets({ store }: { readonly store: Store }): TicketStore {
-  return {
-    take: async (ticketHash, ttlMs) =>
-      (await store.act(partitionOf(ticketHash, store.partitions), 'auth-take-ticket', [ticketHash, ttlMs])) === 1,
-  };
-}
-
-// Checks that all nodes of a deployment use the same directory for large payloads.
-
-const MARKER = '.callboard-directory';
-/** The length of a UUID as text, in characters. */
-const ID_CHARS = 36;
-
-/**
- * Proves that the directory is the one that all nodes of the deployment mount: it has a marker file with an id that the
- * store knows. The first node creates the marker. Throws `invalid_argument` if it is another directory, or cannot be
- * written.
- */
-export async function proveDirectory(store: Store, root: string): Promise<void> {
-  const key = rootOf(store.namespace);
-  const known = await store.read([['HGET', key, 'spill']]);
-  const found = await markerOf(root, known[0] === null);
-  if (found !== null) await store.read([['HSETNX', key, 'spill', found]]);
-  const [expected] = await store.read([['HGET', key, 'spill']]);
-  if (found === null || found !== expected)
-    throw new CallboardError(
-      'invalid_argument',
-      'SPILL_DIR: this is not the directory that the other nodes of the deployment use: mount one on all of them',
-    );
-}
-
-/**
- * Reads the id in the directory's marker; null if there is no marker. `create`: creates the marker if it is missing.
- */
-async function markerOf(root: string, create: boolean): Promise<string | null> {
-  const path = join(root, MARKER);
-  try {
-    if (create) {
-      await mkdir(root, { recursive: true, mode: 0o700 });
-      await createMarker(path);
-    }
-    const id = await readFile(path, 'utf8');
-    return id.length === ID_CHARS ? id : null;
-  } catch (error) {
-    unlessCode('ENOENT')(error);
-    return null;
-  }
-}
-
-/**
- * Writes the marker under another name and then links it to its own, so that another node that starts at the same time
- * reads a whole id or none.
- */
-async function createMarker(path: string): Promise<void> {
-  const id = randomUUID();
-  const draft = `${path}.${id}`;
-  await writeFile(draft, id, { flag: 'wx', mode: 0o600 });
-  try {
-    await link(draft, path).catch(unlessCode('EEXIST'));
-  } finally {
-    await rm(draft, { force: true });
-  }
-}
-
-function unlessCode(expected: string): (error: unknown) => void {
-  return (error) => {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    if (code !== expected)
-      throw new CallboardError('invalid_argument', `SPILL_DIR: the directory cannot be used (${code})`, {
-        cause: error,
-      });
-  };
-}
-
-// Opens the namespace in Redis: schema, partitions, and the secret that signs cursors.
-
-/** The version of the data in Redis. Every change that older nodes would misread increments it. */
-export const SCHEMA = 10;
-
-type Namespace = {
-  /**
-   * The secret that signs the cursors of the deployment. All nodes have the same, so each accepts the others' cursors.
-   */
-  readonly cursorKey: string;
-};
-
-/**
- * Opens the namespace. The first node sets its partitions and its schema, and every later node must have the same.
- * Throws `invalid_argument` if they differ, and then changes nothing.
- */
-export async function enterNamespace(store: Store): Promise<Namespace> {
-  const root = rootOf(store.namespace);
-  const fixed = { schema: SCHEMA, partitions: store.partitions };
-  const written = await hold(store, root, { ...fixed, cursor: secret() });
-  check(store, written);
-  const metas = Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'meta'));
-  for (const meta of await Promise.all(metas.map((key) => hold(store, key, { ...fixed, store: secret() }))))
-    check(store, meta);
-  const { cursor } = written;
-  if (!cursor) throw new CallboardError('internal', 'The namespace could not be read back.');
-  return { cursorKey: cursor };
-}
-
-/** Sets the fields that are not set yet, and returns all of them. */
-async function hold(
-  store: Store,
-  key: string,
-  fields: Readonly<Record<string, string | number>>,
-): Promise<Readonly<Record<string, string | null>>> {
-  const names = Object.keys(fields);
-  const set = Object.entries(fields).map(([name, value]) => ['HSETNX', key, name, value] as const);
-  const replies = await store.read([...set, ['HMGET', key, ...names]]);
-  const values = replies.at(-1);
-  if (!Array.isArray(values)) throw new CallboardError('internal', 'Redis answered HMGET without a list.');
-  return Object.fromEntries(names.map((name, i) => [name, typeof values[i] === 'string' ? values[i] : null]));
-}
-
-function check({ namespace, partitions }: Store, written: Readonly<Record<string, string | null>>): void {
-  const faults: string[] = [];
-  if (written['schema'] !== String(SCHEMA))
-    faults.push(
-      `NAMESPACE: the data of "${namespace}" has schema ${written['schema']}, this version needs schema ${SCHEMA}: choose another namespace`,
-    );
-  if (written['partitions'] !== String(partitions))
-    faults.push(
-      `PARTITIONS: the namespace "${namespace}" was created with ${written['partitions']}, not ${partitions}: partitions are fixed for a namespace`,
-    );
-  if (faults.length > 0) throw new CallboardError('invalid_argument', faults.join('\n'));
-}
-
-function secret(): string {
-  return randomBytes(32).toString('base64url');
-}

@@ -1,6 +1,6 @@
 /** Computes the limits of the shares that Redis counts over all nodes, and reads how much of them is used. */
 import { SHARE_BOUNDS, type ShareBounds, type ShareName } from '../../core/shares/share-bounds.ts';
-import { listOf } from './client.ts';
+import { listOf } from './replies.ts';
 import type { Store } from './store.ts';
 
 /** The letter of each share in Lua (see shares.lua). */

@@ -10,7 +10,8 @@ import type { Holdings, Shares } from '../../core/shares/shares.ts';
 import { SparseQueue } from '../memory/sparse-queue.ts';
 import { full } from '../spill/refusals.ts';
 import { partitionOf } from './keys.ts';
-import { partitionsOf, type Store } from './store.ts';
+import { partitionsOf } from './store-partitions.ts';
+import type { Store } from './store.ts';
 
 type RedisSpillOptions = {
   readonly store: Store;

@@ -1,6 +1,7 @@
 /** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see `parseWaits`). */
 import { ChurnMap } from '../../core/collections.ts';
-import { satisfied, waiterOf, type Command, type NewWaiter, type Waiter } from '../../core/commands/command.ts';
+import { satisfied, waiterOf, type NewWaiter, type Waiter } from '../../core/commands/waiter.ts';
+import type { Command } from '../../core/commands/command.ts';
 import { commandKeyText, type CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { sortable, type Position } from '../../core/page.ts';

@@ -1,11 +1,19 @@
 /** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
 import { matchesAny } from '../../core/auth/patterns.ts';
-import type { CountedScan, PendingWait, WaiterFilter, WaiterStore, AttachResult } from '../../core/commands/stores.ts';
+import type {
+  CountedScan,
+  PendingWait,
+  WaiterFilter,
+  WaiterStore,
+  AttachResult,
+} from '../../core/commands/waiter-store.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { type Store, scattered } from './store.ts';
+import type { Store } from './store.ts';
+import { scattered } from './store-partitions.ts';
 import { type LocalWait, type LocalWaits } from './waiters-local.ts';
-import { matchesCaller, satisfied, type NewWaiter } from '../../core/commands/command.ts';
+import { matchesCaller } from '../../core/commands/command.ts';
+import { satisfied, type NewWaiter } from '../../core/commands/waiter.ts';
 import { decodeLive, readOfLive } from './commands/get.ts';
 import { changeCommand, commandReads, knownCommand } from './commands/store.ts';
 import { clientKeyText, type CommandKey } from '../../core/ids.ts';

@@ -351,8 +351,10 @@ async function leaves(trial: Trial): Promise<void> {
   for (const sent of [running, last])
     await trial.endOf(sent, 'the end of each command that came before `closed`', HOLD_MS);
   await trial.peer.until(gone, withinMs);
-  const later = link.frames.slice(at).find(({ type }) => type === 'actions' || type === 'report' || type === 'site');
-  if (later) throw new ClaimFailure('no `actions`, `report` or `site` after `closing`', shown(later));
+  const later = link.frames
+    .slice(at)
+    .find(({ type }) => type === 'actions' || type === 'report' || type === 'site' || type === 'pause');
+  if (later) throw new ClaimFailure('no `actions`, `report`, `site` or `pause` after `closing`', shown(later));
   if (link.closeCode !== 1000)
     throw new ClaimFailure('a socket that is closed with 1000', String(link.closeCode ?? 'none'));
 }

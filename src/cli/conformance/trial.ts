@@ -90,6 +90,7 @@ export class PeerLink {
     if (isEnd(frame) && this.acknowledges(frame.command_id)) this.acknowledge(frame.command_id);
     else if (frame.type === 'auth') this.send({ type: 'renewed' });
     else if (frame.type === 'site') this.send({ type: 'site_ack', ref: frame.ref });
+    else if (frame.type === 'pause') this.send({ type: 'pause_ack', ref: frame.ref });
     else if (frame.type === 'invoke' || frame.type === 'await' || frame.type === 'cancel') {
       const message = 'This is a test of clients: there is nothing to call.';
       this.send({ type: 'refused', code: 'forbidden', message, frame: frame.type, ref: frame.ref });

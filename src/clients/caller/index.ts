@@ -235,7 +235,7 @@ class LinkCaller extends TracingCaller {
   }
 
   #frame(frame: LinkFrame): void {
-    if (!('ref' in frame) || frame.ref === undefined || frame.type === 'site_ack') return;
+    if (!('ref' in frame) || frame.ref === undefined || frame.type === 'site_ack' || frame.type === 'pause_ack') return;
     const request = this.#sent.get(frame.ref);
     if (!request) return;
     if (frame.type === 'stage') {

@@ -5,7 +5,7 @@
 export { HostError, createSiteEventPublisher, type HostErrorDetails } from './publisher.ts';
 export type { HostRuntime, NewSiteEvent, PublisherOptions, PublishReceipt, SiteEventPublisher } from './publisher.ts';
 export { startCooperativeSiteControlServer, type ControlServer, type ControlServerOptions } from './control-server.ts';
-export { SiteRefusedError } from '../runtime/ends.ts';
+export { SiteRefusedError } from '../runtime/action-errors.ts';
 export type { Runtime, SiteDefinition, SiteRegistration } from '../runtime/types.ts';
 export { rawJson, type RawJson } from '../link/raw-json.ts';
 export { type Clock } from '../link/platform.ts';

@@ -1,7 +1,7 @@
 /** Makes the error responses of the control server, as problem documents (RFC 9457). */
 import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
 import { LinkClosedError } from '../link/link-status.ts';
-import { SiteRefusedError } from '../runtime/ends.ts';
+import { SiteRefusedError } from '../runtime/action-errors.ts';
 import { HostError } from './publisher.ts';
 
 export type HostResponse = {

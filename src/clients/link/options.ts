@@ -82,6 +82,8 @@ export const WAIT_STAGE = /* @__PURE__ */ check(`one of ${WAIT_STAGES.join(', ')
 export const TRACE_ID = /* @__PURE__ */ check(TRACE_FORM, (value) => typeof value === 'string' && TRACE.test(value));
 export const REASON = /* @__PURE__ */ check('at most 1024 characters', DOWN_CHECKS.text.test);
 /** Milliseconds. Infinity too: timers are set to the longest time that they can hold. */
+export const QUEUED = /* @__PURE__ */ check('keep or cancel', (value) => value === 'keep' || value === 'cancel');
+export const RUNNING = /* @__PURE__ */ check('leave or cancel', (value) => value === 'leave' || value === 'cancel');
 export const MS = /* @__PURE__ */ check('milliseconds from 0', (value) => typeof value === 'number' && value >= 0);
 export const CONNECT_MS = /* @__PURE__ */ integer(CONNECT_WITHIN_MS);
 export const RESPOND_MS = /* @__PURE__ */ integer(RESPOND_WITHIN_MS);

@@ -15,7 +15,8 @@ import { upFrame } from '../link/session.ts';
 import { RawJson } from '../link/raw-json.ts';
 import { elapsed, systemClock, unlessAborted, type Clock } from '../link/platform.ts';
 import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/spans.ts';
-import { ActionError, boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
+import { ActionError, boundedMessage } from './action-errors.ts';
+import { failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
 import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';
 import type { ActionRequest, Call, Judge, RuntimeOptions, SiteCall } from './types.ts';
 
@@ -34,6 +35,8 @@ export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
 
 type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'clock' | 'tracing'> & {
   readonly registry: ActionRegistry;
+  /** Whether the client refuses new commands, because the person at it has paused it. */
+  isPaused(): boolean;
   /** Whether the client still reports this context. */
   hasContext(contextId: string): boolean;
   /** The most levels of JSON that the relay accepts. */
@@ -159,6 +162,7 @@ export class Commands {
   /** Makes the checks that need no callback. Returns the action with its params, or the end of a refused command. */
   #admit(frame: CommandFrame): { readonly action: Registered; readonly parsed: ParsedParams } | EndReport {
     if (this.#shut) return failure('client_denied', 'The client is closing.');
+    if (this.#options.isPaused()) return failure('paused', 'The client is paused.');
     if (this.#all.size >= MAX_RUNNING) return failure('client_denied', 'Too many commands are running.');
     const action = this.#options.registry.get(frame.action);
     if (!action) return failure('unknown_action', boundedMessage(`This client has no action ${frame.action}.`));

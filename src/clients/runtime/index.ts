@@ -1,6 +1,12 @@
 /** Exports `callboard/runtime`, a client that advertises actions and runs commands, in Node and browsers. */
 export { createRuntime, newContextId } from './runtime.ts';
-export { ActionCancelled, ActionError, SiteRefusedError, type ActionErrorCode } from './ends.ts';
+export {
+  ActionCancelled,
+  ActionError,
+  PauseRefusedError,
+  SiteRefusedError,
+  type ActionErrorCode,
+} from './action-errors.ts';
 export { newClientId } from '../link/page.ts';
 export { defineActions } from '../link/actions.ts';
 export type * from '../link/actions.ts';

@@ -4,7 +4,7 @@
  */
 import { isRecord } from '../../protocol/json.ts';
 import type { JsonSchema } from '../link/actions.ts';
-import { boundedMessage, messageOf } from './ends.ts';
+import { boundedMessage, messageOf } from './action-errors.ts';
 import { LIMITS, partsOf, typeOf } from './limits.ts';
 
 /** Returns null for a valid value, otherwise its first fault, at most 256 characters. Never throws. */

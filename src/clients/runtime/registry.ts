@@ -17,7 +17,7 @@ import {
   wrong,
   type MembersOf,
 } from '../link/options.ts';
-import { boundedMessage, messageOf } from './ends.ts';
+import { boundedMessage, messageOf } from './action-errors.ts';
 import { compileSchema } from './json-schema.ts';
 import { METADATA_DEPTH } from './reports.ts';
 import type { Handler } from './types.ts';

@@ -14,7 +14,8 @@ import {
 import { isRecord } from '../../protocol/json.ts';
 import { ANY, checkMembers } from '../link/options.ts';
 import { elapsed, type Clock } from '../link/platform.ts';
-import { retryMs, toJson, type Refused } from './ends.ts';
+import { retryMs, type Refused } from './deliverer.ts';
+import { toJson } from './ends.ts';
 
 /**
  * The number of reports of contexts and windows per second that are sent without delay. Above it, changes wait for

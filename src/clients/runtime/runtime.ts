@@ -16,6 +16,9 @@ import {
   MS,
   NAME,
   OBJECT,
+  QUEUED,
+  REASON,
+  RUNNING,
   STRING,
   checkMembers,
   checkValue,
@@ -31,7 +34,10 @@ import { deferred, sleep, systemClock, type Clock } from '../link/platform.ts';
 import { LINK_MEMBERS, RelayLink } from '../link/link.ts';
 import { upFrame, type LinkFrame } from '../link/session.ts';
 import { Commands, type CommandFrame } from './commands.ts';
-import { Deliverer, SiteRefusedError, refusalError, retryMs, type EndReport, type Refused } from './ends.ts';
+import { Deliverer, refusalError, retryMs, type Refused } from './deliverer.ts';
+import { SiteRefusedError } from './action-errors.ts';
+import type { EndReport } from './ends.ts';
+import { ClientPause } from './pause.ts';
 import { ActionRegistry } from './registry.ts';
 import {
   Reporter,
@@ -41,7 +47,7 @@ import {
   type ReportedWindow,
   type RowsUpdate,
 } from './reports.ts';
-import type { Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
+import type { Handler, PauseOptions, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 
 // Sizes are bytes of UTF-8, times are milliseconds. The limit of metadata is the relay's (PROTOCOL.md, section 10).
 
@@ -85,6 +91,7 @@ class LinkRuntime implements Runtime {
   readonly #ends: Deliverer;
   readonly #sites: HostedSites;
   readonly #reporter: Reporter;
+  readonly #pause: ClientPause;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   readonly #unready = new Set<Waiting<Welcome>>();
   readonly #mayProgress: () => boolean;
@@ -120,11 +127,16 @@ class LinkRuntime implements Runtime {
       send: ({ ref, siteId, payload }) =>
         this.#send({ type: 'site', ref, op: payload === null ? 'remove' : 'register', site_id: siteId }, payload),
     });
+    this.#pause = new ClientPause({
+      clock: this.#clock,
+      send: ({ ref, wish }) => this.#send({ type: 'pause', ref, op: wish ? 'pause' : 'resume', ...wish }, null),
+    });
     this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#send({ type: 'report' }, json) });
     this.#registry = new ActionRegistry({ changed: () => this.#advertise(), maxBytes: () => this.#actionBytes() });
     this.#commands = new Commands({
       ...options,
       registry: this.#registry,
+      isPaused: () => this.#pause.holds,
       hasContext: (contextId) => this.#reporter.hasContext(contextId),
       maxDepth: () => this.#link.bounds.maxDepth,
       ack: (commandId) => void this.#link.send({ type: 'ack', command_id: commandId }),
@@ -214,6 +226,16 @@ class LinkRuntime implements Runtime {
 
   reportWindows(windows: RowsUpdate<ReportedWindow>): void {
     this.#reporter.windows(windows);
+  }
+
+  pause(reason: string, options: PauseOptions = {}): Promise<void> {
+    checkMembers('options.', options, [{}, { queued: QUEUED, running: RUNNING }]);
+    checkValue('reason', reason, REASON);
+    return this.#pause.want({ ...options, reason });
+  }
+
+  resume(): Promise<void> {
+    return this.#pause.want(null);
   }
 
   token(): Promise<string> {
@@ -312,6 +334,7 @@ class LinkRuntime implements Runtime {
       if (this.#leaving === 'asking') this.#link.send({ type: 'closing' });
       this.#ends.resend();
       this.#sites.welcomed();
+      this.#pause.welcomed();
       this.#reporter.welcomed(this.#link.bounds.maxFrameBytes);
     }
     // If the relay has answered, this client does not reconnect: it could replace a successor that is connected by now.
@@ -321,6 +344,7 @@ class LinkRuntime implements Runtime {
       this.#commands.abort();
       this.#ends.close();
       this.#sites.close(new LinkClosedError(status));
+      this.#pause.close(new LinkClosedError(status));
       this.#left.resolve();
     }
     const { onStatus = () => {}, onError } = this.#options;
@@ -344,6 +368,7 @@ class LinkRuntime implements Runtime {
     else if (frame.type === 'cancel') this.#commands.cancel(frame.command_id, frame.reason);
     else if (frame.type === 'result_ack') this.#ends.taken(frame.command_id);
     else if (frame.type === 'site_ack') this.#sites.taken(frame.ref);
+    else if (frame.type === 'pause_ack') this.#pause.taken(frame.ref);
     else if (frame.type === 'closed') this.#closingAnswered();
     else if (frame.type === 'refused') this.#refused(frame);
   }
@@ -376,6 +401,7 @@ class LinkRuntime implements Runtime {
     this.#report(refusalError(frame));
     this.#ends.refused(frame);
     this.#sites.refused(frame);
+    this.#pause.refused(frame);
     this.#reporter.refused(frame);
   }
 

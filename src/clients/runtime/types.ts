@@ -132,6 +132,14 @@ export type SiteDefinition = {
   readonly capabilityProfile?: { readonly actionInvocation?: boolean; readonly sharing?: boolean };
 };
 
+/** What becomes of the calls that a pause of the client covers. */
+export type PauseOptions = {
+  /** Commands that were not dispatched: `keep` (default) lets them wait, and perhaps expire; `cancel` ends them. */
+  readonly queued?: 'keep' | 'cancel';
+  /** Commands that run: `leave` (default) lets them run; `cancel` aborts their signals. */
+  readonly running?: 'leave' | 'cancel';
+};
+
 export interface SiteRegistration {
   readonly siteId: string;
   /**
@@ -202,6 +210,16 @@ export interface Runtime extends AsyncDisposable {
   reportContexts(contexts: readonly ReportedContext[] | ReportChanges<ReportedContext>): void;
   /** Like `reportContexts`, for browser windows: at most 100. */
   reportWindows(windows: readonly ReportedWindow[] | ReportChanges<ReportedWindow>): void;
+  /**
+   * Stops the calls of this client, because the person at it says so. From now on the runtime refuses each new command
+   * with `paused`, and once the promise has resolved, the relay holds back or refuses all, on every node, until
+   * `resume()`, or until the user or an administrator ends the pause. Callers read the reason, 1 to 256 characters. The
+   * pause outlives this run. Without a link the promise is pending. Rejects with PauseRefusedError (`not_supported`: the
+   * store of the relay has no pauses; then nothing is paused), or with LinkClosedError.
+   */
+  pause(reason: string, options?: PauseOptions): Promise<void>;
+  /** Ends what `pause` began, in this run or an earlier one; nothing if there is nothing to end. Rejects as `pause` does. */
+  resume(): Promise<void>;
   /**
    * Resolves with a token for HTTP requests to the relay, from the link's token source. Rejects with what the source
    * throws.

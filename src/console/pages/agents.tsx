@@ -10,6 +10,7 @@ import { Ago } from '../ui/times.tsx';
 import { CommandMark, CopyLine, NameLink } from '../ui/values.tsx';
 import { whole } from '../ui/amounts.ts';
 import { ActionLink } from './columns.tsx';
+import { Pauses, StopButton, stopsOfAgents, usePauses } from './pauses.tsx';
 
 /** An agent of a user, by its program, with its latest call. */
 type Agent = {
@@ -119,11 +120,14 @@ const json = (value: object): string => JSON.stringify(value, null, 2);
 export function AgentsPage() {
   const url = `${relayUrl()}/mcp`;
   const user = isAdmin.value ? 'USER' : (viewer.value?.userId ?? 'USER');
+  const pauses = usePauses();
+  const stops = stopsOfAgents(isAdmin.value ? null : (viewer.value?.userId ?? null));
   return (
     <>
-      <PageHead title="Agents">
+      <PageHead title="Agents" acts={<StopButton stops={stops} onDone={pauses.again} />}>
         An agent gets the actions of one user’s clients as tools, over the Model Context Protocol (MCP).
       </PageHead>
+      <Pauses query={pauses} concerns={({ callerKind }) => callerKind === null || callerKind === 'MCP'} />
       <Callers />
       {!isServed && (
         <Information>

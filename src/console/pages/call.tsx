@@ -27,7 +27,9 @@ import {
 import { duration } from '../ui/amounts.ts';
 import { day } from '../ui/zones.ts';
 import { WAIT_FOR, plural } from '../ui/words.ts';
-import { caseAsJson, caseAsMarkdown, traceIdOf, CallTimeline, type CallDetails } from './timeline.tsx';
+import { caseAsJson, caseAsMarkdown, traceIdOf } from './case-file.ts';
+import { CallTimeline } from './timeline.tsx';
+import type { CallDetails } from './timeline-entries.ts';
 import { ActionName } from './columns.tsx';
 import { MessagesTable, ResultReveal } from './history.tsx';
 import { callSentence, executionText } from './states.ts';

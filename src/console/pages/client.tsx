@@ -22,6 +22,7 @@ import { CAUSE, HEARTBEAT, capitalWord, sentenceCase } from '../ui/words.ts';
 import { CancelWaiting, isWaiting } from './bulk.tsx';
 import { ActionName, CallsTable, WAIT_COLUMNS, linkStream } from './columns.tsx';
 import { CONTEXT_COLUMNS } from './places.tsx';
+import { Pauses, StopButton, stopsOfClient, usePauses } from './pauses.tsx';
 import { awaySentence, isUnstable, unstableText } from './states.ts';
 
 type ClientDetails = NonNullable<gql.ClientPageQuery['connection']>;
@@ -46,6 +47,7 @@ function OneClient({ userId, clientId }: ClientIds) {
     order: 'NEWEST_FIRST',
     first: LINKS_READ,
   });
+  const pauses = usePauses();
   const queries = [query, calls, links];
   useLive(gql.ClientChangesDocument, {
     variables: { userId },
@@ -58,7 +60,7 @@ function OneClient({ userId, clientId }: ClientIds) {
   return (
     <>
       {client ? (
-        <Details {...{ client, query, calls, links }} isGone={query.data !== null && !found} />
+        <Details {...{ client, query, calls, links, pauses }} isGone={query.data !== null && !found} />
       ) : (
         <PageHead
           title={clientId}
@@ -67,9 +69,11 @@ function OneClient({ userId, clientId }: ClientIds) {
             <CancelCalls {...{ userId, clientId, calls }} />,
             <LinkButton text={`Clients of ${userId}`} href={queryPath('clients', { user: userId })} />,
             <LinkButton text={`History of ${userId}`} href={queryPath('history', { user: userId })} />,
+            <StopButton stops={stopsOfClient(userId, clientId)} onDone={pauses.again} />,
           ]}
         />
       )}
+      {!client && <ClientPauses {...{ userId, clientId, pauses }} />}
       {!client && <ErrorNotice query={query} what="this client" />}
       {query.data === null && query.loading && <Loading what="this client" />}
       {query.data && !client && <NotConnected {...{ userId, clientId, calls, links }} />}
@@ -87,9 +91,10 @@ type DetailsProps = {
   readonly query: Query<gql.ClientPageQuery>;
   readonly calls: Query<gql.CallsQuery>;
   readonly links: Query<gql.MessagesQuery>;
+  readonly pauses: Query<gql.PausesQuery>;
 };
 
-function Details({ client, isGone, query, calls, links }: DetailsProps) {
+function Details({ client, isGone, query, calls, links, pauses }: DetailsProps) {
   const [closing, setClosing] = useState(false);
   const { userId, clientId } = client;
   return (
@@ -102,8 +107,10 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
           <CancelCalls {...{ userId, clientId, calls }} queued={client.queued} />,
           isAdmin.value && <ActButton onClick={() => setClosing(true)}>Disconnect…</ActButton>,
           <InvokeButton start={{ userId, clientId }} />,
+          <StopButton stops={stopsOfClient(userId, clientId)} onDone={pauses.again} />,
         ]}
       />
+      <ClientPauses {...{ userId, clientId, pauses }} />
       <ErrorNotice query={query} what="this client" />
       <LiveNotice />
       <ClientHead
@@ -128,6 +135,12 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
       {closing && <DisconnectDialog client={client} onClose={() => setClosing(false)} onDone={query.again} />}
     </>
   );
+}
+
+function ClientPauses({ userId, clientId, pauses }: ClientIds & Pick<DetailsProps, 'pauses'>) {
+  const concerns = (pause: gql.PauseRowFragment): boolean =>
+    (pause.userId ?? userId) === userId && (pause.clientId ?? clientId) === clientId;
+  return <Pauses query={pauses} concerns={concerns} />;
 }
 
 type CancelProps = ClientIds & Pick<DetailsProps, 'calls'> & { readonly queued?: number };

@@ -19,6 +19,7 @@ import { clockAt, day, zoneName } from '../ui/zones.ts';
 import { plural } from '../ui/words.ts';
 import { LastEnd, NoClients, SCOPE_COLUMNS, VersionsNotice, WAIT_COLUMNS, oldestQueued, shareOf } from './columns.tsx';
 import { WindowFailures } from './failures.tsx';
+import { Pauses, STOPS_OF_ALL, StopButton, usePauses } from './pauses.tsx';
 import { isUnstable } from './states.ts';
 import { OverviewPlots, SERIES_NAMES, missingNodes, windowOf, type WindowFigures } from './overview-plots.tsx';
 
@@ -34,6 +35,7 @@ export function OverviewPage() {
   useEffect(() => {
     if (query.data) waitCount.value = query.data.pendingRpcCount.count;
   }, [query.data]);
+  const pauses = usePauses();
   const range = useRange();
   const { span, windowSeconds, stepSeconds, everyMs } = range;
   const { seconds, text } = useWindow();
@@ -42,9 +44,13 @@ export function OverviewPage() {
   const isReady = query.data !== null && (plots.data ?? plots.error) !== null;
   return (
     <>
-      <PageHead title="Overview" acts={[<PauseButton isPolled />, <InvokeButton />]}>
+      <PageHead
+        title="Overview"
+        acts={[<PauseButton isPolled />, <InvokeButton />, <StopButton stops={STOPS_OF_ALL} onDone={pauses.again} />]}
+      >
         {shown && spanText({ from: shown.from, to: shown.to }, true)}
       </PageHead>
+      <Pauses query={pauses} concerns={() => true} />
       <RangeBar />
       <ErrorNotice query={query} what="the overview" />
       <ErrorNotice query={plots} what="the time series" />

@@ -10,7 +10,7 @@ import { Icon } from '../ui/icons.tsx';
 import { Ago, Time } from '../ui/times.tsx';
 import { zoneName } from '../ui/zones.ts';
 import { plural } from '../ui/words.ts';
-import type { CallDetails } from './timeline.tsx';
+import type { CallDetails } from './timeline-entries.ts';
 
 type Report = { readonly at: string; readonly payload: unknown };
 

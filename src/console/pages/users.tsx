@@ -15,6 +15,7 @@ import { Table, nameColumn, labelled, type Column } from '../ui/table.tsx';
 import { LinkButton, NameLink } from '../ui/values.tsx';
 import { whole } from '../ui/amounts.ts';
 import { CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
+import { Pauses, StopButton, stopsOfUser, usePauses } from './pauses.tsx';
 import { WhoMayCallUser } from './permissions.tsx';
 import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from './places.tsx';
 import { UserTimeLine } from './user-timeline.tsx';
@@ -97,12 +98,19 @@ function OneUser({ userId, title, about, crumbs = [] }: UserProps) {
   });
   const user = query.data?.user;
   const isOwn = viewer.value?.userId === userId;
-  const acts = [<AsOf queries={[query]} />, <PauseButton />, isOwn && <InvokeButton />];
+  const pauses = usePauses();
+  const acts = [
+    <AsOf queries={[query]} />,
+    <PauseButton />,
+    isOwn && <InvokeButton />,
+    <StopButton stops={stopsOfUser(userId)} onDone={pauses.again} />,
+  ];
   return (
     <>
       <PageHead title={title} crumbs={crumbs} acts={acts}>
         {about}
       </PageHead>
+      <Pauses query={pauses} concerns={(pause) => (pause.userId ?? userId) === userId} />
       <ErrorNotice query={query} what="this user" />
       <LiveNotice />
       {!query.data && query.loading && <Loading what="this user" />}

@@ -13,6 +13,8 @@ const AUDIT_MESSAGES: Readonly<Record<OperatorAction, string>> = {
   revoke: 'an administrator revokes tokens',
   enrol: 'an administrator decides whether a device is enrolled',
   rename: 'an administrator renames a device',
+  pause: 'calls are paused',
+  resume: 'a pause is ended',
 };
 
 /**

@@ -318,7 +318,7 @@ class Chain {
         return { seq: chained.seq, extent: result.extent };
       }
       if (result.kind === 'limited')
-        fail('rate_limited', 'Too many payloads were revealed within an hour.', { retryAfterMs: result.retryAfterMs });
+        fail('rate_limited', 'Too many such acts within an hour.', { retryAfterMs: result.retryAfterMs });
       this.#head = result.head;
     }
     throw new Error(`other relays were faster ${ATTEMPTS} times`);

@@ -10,10 +10,10 @@ import {
   type Command,
   type CommandMark,
   type Outcome,
-  type WaitFor,
   NO_DIGEST,
 } from '../commands/command.ts';
-import type { PendingWait, WaiterFilter } from '../commands/stores.ts';
+import type { WaitFor } from '../commands/waiter.ts';
+import type { PendingWait, WaiterFilter } from '../commands/waiter-store.ts';
 import type { Connection } from '../connections/connection.ts';
 import { type Code, collectInputErrors, fail, invalid, optional } from '../errors.ts';
 import { type ClientKey, type CommandKey, id, isId, isName, isTrace, isWithin, name, trace, within } from '../ids.ts';
@@ -29,6 +29,7 @@ import {
 import type { GivenFilter } from '../cursors.ts';
 import type { TraceContext, TraceFields } from '../trace-context.ts';
 import { CONNECT_WITHIN_MS, DIGEST_BYTES, MAX_FRAME_BYTES, RESPOND_WITHIN_MS } from '../limits.ts';
+import type { Pause } from '../pauses/pause.ts';
 import type { Crypto } from '../ports.ts';
 
 /** The trace that a request belongs to. */
@@ -99,7 +100,7 @@ export interface HangUp {
 export type OnStage = (command: Command) => void;
 
 export type RefusedBy =
-  'address' | 'policy' | 'arguments' | 'capacity' | 'target' | 'place' | 'conflict' | 'site' | 'relay';
+  'address' | 'policy' | 'pause' | 'arguments' | 'capacity' | 'target' | 'place' | 'conflict' | 'site' | 'relay';
 
 /**
  * An invocation as its caller sees it. `pending`: the wait ended before the command did, because its stage was reached
@@ -130,6 +131,8 @@ export type Invocation =
       readonly commandId: string | null;
       /** The resource that has no room. Present only for `share_exceeded` and `store_full`. */
       readonly share?: string | undefined;
+      /** The pause that covers the call. Present only for `paused`. */
+      readonly pause?: Pause | undefined;
     };
 
 export type AwaitRequest = CommandKey &
@@ -235,7 +238,7 @@ export function invocation(command: Command, rpcId: string | null, result: JsonT
  */
 export const PREFLIGHT_LAYERS = [
   ...(['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'] as const),
-  ...(['storage', 'conflict', 'target', 'place', 'capacity', 'rate'] as const),
+  ...(['storage', 'conflict', 'pause', 'target', 'place', 'capacity', 'rate'] as const),
   ...(['client_arguments', 'client_authorizer', 'client_approval', 'client_lease'] as const),
 ] as const;
 export type PreflightLayerName = (typeof PREFLIGHT_LAYERS)[number];

@@ -1,6 +1,7 @@
 /** Matches replies to the callers that wait on this node, and resolves each wait once. */
 import { ChurnMap } from '../collections.ts';
-import type { Command, CommandCaller, Reply, WaitFor } from '../commands/command.ts';
+import type { Command, CommandCaller } from '../commands/command.ts';
+import type { Reply, WaitFor } from '../commands/waiter.ts';
 import type { Deps } from '../deps.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Holdings } from '../shares/shares.ts';

@@ -4,7 +4,8 @@
  */
 import type { CommandKey } from '../ids.ts';
 import { BoundedMap } from '../collections.ts';
-import { OWED_BY_NOBODY, type Command, type OfAnswer } from '../commands/command.ts';
+import { OWED_BY_NOBODY, type Command } from '../commands/command.ts';
+import type { OfAnswer } from '../commands/settlement.ts';
 import type { DeliveryActs } from '../commands/acts.ts';
 import { otherNodes } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';

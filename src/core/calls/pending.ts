@@ -11,7 +11,7 @@ import {
   type PendingWait,
   type WaiterFilter,
   type WaiterStore,
-} from '../commands/stores.ts';
+} from '../commands/waiter-store.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { id, within, type ClientKey, type CommandKey } from '../ids.ts';

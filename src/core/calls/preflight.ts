@@ -2,12 +2,14 @@
  * The checks that an invocation passes before it reaches the store, and the preflight, which predicts by the same
  * checks whether an invocation would be admitted. Neither changes anything.
  */
+import type { CallerLabel } from '../auth/caller-label.ts';
+import { callerOf } from './recorded-caller.ts';
 import { isOwnScope, tokenAllows, type Policy } from '../auth/policy.ts';
 import { seenActions } from '../auth/sight.ts';
 import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
-import type { Command } from '../commands/command.ts';
+import type { Command, CommandCaller } from '../commands/command.ts';
 import type { Dispatcher } from '../commands/dispatcher.ts';
-import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/stores.ts';
+import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/command-store.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import { seenConnection } from '../connections/seen-clients.ts';
 import { CallboardError, notFound, type Code } from '../errors.ts';
@@ -16,6 +18,7 @@ import { canonicalUser, type CommandKey } from '../ids.ts';
 import { toJson } from '../json.ts';
 import { QUEUE_PER_CLIENT } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import { pauseMessage, type Pause } from '../pauses/pause.ts';
 import type { CallerRate } from '../rates.ts';
 import { holderOf } from '../shares/holder.ts';
 import {
@@ -49,6 +52,8 @@ export type InvokeParts = WaitParts & {
 export type PreparedCall = {
   /** The principal that the policy is evaluated for. */
   readonly caller: CallingPrincipal;
+  /** The caller that the records of the call name. */
+  readonly recordedAs: CommandCaller;
   readonly key: CommandKey;
   readonly checked: CheckedInvoke;
   /** The connection of the target; null if it is not connected. */
@@ -161,7 +166,7 @@ export function rateOf(policy: Policy, { caller, key, checked, live }: PreparedC
 
 /** Returns the part of an admission that decides whether the store refuses it. */
 function admitQuestion({ deps }: InvokeParts, call: PreparedCall): AdmitQuestion {
-  const { key, checked, live } = call;
+  const { key, checked, live, recordedAs } = call;
   const { id: scopeId, limit: scopeLimit, memberLimit = null } = deps.policy.scopeOf(key.userId);
   const { commandId, digest, namedInstanceId, contextId, params, connectWithinMs, waitFor } = checked;
   return {
@@ -169,6 +174,7 @@ function admitQuestion({ deps }: InvokeParts, call: PreparedCall): AdmitQuestion
     ...{ chosenId: commandId !== null, digest, scopeId, scopeLimit, memberLimit },
     ...{ namedInstanceId, contextId, knowsPlaces: knowsPlaces(checked, live), params, connectWithinMs },
     waiter: { waitFor },
+    ...{ action: checked.action, caller: recordedAs },
     rate: rateOf(deps.policy, call),
   };
 }
@@ -185,7 +191,7 @@ export type InvokeRefusal = Extract<Invocation, { kind: 'refused' }>;
 /** For each refusal of an admission: which layer refused, and the message for the caller. */
 const ADMISSION: Readonly<
   Record<
-    Exclude<AdmitRefusal, ShareRefusal>,
+    Exclude<AdmitRefusal, ShareRefusal | 'paused'>,
     { readonly by: RefusedBy; readonly message: string; readonly retryAfterMs?: number }
   >
 > = {
@@ -211,7 +217,7 @@ export function refused(
   code: Code,
   by: RefusedBy,
   message: string,
-  more: Partial<Pick<InvokeRefusal, 'retryAfterMs' | 'commandId' | 'share'>> = {},
+  more: Partial<Pick<InvokeRefusal, 'retryAfterMs' | 'commandId' | 'share' | 'pause'>> = {},
 ): InvokeRefusal {
   return { kind: 'refused', code, by, message, retryAfterMs: null, commandId: null, ...more };
 }
@@ -225,8 +231,9 @@ function refusedShare(code: ShareRefusal, share: RefusedShare | null): InvokeRef
 }
 
 /** Returns the answer to a refusal of the store, without the command's id. */
-export function refusedAdmission({ code, share = 'marks', retryAfterMs }: RefusedAdmission): InvokeRefusal {
+export function refusedAdmission({ code, share = 'marks', retryAfterMs, pause }: RefusedAdmission): InvokeRefusal {
   if (isShareRefusal(code)) return refusedShare(code, share);
+  if (code === 'paused') return refused(code, 'pause', pauseMessage(pause), pause && { pause });
   const { by, message, retryAfterMs: usual = null } = ADMISSION[code];
   return refused(code, by, message, { retryAfterMs: retryAfterMs ?? usual });
 }
@@ -256,7 +263,8 @@ export async function preflight(parts: InvokeParts, requester: Requester, reques
   const checked = attempt(findings, 'input', () => checkInvoke(parts.deps.crypto, request));
   if (checked === null) return findings.result(null);
   findings.pass('input', 'The input is valid.');
-  return findings.result(await askAll(parts, findings, await callOf(parts, { caller, userId, checked })));
+  const call = await callOf(parts, { caller, userId, checked, label: request.callerLabel });
+  return findings.result(await askAll(parts, findings, call));
 }
 
 /**
@@ -281,12 +289,25 @@ function attempt<T>(findings: Findings, layer: 'address' | 'input', check: () =>
   }
 }
 
-type Checked = { readonly caller: CallingPrincipal; readonly userId: string; readonly checked: CheckedInvoke };
+type Checked = {
+  readonly caller: CallingPrincipal;
+  readonly userId: string;
+  readonly checked: CheckedInvoke;
+  readonly label: CallerLabel | undefined;
+};
 
-async function callOf(parts: InvokeParts, { caller, userId, checked }: Checked): Promise<PreparedCall> {
+async function callOf(parts: InvokeParts, { caller, userId, checked, label }: Checked): Promise<PreparedCall> {
   const { crypto, shares } = parts.deps;
   const key = { userId, clientId: checked.clientId, commandId: checked.commandId ?? crypto.randomId() };
-  return { caller, key, checked, live: await liveConnection(parts, key), holdings: shares.of(holderOf(caller)) };
+  const recordedAs = callerOf(caller, label);
+  return {
+    caller,
+    recordedAs,
+    key,
+    checked,
+    live: await liveConnection(parts, key),
+    holdings: shares.of(holderOf(caller)),
+  };
 }
 
 async function askAll(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
@@ -330,7 +351,7 @@ async function askStorage({ keeper }: InvokeParts, findings: Findings, { key, ch
 }
 
 /** The layers that the store decides in one act, in this order. */
-const STORE_LAYERS = ['conflict', 'target', 'place', 'capacity', 'rate'] as const;
+const STORE_LAYERS = ['conflict', 'pause', 'target', 'place', 'capacity', 'rate'] as const;
 type StoreLayer = (typeof STORE_LAYERS)[number];
 
 async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
@@ -352,13 +373,14 @@ async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCa
 /** Returns why the store does not ask a layer; null if it does. If the command id is known, it asks few of them. */
 function skippedByStore(layer: StoreLayer, question: AdmitQuestion, { known }: AdmitPreview): SkippedLayer | null {
   if (layer === 'rate' && !question.rate) return NO_RATE;
-  if (layer !== 'target' && layer !== 'place' && layer !== 'rate') return null;
+  if (layer === 'conflict' || layer === 'capacity') return null;
   if (known) return ID_IS_KNOWN;
   return layer === 'place' && (question.contextId ?? null) === null ? NO_CONTEXT : null;
 }
 
 const STORE_PASSES: Readonly<Record<StoreLayer, string>> = {
   conflict: 'No other request has this command id.',
+  pause: 'No pause covers the call.',
   target: 'The client is connected, or the call allows time to connect.',
   place: 'The client reports the context.',
   capacity: 'There is room for the command, or for another wait on a known one.',
@@ -369,6 +391,10 @@ const STORE_EVIDENCE: Readonly<
   Record<StoreLayer, (question: AdmitQuestion, preview: AdmitPreview, caller: CallingPrincipal) => LayerEvidence>
 > = {
   conflict: (_, { known }) => ({ known }),
+  pause(_, { answer }) {
+    const pause = answer.kind === 'refused' ? answer.pause : undefined;
+    return pause ? pauseEvidence(pause) : {};
+  },
   target: ({ namedInstanceId, connectWithinMs }, { boundInstanceId }) => ({
     connected: boundInstanceId !== null,
     instanceId: boundInstanceId,
@@ -388,6 +414,10 @@ const STORE_EVIDENCE: Readonly<
   }),
   rate: ({ rate }) => (rate ? { rule: rate.rule, burst: rate.burst, perSecond: rate.perSecond } : {}),
 };
+
+function pauseEvidence({ pauseId, by, reason, until }: Pause): LayerEvidence {
+  return { pauseId, by, reason, until: until === null ? null : new Date(until).toISOString() };
+}
 
 // Collects the answers of the layers of a preflight. It makes no decision itself.
 

@@ -1,5 +1,6 @@
 /** Registers the waits of this node again after the node or its store lost them. */
-import { END_MESSAGES, endedByMark, type Command } from '../commands/command.ts';
+import { END_MESSAGES } from '../commands/end-messages.ts';
+import { endedByMark, type Command } from '../commands/command.ts';
 import type { JsonText } from '../json.ts';
 import { commandTraceFields } from '../trace-context.ts';
 import type { KnownWait, NodeWaits } from './correlator.ts';

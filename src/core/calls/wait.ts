@@ -1,13 +1,7 @@
 /** One caller's wait on a command, from the admission to the answer. */
 import type { DeliveryActs } from '../commands/acts.ts';
-import {
-  endedByMark,
-  isTerminal,
-  type Command,
-  type CommandCaller,
-  type Reply,
-  type WaitFor,
-} from '../commands/command.ts';
+import { endedByMark, isTerminal, type Command, type CommandCaller } from '../commands/command.ts';
+import type { Reply, WaitFor } from '../commands/waiter.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
 import type { CommandKey } from '../ids.ts';

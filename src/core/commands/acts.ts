@@ -10,9 +10,10 @@ import { commandKeyText, keyOf, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import { endMessageId, isTerminal, type Command, type SettleResult, type Settlement } from './command.ts';
+import { endMessageId, isTerminal, type Command } from './command.ts';
+import type { SettleResult, Settlement } from './settlement.ts';
 import { recordLateResult } from './dispatch-spans.ts';
-import type { End, FinishResult, Report, ReportResult } from './stores.ts';
+import type { End, FinishResult, Report, ReportResult } from './command-store.ts';
 
 /**
  * Records what happens to commands. `report` and `finish` store a large payload before the row that refers to it. After

@@ -1,5 +1,6 @@
 /** How a command's record says what became of its answer: who owes it, and when it was written whole. */
-import { OWED_BY_NOBODY, changed, isTerminal, nextTime, type Command, type OfAnswer } from './command.ts';
+import { OWED_BY_NOBODY, changed, isTerminal, nextTime, type Command } from './command.ts';
+import type { OfAnswer } from './settlement.ts';
 
 const KINDS: ReadonlySet<string> = new Set<OfAnswer['kind']>(['answered', 'repeated', 'lost', 'owed']);
 

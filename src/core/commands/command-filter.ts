@@ -5,7 +5,7 @@ import { invalid } from '../errors.ts';
 import { canonicalUser, hasAtMost, id, name, trace } from '../ids.ts';
 import { ERROR_CODE_CHARS, USER_GIVEN_CHARS } from '../limits.ts';
 import type { CallerFilter, Outcome } from './command.ts';
-import { COMMAND_ORDERS, type CommandOrder, type DeliveryFilter } from './stores.ts';
+import { COMMAND_ORDERS, type CommandOrder, type DeliveryFilter } from './delivery-inspector.ts';
 
 /** Checks the members of a filter that select callers. */
 export function callerFilterOf({ caller = null, callerKind = null }: GivenFilter<CallerFilter>): CallerFilter {

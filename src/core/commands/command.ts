@@ -1,17 +1,14 @@
-/**
- * A command: its record, its stages, its outcome, and the mark that is left of it after its end. Also the records of
- * waits on a command, and the events of commands.
- */
+/** A command: its record, its stages, its outcome, and the mark that is left of it after its end. */
 import type { WireExecution, WireOutcome, WireStage } from '../../protocol/codes.ts';
 import type { CallerLabel } from '../auth/caller-label.ts';
-import type { ActionPatterns, AdminPrincipal } from '../auth/principal.ts';
+import type { AdminPrincipal } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';
 import type { CommandKey } from '../ids.ts';
-import type { JsonText } from '../json.ts';
 import { SIGHTINGS_PER_COMMAND } from '../limits.ts';
 import type { TraceFields } from '../trace-context.ts';
+import { END_MESSAGES } from './end-messages.ts';
 
 export type Stage = WireStage;
 export type ProvenStage = Exclude<Stage, 'terminal'>;
@@ -218,7 +215,7 @@ export function wasDispatched(command: Command): boolean {
 
 const RANK: Readonly<Record<Stage, number>> = { admitted: 0, queued: 1, dispatched: 2, acknowledged: 3, terminal: 4 };
 
-function reached(command: Command, stage: Stage): boolean {
+export function reached(command: Command, stage: Stage): boolean {
   return RANK[command.stage] >= RANK[stage];
 }
 
@@ -323,6 +320,24 @@ export function changed(before: Command, change: Partial<Command>): Command {
   return { ...before, ...change, version: before.version + 1 };
 }
 
+/** Returns the outcome of a command that ends with this code and without a report, and what is proven of it. */
+export function proofOf(before: Command, code: Code): Pick<Command, 'outcome' | 'execution'> {
+  if (code === 'not_received') return { outcome: 'failed', execution: 'refused_by_client' };
+  // A dispatch that was recorded and not written before its pause.
+  if (code === 'paused') return { outcome: 'expired', execution: 'not_written' };
+  return wasDispatched(before) || code === 'store_lost'
+    ? { outcome: 'outcome_unknown', execution: 'may_have_run' }
+    : { outcome: 'expired', execution: 'not_written' };
+}
+
+/**
+ * Returns the node that held the command before, if that is another node than `nodeId`. Otherwise returns the
+ * `recoveredFromNodeId` of the record, which may be null.
+ */
+export function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
+  return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;
+}
+
 /** Returns the sightings with a new one, if there is room. */
 export function see({ sightings }: Command, messageId: string, now: number): readonly Sighting[] {
   if (sightings.length >= SIGHTINGS_PER_COMMAND) return sightings;
@@ -335,144 +350,3 @@ export function seeAgain({ sightings }: Command, seen: Sighting, now: number): r
     sighting === seen ? { ...seen, lastSeenAt: now, count: seen.count + 1 } : sighting,
   );
 }
-
-// What a command is settled with: its cancel, its answer, or an end that its client did not report. Types only.
-
-/** A settlement that concerns the answer of a command, and never its end. */
-export type OfAnswer =
-  /**
-   * Records that the answer of the ended command was written whole to a caller: by the request `by`, which must owe it,
-   * or by another one (null). Changes nothing while the command is live, and after an unknown outcome.
-   */
-  | { readonly kind: 'answered'; readonly by: string | null }
-  /** Records that a later call names the ended command, and runs it once more on purpose. */
-  | { readonly kind: 'repeated' }
-  /** Records that the answer of the request `by` was lost, if that owes it. */
-  | { readonly kind: 'lost'; readonly by: string }
-  /** Records that from now on the request `by` owes the answer, if it is still the one that `instead` owes. */
-  | { readonly kind: 'owed'; readonly by: string; readonly instead: string };
-
-export type Settlement =
-  | OfAnswer
-  /** Requests a cancel. It ends a command that was not dispatched; for a dispatched one it is only recorded. */
-  | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
-  /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */
-  | { readonly kind: 'expire' }
-  /** Ends the command `expired`, unless it was dispatched. */
-  | { readonly kind: 'refuse'; readonly code: ContextRefusal }
-  /**
-   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command
-   * ends only if it was dispatched to that instance, or waits for it.
-   */
-  | {
-      readonly kind: 'give_up';
-      readonly code: 'instance_replaced' | 'node_lost' | 'store_lost';
-      readonly instanceId: string | null;
-    };
-
-export type SettleResult =
-  | { readonly kind: 'settled'; readonly command: Command }
-  | { readonly kind: 'requested'; readonly command: Command }
-  | { readonly kind: 'unchanged'; readonly command: Command }
-  | { readonly kind: 'unknown' };
-
-// The error messages of commands that ended without a report of their client.
-
-/** The messages by error code, the same in every backend. For a code without a message, the code itself is used. */
-export const END_MESSAGES: Partial<Record<Code, string>> = {
-  connect_timeout: 'The client did not connect in time; nothing was written to it.',
-  queue_timeout: 'The command was not dispatched before its deadline; nothing was written to the client.',
-  response_timeout: 'The client reported no end before the deadline; the command may have run.',
-  instance_replaced: 'Another instance of the client took over.',
-  context_gone: 'The context that the call names is gone; nothing was written to the client.',
-  context_unsupported: 'The call names a context, which the client does not know; nothing was written to it.',
-  node_lost: 'The node that held the link was lost.',
-  store_lost: 'The store lost data that it had confirmed.',
-  not_received: 'The command was lost on its way to the client, which says that it never arrived; nothing ran.',
-};
-
-// The record of one caller's wait on a command.
-
-/** The stage that a call waits for. */
-export type WaitFor = 'admitted' | 'acknowledged' | 'completed';
-
-/**
- * One caller's unresolved wait on a command. The row proves only that the correlator has not resolved the waiter. It
- * proves nothing about the socket, the client, or a result that arrived after the caller hung up.
- */
-export type Waiter = CommandKey & {
-  readonly rpcId: string;
-  readonly action: string;
-  /** Who waits. It may be another caller than the one that invoked the command. */
-  readonly caller: CommandCaller;
-  readonly callerNodeId: string;
-  readonly waitFor: WaitFor;
-  readonly createdAt: number;
-  readonly timesOutAt: number;
-};
-
-/** Returns the row of a wait that is registered now. */
-export function waiterOf(command: Command, wait: NewWaiter, now: number): Waiter {
-  const { rpcId, caller, callerNodeId, waitFor, withinMs } = wait;
-  const { userId, clientId, commandId, action, deadline } = command;
-  const timesOutAt = withinMs === null ? deadline : Math.min(now + withinMs, deadline);
-  return { userId, clientId, commandId, action, rpcId, caller, callerNodeId, waitFor, createdAt: now, timesOutAt };
-}
-
-/** A wait to register. `withinMs`: how long from now; null: for as long as the command may live. */
-export type NewWaiter = Pick<Waiter, 'rpcId' | 'caller' | 'callerNodeId' | 'waitFor'> & {
-  readonly withinMs: number | null;
-};
-
-/** What a waiter is resolved with: the record at that moment, and the result if it had one. */
-export type Reply = { readonly rpcId: string; readonly command: Command; readonly result: JsonText | null };
-
-const STAGE_OF: Readonly<Record<WaitFor, Stage>> = {
-  admitted: 'admitted',
-  acknowledged: 'acknowledged',
-  completed: 'terminal',
-};
-
-export function satisfied(waitFor: WaitFor, command: Command): boolean {
-  return reached(command, STAGE_OF[waitFor]);
-}
-
-// The events of commands that live feeds carry. Types only.
-
-/**
- * What happened to a command. `late`: an end was reported after the command had ended, or by an instance other than the
- * bound one.
- */
-export type CommandEventStage = 'admitted' | 'dispatched' | 'acknowledged' | 'ended' | 'late';
-
-/**
- * An event of a command. `command`: its record after the event. `missed`: how many events of the filter were left out
- * since the previous one.
- */
-export type CommandEvent = {
-  readonly stage: CommandEventStage;
-  readonly command: Command;
-  readonly at: number;
-  readonly missed: number;
-};
-
-/** Selects events of commands. An event must match every member that is not null. */
-export type CommandEventFilter = {
-  readonly userId: string | null;
-  readonly clientId: string | null;
-  readonly action: string | null;
-  readonly clientType: ClientType | null;
-  /**
-   * The outcomes to select. Only events of the stages `ended` and `late` match, and only if the command has one of
-   * these outcomes. Null: events of every stage match.
-   */
-  readonly outcomes: readonly Outcome[] | null;
-  /** The only actions whose commands the requester may see. Absent: all. */
-  readonly seen?: ActionPatterns;
-};
-
-/** What the listeners of one node want now. It replaces what the node announced before, and holds for LISTENING_MS. */
-export type Listening = {
-  readonly nodeId: string;
-  readonly feeds: readonly { readonly key: string; readonly filter: CommandEventFilter }[];
-};

@@ -14,7 +14,7 @@ import type { Dispatcher } from './dispatcher.ts';
 import { commandEvents, type CommandEventQuery } from './event-access.ts';
 import { createInspection } from './inspection.ts';
 import { createOperatorActions } from './operator-actions.ts';
-import type { CommandLoad } from './stores.ts';
+import type { CommandLoad } from './command-store.ts';
 
 /** The API of commands: their records, their live updates, the state of delivery, and the actions of an operator. */
 export type Deliveries = ReturnType<typeof createDeliveries>;

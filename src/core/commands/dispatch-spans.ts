@@ -5,7 +5,7 @@ import { promised } from '../maybe-promise.ts';
 import type { SpanEnd, Tracing } from '../ports.ts';
 import { DECLINED, isSampled, readTraceparent, type TraceContext, type TraceFields } from '../trace-context.ts';
 import type { Command } from './command.ts';
-import type { LinkQueue } from './links.ts';
+import type { LinkQueue } from './link-queue.ts';
 import {
   SPAN_ATTRIBUTE,
   SPAN_NAME,

@@ -1,12 +1,12 @@
 /** Dispatches queued commands on the client links of this node. */
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
-import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
+import { clientKeyText, commandKeyText, keyOf, type ClientKey, type CommandKey } from '../ids.ts';
 import { BACK_PRESSURE_BYTES } from '../limits.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './retry-queue.ts';
 import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './dispatch-spans.ts';
 import type { DeliveryActs } from './acts.ts';
+import type { PausedCall } from '../pauses/pause.ts';
 import type { Command } from './command.ts';
 import {
   LinkQueue,
@@ -18,11 +18,12 @@ import {
   mayDispatch,
   waitFor,
   wakeWaits,
+  type Asked,
   type Claim,
-  type ClientLink,
   type Held,
-} from './links.ts';
-import type { Binding, DispatchResult } from './stores.ts';
+} from './link-queue.ts';
+import type { ClientLink } from './client-link.ts';
+import type { Binding, DispatchResult } from './command-store.ts';
 
 /**
  * Writes queued commands to the links of this node, in the order of admission: at most IN_FLIGHT unended commands per
@@ -31,14 +32,16 @@ import type { Binding, DispatchResult } from './stores.ts';
 export class Dispatcher {
   readonly #deps: Deps;
   readonly #retryQueue: StoreRetryQueue;
-  readonly #settle: DeliveryActs['settle'];
+  readonly #acts: Pick<DeliveryActs, 'settle' | 'ended'>;
   readonly #linkQueues = new LinkQueues();
   #attempts = 0;
+  /** How many pauses have begun since this node started. */
+  #permits = 0;
 
-  constructor(deps: Deps, retryQueue: StoreRetryQueue, { settle }: Pick<DeliveryActs, 'settle'>) {
+  constructor(deps: Deps, retryQueue: StoreRetryQueue, acts: Pick<DeliveryActs, 'settle' | 'ended'>) {
     this.#deps = deps;
     this.#retryQueue = retryQueue;
-    this.#settle = settle;
+    this.#acts = acts;
   }
 
   /**
@@ -115,7 +118,7 @@ export class Dispatcher {
   /** Reserves room on this node's link for a command that is about to be admitted. Call `settle` afterwards. */
   claim(key: CommandKey): Claim | null {
     const linkQueue = this.find(key);
-    return linkQueue ? takeClaim(linkQueue, key, String(++this.#attempts)) : null;
+    return linkQueue ? takeClaim(linkQueue, key, this.#ask()) : null;
   }
 
   /**
@@ -124,10 +127,9 @@ export class Dispatcher {
    */
   settle(claim: Claim, answer: DispatchResult | 'unanswered'): void {
     if (!endClaim(claim)) return;
-    const { linkQueue, key, binding, attempt } = claim;
-    const { commands } = this.#deps.backend;
-    if (answer === 'unanswered') this.#retryDispatch(linkQueue, key, () => commands.dispatch(key, binding, attempt));
-    else this.#writeOrHold(linkQueue, key, answer);
+    const { linkQueue, key, asked } = claim;
+    if (answer === 'unanswered') this.#retryDispatch(linkQueue, key, asked.attempt);
+    else this.#writeOrHold(linkQueue, key, answer, asked);
     this.#dispatchAnswered(linkQueue);
   }
 
@@ -140,7 +142,7 @@ export class Dispatcher {
 
   pump(linkQueue: LinkQueue): void {
     if (!linkQueue.open) return;
-    if (linkQueue.held) writeHeld(this.#deps, linkQueue, linkQueue.held);
+    if (linkQueue.held) this.#writeHeld(linkQueue, linkQueue.held);
     if (linkQueue.quiet) wakeWaits(linkQueue);
     while (linkQueue.queued > 0 && mayDispatch(linkQueue)) {
       const [commandId, key] = linkQueue.queue.first() ?? [];
@@ -196,21 +198,65 @@ export class Dispatcher {
     wakeWaits(linkQueue);
   }
 
+  /** Names a new attempt. */
+  #ask(attempt = String(++this.#attempts)): Asked {
+    return { attempt, permits: this.#permits, at: this.#deps.clock.monotonic() };
+  }
+
+  /**
+   * Whether what an attempt allowed may be written still: no pause has begun since, and it was not long ago. A store in
+   * this process answers in the same turn of the event loop, which is before the answer of any later pause.
+   */
+  #mayWrite({ permits, at }: Asked): boolean {
+    const { permitMs } = this.#deps.backend.pauses;
+    return permitMs === Infinity || (permits === this.#permits && this.#deps.clock.monotonic() - at <= permitMs);
+  }
+
+  /**
+   * Called when a pause begins that the store asks already: what was dispatched before and is not written yet is asked
+   * for again. If the store is in this process, the held commands that the pause covers end instead. A link that has to
+   * write again what had never arrived is closed if the pause covers that: its client comes back, and the store decides.
+   */
+  renewPermits(covers: (call: PausedCall) => boolean): void {
+    this.#permits++;
+    const isLocal = this.#deps.backend.pauses.permitMs === Infinity;
+    for (const linkQueue of this.#linkQueues.values()) {
+      const { held, link } = linkQueue;
+      const covered =
+        held
+          ?.values()
+          .filter(({ result }) => covers(result.command))
+          .toArray() ?? [];
+      if (covered.some(({ again }) => again)) link.close('operator', null);
+      if (!isLocal) continue;
+      for (const { again, result } of covered) if (!again) this.#endHeld(linkQueue, keyOf(result.command));
+    }
+  }
+
+  /** Ends a command that was dispatched before a pause and is not written yet. */
+  #endHeld({ held }: LinkQueue, key: CommandKey): void {
+    held?.delete(key.commandId);
+    this.#acts
+      .settle(key, { kind: 'give_up', code: 'paused', instanceId: null })
+      .catch((error: unknown) =>
+        this.#deps.log.warn({ err: error, command: commandKeyText(key) }, 'could not end a paused command'),
+      );
+  }
+
   #dispatch(linkQueue: LinkQueue, key: CommandKey): void {
     const { commands } = this.#deps.backend;
-    const attempt = String(++this.#attempts);
-    const dispatch = () => commands.dispatch(key, linkQueue.binding, attempt);
+    const asked = this.#ask();
     const failed = (error: unknown): void => {
-      if (isStoreUnavailable(error)) this.#retryDispatch(linkQueue, key, dispatch);
+      if (isStoreUnavailable(error)) this.#retryDispatch(linkQueue, key, asked.attempt);
       else this.#dropDispatch(linkQueue, key, error);
     };
     try {
-      const answer = dispatch();
+      const answer = commands.dispatch(key, linkQueue.binding, asked.attempt);
       // The answer came in the same tick, so the socket's backlog cannot have changed since it was checked.
       if (!(answer instanceof Promise)) return this.#write(linkQueue, key, answer);
       linkQueue.pendingDispatches++;
       void answer
-        .then((result) => this.#writeOrHold(linkQueue, key, result))
+        .then((result) => this.#writeOrHold(linkQueue, key, result, asked))
         .catch(failed)
         .finally(() => this.#dispatchAnswered(linkQueue));
     } catch (error) {
@@ -219,14 +265,19 @@ export class Dispatcher {
   }
 
   /** Repeats an attempt to record a dispatch until the store answers. Nothing is written before that. */
-  #retryDispatch(linkQueue: LinkQueue, key: CommandKey, dispatch: () => MaybePromise<DispatchResult>): void {
+  #retryDispatch(linkQueue: LinkQueue, key: CommandKey, attempt: string): void {
+    const { commands } = this.#deps.backend;
     const current = () => linkQueue.open && this.has(linkQueue);
-    const run = async (): Promise<DispatchResult> => (current() ? dispatch() : { kind: 'skip' });
+    let asked = this.#ask(attempt);
+    const run = async (): Promise<DispatchResult> => {
+      asked = this.#ask(attempt);
+      return current() ? commands.dispatch(key, linkQueue.binding, attempt) : { kind: 'skip' };
+    };
     linkQueue.pendingDispatches++;
     linkQueue.retriedDispatches++;
     this.#retryQueue
       .take({ lane: clientKeyText(linkQueue.client), bytes: ENTRY_BYTES, run })
-      .then((result) => this.#writeOrHold(linkQueue, key, current() ? result : { kind: 'skip' }))
+      .then((result) => this.#writeOrHold(linkQueue, key, current() ? result : { kind: 'skip' }, asked))
       .catch((error: unknown) => this.#dropDispatch(linkQueue, key, error))
       .finally(() => {
         linkQueue.retriedDispatches--;
@@ -244,13 +295,14 @@ export class Dispatcher {
    * Writes the command, or holds it while the socket has back-pressure. Many dispatches may have been requested before
    * the back-pressure began. At most one window of commands is held.
    */
-  #writeOrHold(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
+  #writeOrHold(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult, asked: Asked): void {
     // The command ended before the answer arrived, so it is not written.
     const answer: DispatchResult = linkQueue.window.has(key.commandId) ? result : { kind: 'skip' };
+    if (answer.kind === 'dispatch' && !this.#mayWrite(asked)) return this.#retryDispatch(linkQueue, key, asked.attempt);
     const behind = isHolding(linkQueue) || linkQueue.link.backlog() >= BACK_PRESSURE_BYTES;
     if (answer.kind !== 'dispatch' || !behind || !this.has(linkQueue)) return this.#write(linkQueue, key, answer);
     linkQueue.held ??= new Map();
-    linkQueue.held.set(key.commandId, { result: answer, at: this.#deps.clock.now(), cancel: null });
+    linkQueue.held.set(key.commandId, { result: answer, at: this.#deps.clock.now(), cancel: null, asked });
   }
 
   /** Writes the command, or removes it from the window of its link if it must not be written. */
@@ -261,13 +313,33 @@ export class Dispatcher {
     }
     linkQueue.window.delete(key.commandId);
     wakeWaits(linkQueue);
+    if (result.kind === 'ended') this.#acts.ended(result.command);
     if (result.kind !== 'refuse') return;
-    this.#settle(key, result).catch((error: unknown) =>
-      this.#deps.log.warn(
-        { err: error, command: commandKeyText(key) },
-        'could not refuse a command for its context; it ends at its deadline',
-      ),
-    );
+    this.#acts
+      .settle(key, result)
+      .catch((error: unknown) =>
+        this.#deps.log.warn(
+          { err: error, command: commandKeyText(key) },
+          'could not refuse a command for its context; it ends at its deadline',
+        ),
+      );
+  }
+
+  /** Writes the commands that were held because the socket had back-pressure, until it has back-pressure again. */
+  #writeHeld(linkQueue: LinkQueue, held: Map<string, Held>): void {
+    const { link } = linkQueue;
+    for (const [commandId, { result, at, cancel, again, asked }] of held) {
+      if (link.backlog() >= BACK_PRESSURE_BYTES) return;
+      held.delete(commandId);
+      if (asked && !this.#mayWrite(asked)) {
+        this.#retryDispatch(linkQueue, keyOf(result.command), asked.attempt);
+        continue;
+      }
+      const waited = Math.max(0, this.#deps.clock.now() - at);
+      if (!again) noteDispatched(this.#deps, result.command);
+      writeDispatch(this.#deps, linkQueue, { ...result, remainingMs: result.remainingMs - waited });
+      if (cancel) link.sendCancel(commandId, cancel.reason);
+    }
   }
 
   /** Gives up a dispatch that failed. Nothing is written, and reconciliation ends the command at its deadline. */
@@ -282,10 +354,10 @@ export class Dispatcher {
 // admit and dispatch a command.
 
 /** Reserves room in the link's window. Null: the link has no room, or other commands wait for it. */
-function takeClaim(linkQueue: LinkQueue, key: CommandKey, attempt: string): Claim | null {
+function takeClaim(linkQueue: LinkQueue, key: CommandKey, asked: Asked): Claim | null {
   const { queued, window, binding } = linkQueue;
   if (queued > 0 || window.has(key.commandId) || !mayDispatch(linkQueue)) return null;
-  const claim = { linkQueue, key, binding, attempt };
+  const claim = { linkQueue, key, binding, attempt: asked.attempt, asked };
   window.set(key.commandId, key);
   (linkQueue.claims ??= new Map()).set(key.commandId, claim);
   linkQueue.pendingDispatches++;
@@ -305,19 +377,6 @@ function writeDispatch(deps: Deps, linkQueue: LinkQueue, { command, params, rema
   // The cancel was requested after the store recorded the dispatch, and before its answer arrived. The client did not
   // know the command then, so the cancel is sent again.
   if (command.cancelRequestedAt !== null) linkQueue.link.sendCancel(command.commandId, null);
-}
-
-/** Writes the commands that were held because the socket had back-pressure, until it has back-pressure again. */
-function writeHeld(deps: Deps, linkQueue: LinkQueue, held: Map<string, Held>): void {
-  const { link } = linkQueue;
-  for (const [commandId, { result, at, cancel, again }] of held) {
-    if (link.backlog() >= BACK_PRESSURE_BYTES) return;
-    held.delete(commandId);
-    const waited = Math.max(0, deps.clock.now() - at);
-    if (!again) noteDispatched(deps, result.command);
-    writeDispatch(deps, linkQueue, { ...result, remainingMs: result.remainingMs - waited });
-    if (cancel) link.sendCancel(commandId, cancel.reason);
-  }
 }
 
 /**

@@ -5,8 +5,8 @@ import type { Position, Scan } from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { isBusy, type LinkQueue } from './links.ts';
-import { ANY_WAIT, type PendingWait } from './stores.ts';
+import { isBusy, type LinkQueue } from './link-queue.ts';
+import { ANY_WAIT, type PendingWait } from './waiter-store.ts';
 
 /**
  * Closes this node's links one after another, each once it has nothing left to do. Links that are still busy after

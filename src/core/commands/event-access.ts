@@ -8,7 +8,7 @@ import type { Lifetime, SharedSubscription } from '../live.ts';
 import type { Cancel } from '../ports.ts';
 import { holderOf } from '../shares/holder.ts';
 import { checkOutcomes } from './command-filter.ts';
-import type { CommandEvent, CommandEventFilter } from './command.ts';
+import type { CommandEvent, CommandEventFilter } from './command-event.ts';
 
 export type CommandEventQuery = GivenFilter<Omit<CommandEventFilter, 'seen'>>;
 

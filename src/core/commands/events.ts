@@ -8,7 +8,8 @@ import { canonicalJson } from '../json.ts';
 import { COMMAND_EVENTS_PER_SECOND, LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../limits.ts';
 import type { Cancel, Clock, Crypto } from '../ports.ts';
 import type { Holdings } from '../shares/shares.ts';
-import type { Command, CommandEvent, CommandEventFilter, CommandEventStage, Listening, Outcome } from './command.ts';
+import type { Command, Outcome } from './command.ts';
+import type { CommandEvent, CommandEventFilter, CommandEventStage, Listening } from './command-event.ts';
 
 /**
  * A filter that has listeners on this node, on other nodes, or both. For each other node it holds the time until which

@@ -11,7 +11,8 @@ import type { Page } from '../page.ts';
 import { silentSources, withGaps } from '../silent-nodes.ts';
 import { boundTo, filterOf, orderOf, type CommandPageArgs, type DeliveryQuery } from './command-filter.ts';
 import type { Command } from './command.ts';
-import type { CapacityScope, DeliverySummary, DispatcherNode, ReservedScope } from './stores.ts';
+import type { CapacityScope, DeliverySummary, ReservedScope } from './delivery-inspector.ts';
+import type { DispatcherNode } from './node-store.ts';
 
 /** Creates the view of delivery, for administrators only. It shows no payload. */
 export function createInspection(deps: Deps) {

@@ -15,11 +15,13 @@ import { beginResumeSpans, noteReport } from './dispatch-spans.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { answerLeaving } from './leaving.ts';
 import { linkClosed, linkOpened, publishChange } from './link-events.ts';
-import { Advertised, closeReplaced, holdAgain, type ClientLink, type HelloRequest, type LinkQueue } from './links.ts';
+import { Advertised } from './advertised-bytes.ts';
+import { closeReplaced, holdAgain, type LinkQueue } from './link-queue.ts';
+import type { ClientLink, HelloRequest } from './client-link.ts';
 import type { NodeQuestions } from './node-questions.ts';
 import { giveUpLater, kickElsewhere } from './replaced-links.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './retry-queue.ts';
-import type { End, FinishResult, Received, ReportResult } from './stores.ts';
+import type { End, FinishResult, Received, ReportResult } from './command-store.ts';
 
 type LinkParts = {
   readonly deps: Deps;

@@ -16,7 +16,7 @@ import { SCAN_BUDGET, type Page, type PageRequest, type Position, type Scan } fr
 import { hasIdOrTrace, matchesCaller, type Command, type Outcome } from './command.ts';
 import { checkIdOrTrace, filterOf, type DeliveryQuery } from './command-filter.ts';
 import { ownKey } from './delivery.ts';
-import { ANY_COMMAND, type DeliveryFilter, type DeliveryInspector } from './stores.ts';
+import { ANY_COMMAND, type DeliveryFilter, type DeliveryInspector } from './delivery-inspector.ts';
 
 /** Creates the search for commands by an id or a trace, and the groups of failures. */
 export function createLookup(deps: Deps) {

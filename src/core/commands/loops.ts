@@ -7,9 +7,9 @@ import { isStoreUnavailable } from '../errors.ts';
 import { NODE_BEAT_MS, RECONCILE_BATCH, RECONCILE_MS } from '../limits.ts';
 import type { Cancel } from '../ports.ts';
 import type { DeliveryActs } from './acts.ts';
-import type { Reply } from './command.ts';
-import { closeReplaced } from './links.ts';
-import type { MailboxRow, NodeListener } from './stores.ts';
+import type { Reply } from './waiter.ts';
+import { closeReplaced } from './link-queue.ts';
+import type { MailboxRow, NodeListener } from './node-store.ts';
 import type { NodeQuestions } from './node-questions.ts';
 import { type LoopTimes, type ReportParts, reportOf } from './node-report.ts';
 import { createRequeue } from './requeue.ts';
@@ -42,6 +42,7 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
   const pass = (): Promise<void> =>
     outage.run('reconciliation', async () => {
       await reconcile(parts);
+      await lapsePauses(deps);
       times.reconciledAt = clock.now();
     });
   const detach = await nodes.attach(nodeId, {
@@ -81,6 +82,12 @@ async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>): Prom
     for (const key of due) if ((await acts.settle(key, { kind: 'expire' })).kind === 'settled') settled++;
     if (due.length < RECONCILE_BATCH || settled === 0) return;
   }
+}
+
+/** Ends the pauses whose time is over. Over owners each node does so, and tells of it. */
+async function lapsePauses({ backend, clock }: Deps): Promise<void> {
+  for (const pause of await backend.pauses.lapse())
+    backend.bus.publish('pauses', { change: 'lapsed', pause, at: clock.now() });
 }
 
 /** Publishes the disconnects of links that no node closed. */

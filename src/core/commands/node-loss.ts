@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import type { LinkQueue } from './links.ts';
+import type { LinkQueue } from './link-queue.ts';
 
 type NodeLossParts = {
   readonly deps: Deps;

@@ -2,7 +2,7 @@
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { MailboxRow } from './stores.ts';
+import type { MailboxRow } from './node-store.ts';
 
 type QuestionRow = Extract<MailboxRow, { kind: 'question' | 'answer' }>;
 /** What a question is about: each topic has one function that answers. */

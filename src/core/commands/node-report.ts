@@ -5,7 +5,7 @@ import { LOOP_ALIVE_MS } from '../limits.ts';
 import type { CounterName } from '../metrics.ts';
 import type { Outcome } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import type { NodeReport } from './stores.ts';
+import type { NodeReport } from './node-store.ts';
 
 export type ReportParts = {
   readonly deps: Deps;

@@ -2,7 +2,7 @@
 import type { Backend } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { PAGE_MAX, NODE_LEASE_MS } from '../limits.ts';
-import type { DispatcherNode } from './stores.ts';
+import type { DispatcherNode } from './node-store.ts';
 
 /**
  * `others`: the ids of all other nodes in order, including silent ones. `silent`: the ids of the silent nodes. Answers

@@ -1,7 +1,7 @@
 /** Queues the commands of a node's links again after its lease was lost and recovered, or their partition moved. */
 import type { Deps } from '../deps.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import type { LinkQueue } from './links.ts';
+import type { LinkQueue } from './link-queue.ts';
 
 /** How many links are processed at once. */
 const AT_ONCE = 64;

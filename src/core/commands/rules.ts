@@ -8,33 +8,30 @@ import type { JsonText } from '../json.ts';
 import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../limits.ts';
 import { BORROWED_PART, SCOPE_SHARE } from '../shares/share-bounds.ts';
 import { isOfAnswer, settleAnswer } from './answers.ts';
+import { END_MESSAGES } from './end-messages.ts';
 import {
-  END_MESSAGES,
   changed,
   dispatched,
   endMessageId,
   isTerminal,
   newCommand,
   nextTime,
-  satisfied,
+  proofOf,
+  recoveredFrom,
   see,
   seeAgain,
-  waiterOf,
   wasDispatched,
   type Command,
   type ContextRefusal,
-  type NewWaiter,
-  type OfAnswer,
   type Outcome,
-  type Settlement,
-  type SettleResult,
 } from './command.ts';
+import { satisfied, waiterOf, type NewWaiter } from './waiter.ts';
+import type { OfAnswer, Settlement, SettleResult } from './settlement.ts';
 import type {
   AdmitPreview,
   AdmitQuestion,
   AdmitRequest,
   AdmitResult,
-  AttachResult,
   Binding,
   DispatchClaim,
   DispatchResult,
@@ -44,7 +41,8 @@ import type {
   RebindResult,
   Report,
   ReportResult,
-} from './stores.ts';
+} from './command-store.ts';
+import type { AttachResult } from './waiter-store.ts';
 import type { ClientView, CommandMessage, HeldCommand, Move, RefusedAdmission, Transaction } from './transaction.ts';
 
 const SCOPE_FULL: RefusedAdmission = { kind: 'refused', code: 'capacity_exceeded' };
@@ -166,12 +164,14 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
       const dispatch = this.dispatch(request, claim);
       if (dispatch.kind === 'dispatch') return { kind: 'admitted', command, dispatch };
     }
-    return { kind: 'attached', command, result: this.tx.result(entry) };
+    return { kind: 'attached', command: entry.command, result: this.tx.result(entry) };
   }
 
   /** Returns why a command with an unknown id may not be admitted, or null if it may. */
   #refuseNew(question: AdmitQuestion, client: C): RefusedAdmission | null {
     const { binding } = client;
+    const pause = this.tx.pauseOf(question);
+    if (pause) return { kind: 'refused', code: 'paused', pause };
     const { connectWithinMs, namedInstanceId, scopeId, scopeLimit, memberLimit, params } = question;
     if (!binding && connectWithinMs === 0) return { kind: 'refused', code: 'not_connected' };
     if (binding && namedInstanceId !== null && namedInstanceId !== binding.instanceId)
@@ -231,11 +231,17 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     if (before.stage !== 'queued' && !isRepeated) return SKIP;
     const bound = this.tx.client(key).binding;
     if (!bound || !isSameLink(bound, binding)) return SKIP;
+    if (this.tx.pauseOf(before)) return this.#holdBack(entry, isRepeated);
     const refusal = isRepeated ? null : this.#refuseDispatch(before, binding);
     if (refusal) return { kind: 'refuse', code: refusal };
     const command = isRepeated ? before : dispatched(before, binding, this.tx.now);
     const params = isRepeated ? this.tx.params(entry) : this.tx.run(entry, command, attemptOf(made));
     return { kind: 'dispatch', command, params, remainingMs: command.deadline - this.tx.now };
+  }
+
+  /** Leaves a paused command queued. One that was dispatched before the pause and is not written yet ends instead. */
+  #holdBack(entry: E, isDispatched: boolean): DispatchResult {
+    return isDispatched ? { kind: 'ended', command: this.#endUnreported(entry, 'paused') } : SKIP;
   }
 
   /**
@@ -460,12 +466,13 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   /**
    * Records that a command which never arrived is written to the client's next link. Ends it instead, and returns null,
-   * if its params are not kept any more, if it is due, or if somebody has asked to cancel it.
+   * if its params are not kept any more, if it is due or paused, or if somebody has asked to cancel it.
    */
   #writeAgain(entry: E, { nodeId }: Binding): MarkedDispatch | null {
     const { command: before } = entry;
     const params = this.tx.keptParams(entry);
-    if (params === null || before.cancelRequestedAt !== null || this.tx.isOver(before.deadline)) {
+    const isStopped = before.cancelRequestedAt !== null || this.tx.pauseOf(before) !== null;
+    if (params === null || isStopped || this.tx.isOver(before.deadline)) {
       this.#endUnreported(entry, 'not_received');
       return null;
     }
@@ -565,14 +572,6 @@ function mayMove(bound: Binding | null, { binding: { epoch }, link, begun = fals
   return link === 'up' && !begun ? epoch >= bound.epoch : epoch === bound.epoch;
 }
 
-/** Returns the outcome of a command that ends with this code and without a report, and what is proven of it. */
-function proofOf(before: Command, code: Code): Pick<Command, 'outcome' | 'execution'> {
-  if (code === 'not_received') return { outcome: 'failed', execution: 'refused_by_client' };
-  return wasDispatched(before) || code === 'store_lost'
-    ? { outcome: 'outcome_unknown', execution: 'may_have_run' }
-    : { outcome: 'expired', execution: 'not_written' };
-}
-
 /**
  * Whether a command that runs on a client never arrived there: the client did not name it, nor reported on it. What was
  * dispatched on this same link is on its way: then the move is one that was made before, and whose answer was lost.
@@ -589,12 +588,4 @@ function isSameLink(bound: Binding, { nodeId, epoch }: Binding): boolean {
 
 function giveUpCode(command: Command, { code, instanceId }: Extract<Settlement, { kind: 'give_up' }>): Code | null {
   return instanceId === null || instanceId === (command.boundInstanceId ?? command.expectedInstanceId) ? code : null;
-}
-
-/**
- * Returns the node that held the command before, if that is another node than `nodeId`. Otherwise returns the
- * `recoveredFromNodeId` of the record, which may be null.
- */
-function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
-  return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;
 }

@@ -2,10 +2,13 @@
 import type { MessageKind, StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
+import type { Pause, PausedCall } from '../pauses/pause.ts';
 import type { CallerRate } from '../rates.ts';
 import type { ShareRefusal } from '../shares/share-bounds.ts';
-import type { Command, CommandMark, NewWaiter } from './command.ts';
-import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow, Received } from './stores.ts';
+import type { Command, CommandMark } from './command.ts';
+import type { NewWaiter } from './waiter.ts';
+import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, Received } from './command-store.ts';
+import type { MailboxRow } from './node-store.ts';
 
 /** A row about a command, which an act on the command posts. */
 export type CommandRow = Extract<MailboxRow, { readonly key: CommandKey }>;
@@ -110,6 +113,8 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
   result(entry: E): JsonText | null;
   /** Returns what a client reports of a context. */
   context(key: ClientKey, contextId: string): ContextState;
+  /** Returns a pause that covers the call now; null if none does. */
+  pauseOf(call: PausedCall): Pause | null;
   /** Returns how many reservations a scope holds. For answers only: guards compare the counts themselves. */
   reserved(scopeId: string): number;
 

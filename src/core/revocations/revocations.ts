@@ -16,7 +16,7 @@ import { isTerminal, type Command } from '../commands/command.ts';
 import { otherNodes } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
 import { checkReason } from '../commands/operator-actions.ts';
-import { ANY_COMMAND, type DeliveryFilter } from '../commands/stores.ts';
+import { ANY_COMMAND, type DeliveryFilter } from '../commands/delivery-inspector.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../errors.ts';
 import { canonicalUser, hasAtMost, id, isCanonicalUser } from '../ids.ts';

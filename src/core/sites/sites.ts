@@ -4,7 +4,7 @@
 import { type Requester, refuseGrant, requirePrincipal, requireUser } from '../auth/principal.ts';
 import { knownUser, readUser, withoutLimit, readScope } from '../auth/sight.ts';
 import type { Invocation } from '../calls/call.ts';
-import { withCallSpan } from '../calls/calls.ts';
+import { withCallSpan } from '../calls/call-spans.ts';
 import type { InvokeParts } from '../calls/preflight.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid } from '../errors.ts';

@@ -14,16 +14,22 @@ import { readNodeId } from './node-ids.ts';
 import { connectionOf, forAdmins, pageArguments, pageCost, pageOf, scanCost, scannedPageCost } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
 
-const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an administrator did.', {
-  disconnect: 'Closed a client’s link.',
-  drain: 'Drained a node.',
-  cancel: 'Cancelled a command that another caller had invoked.',
-  payload: 'Read payloads by an argument of a listing.',
-  reveal: 'Revealed one payload and gave the reason.',
-  revoke: 'Revoked tokens.',
-  enrol: 'Decided whether a device is enrolled.',
-  rename: 'Gave a device another name.',
-});
+const OperatorActionEnum = wireEnum<OperatorAction>(
+  'OperatorAction',
+  'What an administrator did, or a user who paused or resumed.',
+  {
+    disconnect: 'Closed a client’s link.',
+    drain: 'Drained a node.',
+    cancel: 'Cancelled a command that another caller had invoked.',
+    payload: 'Read payloads by an argument of a listing.',
+    reveal: 'Revealed one payload and gave the reason.',
+    pause: 'Paused calls.',
+    resume: 'Ended a pause.',
+    revoke: 'Revoked tokens.',
+    enrol: 'Decided whether a device is enrolled.',
+    rename: 'Gave a device another name.',
+  },
+);
 
 const AuditSubjectType = builder.objectRef<AuditSubject>('AuditSubject').implement({
   description: 'The ids of what an act concerned.',
@@ -39,6 +45,7 @@ const AuditSubjectType = builder.objectRef<AuditSubject>('AuditSubject').impleme
     view: nullable.text('`raw` for the raw sample of history; otherwise null.'),
     nodeId: nullable.id('The id of the node that it concerned; null if there is none.'),
     tokenId: nullable.id('The id of the token; null if there is none.'),
+    pauseId: nullable.id('The id of the pause; null if there is none.'),
   })),
 });
 

@@ -1,5 +1,5 @@
 /** The waits of callers: their listings, counts and alerts. */
-import type { WaitFor } from '../../core/commands/command.ts';
+import type { WaitFor } from '../../core/commands/waiter.ts';
 import type { InstanceMismatch, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
 import { clientKeyText, commandKeyText, type ClientKey } from '../../core/ids.ts';
 import { MIN_AGE_MS, OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';

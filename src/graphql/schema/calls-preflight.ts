@@ -27,6 +27,7 @@ const PreflightLayerEnum = wireEnum<PreflightLayerName>(
     waits: 'The caller’s share of waits must have room.',
     storage: 'The store of large payloads must have room for the params.',
     conflict: 'The command id must not belong to a different request.',
+    pause: 'No pause may cover the call.',
     target: 'The client must be connected, with the named instance, or the call must allow time to connect.',
     place: 'A named context must be one that the client reports.',
     capacity: 'The admission scope, the client’s queue and the user’s shares must have room.',

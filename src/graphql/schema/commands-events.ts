@@ -1,5 +1,5 @@
 /** The subscriptions to the updates of one command and to the events of many. */
-import type { CommandEvent, CommandEventStage } from '../../core/commands/command.ts';
+import type { CommandEvent, CommandEventStage } from '../../core/commands/command-event.ts';
 import type { CommandEventQuery } from '../../core/commands/event-access.ts';
 import type { CommandUpdate } from '../../core/core.ts';
 import { notFound } from '../../core/errors.ts';

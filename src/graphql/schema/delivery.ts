@@ -1,4 +1,4 @@
-/** Delivery: commands, nodes and scopes as operators see them, and the mutations that drain or disconnect them. */
+/** Delivery: the records of commands, their listings, and the state of delivery as operators see it. Reading changes nothing. */
 import { programOf, type CallerLabel } from '../../core/auth/caller-label.ts';
 import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
 import {
@@ -9,31 +9,22 @@ import {
   type Outcome,
   type Stage,
 } from '../../core/commands/command.ts';
-import type { DeliverySummaryView, NodeView, ScopeView } from '../../core/commands/inspection.ts';
-import type { Disconnection } from '../../core/commands/operator-actions.ts';
-import type { CommandOrder } from '../../core/commands/stores.ts';
+import type { DeliverySummaryView } from '../../core/commands/inspection.ts';
+import type { CommandOrder } from '../../core/commands/delivery-inspector.ts';
 import { clientKeyText } from '../../core/ids.ts';
-import {
-  DELIVERY_SAMPLE,
-  DRAIN_WITHIN_MS,
-  ERROR_CODE_CHARS,
-  MAX_REASON,
-  NODE_GONE_MS,
-  NODE_LEASE_MS,
-  OWN_COMMANDS,
-  SCOPE_HOLDERS,
-  TRACE_MAX_CHARS,
-} from '../../core/limits.ts';
+import { DELIVERY_SAMPLE, ERROR_CODE_CHARS, NODE_GONE_MS, OWN_COMMANDS, TRACE_MAX_CHARS } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import { fieldsOf, flag, float, id, int, list, nullable, text, time, typed } from './fields.ts';
-import { builder, ranged, wireEnum, type Types } from './builder.ts';
-import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { nodeIdOf } from './node-ids.ts';
-import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connections.ts';
+import { builder, wireEnum, type Types } from './builder.ts';
 import { SampledClient } from './connections-samples.ts';
-import { loadBy } from './loaders.ts';
+import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connections.ts';
 import type { Context } from './context.ts';
+import { DispatcherNodeConnection } from './delivery-nodes.ts';
+import { CapacityScopeConnection } from './delivery-scopes.ts';
+import { fieldsOf, id, int, nullable, text, time, typed } from './fields.ts';
+import { loadBy } from './loaders.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import {
   CompletenessType,
   PAGED,
@@ -46,7 +37,6 @@ import {
   scannedPageCost,
   type AskedPage,
 } from './page.ts';
-import { answered, orRefusal } from './refusal.ts';
 import { ModeEnum } from './server.ts';
 
 /** The arguments that name one command. */
@@ -231,108 +221,6 @@ builder.objectFields(SampledClient, (t) => ({
   }),
 }));
 
-// The nodes of the deployment, as each last reported itself, and the mutation that drains one.
-
-type Count = { readonly name: string; readonly value: number };
-
-const Counter = builder.objectRef<Count>('Counter').implement({
-  description: 'How often one kind of event happened on a node since it started.',
-  fields: fieldsOf(() => ({
-    name: text('The name of what is counted. A case follows after a `:`, such as `commands_ended:expired`.'),
-    value: float('How often it happened.'),
-  })),
-});
-
-/** Ends the description of a field that only recent versions report. */
-const UNREPORTED = 'null if the node is of a version that does not report it';
-const MAILBOX_ALIVE =
-  'Whether the node received an entry of its own mailbox within the last five seconds; false if its report is older than that.';
-const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
-  description:
-    'One relay process, as it last reported itself; it reports every two seconds. The report shows that its loops ran, never that a client got or ran anything.',
-  interfaces: [NodeInterface],
-  fields: fieldsOf((t) => ({
-    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('DispatcherNode', row) }),
-    nodeId: id('The node’s id.'),
-    mailboxListenerAlive: t.exposeBoolean('listenerAlive', { description: MAILBOX_ALIVE }),
-    reconciliationAlive: flag(
-      'Whether a reconciliation pass finished on the node within the last five seconds; false if its report is older than that.',
-    ),
-    activeDrainers: int(
-      'How many of the node’s links have queued commands. The node writes to them as fast as their clients read.',
-    ),
-    connectionWaiters: int('How many callers wait on the node. The commands that they wait for may have run already.'),
-    links: int('How many client links are bound on the node.'),
-    unfinishedCommands: int('How many commands are queued or dispatched on its links and have not ended.'),
-    updatedAt: time('When the node made this report.'),
-    stale: flag(
-      `Derived: whether the report is ${NODE_LEASE_MS / 1000} seconds old or older, so the node’s lease has expired. The node may have stopped, or it may not reach the store.`,
-    ),
-    draining: flag(
-      'Whether the node is draining: it admits no new commands, and closes each link that has no work left. Draining ends when the process ends.',
-    ),
-    counters: t.field({
-      type: [Counter],
-      complexity: { field: 1, multiplier: 50 },
-      description:
-        'The node’s counters, in order of name: outcomes, acknowledgements, recoveries and related events, at most 1000. Outcomes count the commands whose end this node recorded.',
-      resolve: ({ counters }) =>
-        [...counters].map(([name, value]) => ({ name, value })).sort((a, b) => (a.name < b.name ? -1 : 1)),
-    }),
-    version: t.string({
-      nullable: true,
-      description: `The version of callboard that the node runs; ${UNREPORTED}.`,
-      resolve: ({ process }) => process?.version ?? null,
-    }),
-    startedAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: `When the node started; ${UNREPORTED}.`,
-      resolve: ({ process }) => process?.startedAt ?? null,
-    }),
-    memoryBytes: t.float({
-      nullable: true,
-      description: `How many bytes of memory its process has in use (resident); ${UNREPORTED}.`,
-      resolve: ({ process }) => process?.memoryBytes ?? null,
-    }),
-    eventLoopDelayMs: t.float({
-      nullable: true,
-      description: `How late the event loop of its process ran, in milliseconds: 99 % of the timers that measured it since the report before were at most this late. Also null before the first measurement; ${UNREPORTED}.`,
-      resolve: ({ process }) => process?.loopDelayMs ?? null,
-    }),
-    policyDigest: nullable.text('The digest of the policy that the node runs; null if the node does not report it.'),
-    policyFault: nullable.text('Why the node does not use its changed policy file; null if it runs its file.'),
-  })),
-});
-
-export const DispatcherNodeConnection = connectionOf('DispatcherNode', DispatcherNode, { rows: 'dispatcher nodes' });
-
-const DrainNodeResult = orRefusal(
-  'DrainNodeResult',
-  DispatcherNode,
-  'The node’s report after the request, or a refusal.',
-);
-
-builder.mutationField('drainNode', (t) =>
-  t.field({
-    type: DrainNodeResult,
-    description:
-      'Drains a node. Administrators only. The node admits no new commands and closes its links one after another, each when nothing is queued or in flight on it. Answers at once with the work that is left; `delivery.nodes` shows the progress. A drain cannot be undone: start a new process instead. Refuses with `not_found` if there is no such node. The audit log records the request.',
-    args: {
-      nodeId: t.arg.id({ required: true, description: 'The node’s id.' }),
-      withinMs: t.arg.int({
-        ...ranged(DRAIN_WITHIN_MS),
-        description: `How long links may finish their work, in milliseconds: ${DRAIN_WITHIN_MS.min} to ${DRAIN_WITHIN_MS.max}. Links that are still busy then are closed.`,
-      }),
-      reason: t.arg.string({
-        description: `The reason for the audit log, at most ${MAX_REASON} characters. Omitted: none.`,
-      }),
-    },
-    resolve: (_, { nodeId, withinMs, reason }, { core, requester, notes }) =>
-      answered(() => core.delivery.drainNode(requester, nodeId, withinMs, reason ?? null, notes?.requestId)),
-  }),
-);
-
 // The operator's view of delivery: summary, nodes, scopes and records. Reading changes nothing.
 
 const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySummary').implement({
@@ -504,83 +392,3 @@ builder.queryField('delivery', (t) =>
     resolve: (_root, _args, { requester }) => requireAdmin(requester),
   }),
 );
-
-// The mutation by which an operator disconnects a client. Core checks the rights and acts.
-
-const DisconnectStateEnum = wireEnum<Disconnection['state']>(
-  'DisconnectState',
-  'The state of a requested disconnection.',
-  {
-    closed: 'The link is closed.',
-    requested: 'The link’s node was asked to close it and has not confirmed that yet.',
-  },
-);
-
-const DisconnectReceipt = builder.objectRef<Disconnection>('DisconnectReceipt').implement({
-  description:
-    'The state of a requested disconnection. It ends a link, not a command: dispatched commands may have run, and the client may connect again and report their ends.',
-  fields: fieldsOf(() => ({
-    state: typed(DisconnectStateEnum, 'Whether the link is closed already.'),
-    connection: typed(
-      ConnectionSnapshot,
-      'The connection after the request; the client may have connected again already.',
-    ),
-  })),
-});
-
-const DisconnectResult = orRefusal(
-  'DisconnectResult',
-  DisconnectReceipt,
-  'The receipt of a disconnection, or a refusal.',
-);
-
-builder.mutationField('disconnectClient', (t) =>
-  t.field({
-    type: DisconnectResult,
-    description:
-      'Closes a client’s link with close code 4451. Administrators only. The client may connect again at once: to keep it away, its token must no longer be accepted. Refuses with `not_found` if the client has no recent connection, and with `not_connected` if its link is down. The audit log records the request.',
-    args: {
-      userId: t.arg.id({ required: true, description: 'The user’s id.' }),
-      clientId: t.arg.id({ required: true, description: 'The client’s id.' }),
-      reason: t.arg.string({
-        description: `The reason for the audit log, at most ${MAX_REASON} characters. Omitted: none.`,
-      }),
-    },
-    resolve: (_, { reason, ...key }, { core, requester, notes }) =>
-      answered(() => core.delivery.disconnectClient(requester, key, reason ?? null, notes?.requestId)),
-  }),
-);
-
-// The GraphQL type of capacity scopes: how many commands each may have, and which commands hold its reservations.
-
-const CommandRef = builder.objectRef<ScopeView['holders'][number]>('CommandRef').implement({
-  description: 'The ids of a command that holds a reservation; `delivery.status` shows its record.',
-  fields: fieldsOf(() => ({
-    userId: id('The id of the user that the target client belongs to.'),
-    clientId: id('The id of the target client.'),
-    commandId: id('The command’s id.'),
-    deadline: time('When the command ends at the latest.'),
-  })),
-});
-
-const CapacityScope = builder.objectRef<ScopeView>('CapacityScope').implement({
-  description:
-    'An admission scope that holds reservations now. It need not be a commercial tenant. A reservation is of admission, not of execution: it says that a command was admitted and has not ended, never that anything runs.',
-  interfaces: [NodeInterface],
-  fields: fieldsOf((t) => ({
-    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('CapacityScope', row) }),
-    scopeId: id('The scope’s id: by default a user’s id, or the name of a group in the policy file.'),
-    reservedCommands: int('How many commands were admitted in the scope and have not ended.'),
-    limit: nullable.int(
-      'How many commands the scope may hold at once, by the policy of the node that answers; null if that policy has no such scope.',
-    ),
-    oldestDeadline: nullable.time('The earliest deadline of the commands in the scope; null if there is none.'),
-    holders: list(
-      CommandRef,
-      `The commands that hold the reservations, earliest deadline first: at most ${SCOPE_HOLDERS}.`,
-      { complexity: { field: 1, multiplier: SCOPE_HOLDERS } },
-    ),
-  })),
-});
-
-const CapacityScopeConnection = connectionOf('CapacityScope', CapacityScope, { rows: 'capacity scopes' });

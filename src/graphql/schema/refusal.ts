@@ -5,8 +5,9 @@ import type { ObjectRef } from '@pothos/core';
 import type { Invocation, RefusedBy } from '../../core/core.ts';
 import { CODES, CallboardError, notFoundError, type Code, type InputError } from '../../core/errors.ts';
 import { promised, type MaybePromise } from '../../core/maybe-promise.ts';
+import type { Pause, PauseAuthor } from '../../core/pauses/pause.ts';
 import { builder, keysOf, wireEnum, type Types } from './builder.ts';
-import { fieldsOf, nullable, text, typed } from './fields.ts';
+import { fieldsOf, id, nullable, text, time, typed } from './fields.ts';
 
 // What each error code means, for readers of the schema. The table of PROTOCOL.md has the same words.
 
@@ -41,6 +42,7 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
   context_gone:
     'The client does not report the context that the call names, or reports it again after it had left. Nothing ran.',
   context_unsupported: 'The call names a context, and the client does not know places. Nothing ran.',
+  paused: 'A pause covers the call: `pausedBy` names who set it, why and until when. Nothing ran.',
   session_inactive: 'The site session is over, or suspended while its host is away.',
   payload_too_large: 'The body or the payload is too large.',
   unsupported_media_type: 'The body is not JSON by its `content-type`.',
@@ -151,6 +153,7 @@ const RefusedByEnum = wireEnum<Layer>('RefusedBy', 'The layer of the relay that 
   token: 'The token does not allow it.',
   address: 'The address names nothing that the requester may reach.',
   policy: 'The central policy denies the invocation.',
+  pause: 'A pause covers the call.',
   arguments: 'An argument is invalid.',
   capacity: 'A limit on capacity, rate or storage is reached.',
   target:
@@ -169,6 +172,31 @@ export const FaultType = builder.objectRef<InputError>('Fault').implement({
   })),
 });
 
+const AuthorKindEnum = wireEnum<PauseAuthor['kind']>('PauseAuthorKind', 'Who set a pause.', {
+  admin: 'An administrator.',
+  user: 'The user whose clients it covers.',
+  client: 'The client itself: the person at it said stop.',
+});
+
+export const PauseAuthorType = builder.objectRef<PauseAuthor>('PauseAuthor').implement({
+  description: 'Who set a pause.',
+  fields: fieldsOf(() => ({
+    kind: typed(AuthorKindEnum, 'The kind of author.'),
+    name: text('The name of the administrator, the id of the user, or the id of the client.'),
+  })),
+});
+
+const RefusingPauseType = builder.objectRef<Pause>('RefusingPause').implement({
+  description: 'The pause because of which a call was refused.',
+  fields: fieldsOf(() => ({
+    pauseId: id('The id of the pause.'),
+    reason: text('Why calls are paused.'),
+    by: typed(PauseAuthorType, 'Who set the pause.'),
+    since: time('When it was set.'),
+    until: nullable.time('When it ends by itself; null: it holds until somebody resumes.'),
+  })),
+});
+
 export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
   description:
     'A request that was refused before anything was done. Every mutation answers a refusal with this type. A refused invocation leaves no command behind.',
@@ -180,6 +208,12 @@ export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
     share: nullable.text(
       'Which share is used up, such as `links` or `queued_bytes`; null unless the code is `share_exceeded` or `store_full`.',
     ),
+    pausedBy: t.field({
+      type: RefusingPauseType,
+      nullable: true,
+      description: 'The pause that covers the call; null unless the code is `paused`.',
+      resolve: ({ pause }) => pause ?? null,
+    }),
     errors: t.field({
       type: [FaultType],
       complexity: { field: 1, multiplier: 10 },

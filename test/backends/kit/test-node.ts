@@ -1,6 +1,6 @@
 /** Opens a node over a Redis backend, for tests of mailboxes and leases. The node records what it receives. */
 import type { Connection } from '../../../src/core/connections/connection.ts';
-import type { MailboxRow, NodeReport } from '../../../src/core/commands/stores.ts';
+import type { MailboxRow, NodeReport } from '../../../src/core/commands/node-store.ts';
 import type { RedisBench } from '../../contract/kit/redis-bench.ts';
 
 export const LEASE = { leaseMs: 8_000 };

@@ -1,6 +1,7 @@
 /** Defines the contract tests of CommandStore about the admission of commands. */
 import { describe, expect, it } from 'vitest';
-import { ANY_WAIT, type AdmitRequest } from '../../../src/core/commands/stores.ts';
+import { ANY_WAIT } from '../../../src/core/commands/waiter-store.ts';
+import type { AdmitRequest } from '../../../src/core/commands/command-store.ts';
 import { toJson } from '../../../src/core/json.ts';
 import {
   CALLER,

@@ -1,6 +1,7 @@
 /** Defines the contract tests of CommandStore about the answers of commands: who owes one, and when it was written. */
 import { describe, expect, it } from 'vitest';
-import { OWED_BY_NOBODY, type OfAnswer } from '../../../src/core/commands/command.ts';
+import { OWED_BY_NOBODY } from '../../../src/core/commands/command.ts';
+import type { OfAnswer } from '../../../src/core/commands/settlement.ts';
 import { admission, commandActs, dispatched, ending, keyFor, read, type Bench } from '../kit/bench.ts';
 
 const [FIRST, SECOND, THIRD] = ['n1/a.1', 'n2/b.1', 'n2/b.2'];

@@ -1,7 +1,7 @@
 /** Defines the contract tests of CommandStore about calls that name a context of their client. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AdmitRequest, Binding } from '../../../src/core/commands/stores.ts';
+import type { AdmitRequest, Binding } from '../../../src/core/commands/command-store.ts';
 import type { ContextReport } from '../../../src/core/contexts/context.ts';
 import { LEFT_CONTEXTS } from '../../../src/core/limits.ts';
 import { ALICE, admission, ending, keyFor, openNode, read, type Bench } from '../kit/bench.ts';

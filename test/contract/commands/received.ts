@@ -1,6 +1,6 @@
 /** Defines the contract tests of CommandStore about clients that say what they have received. */
 import { describe, expect, it } from 'vitest';
-import type { Binding, RebindResult } from '../../../src/core/commands/stores.ts';
+import type { Binding, RebindResult } from '../../../src/core/commands/command-store.ts';
 import type { Command } from '../../../src/core/commands/command.ts';
 import {
   ALICE,

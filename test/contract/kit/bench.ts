@@ -4,14 +4,9 @@
  */
 import type { Backend } from '../../../src/core/backend.ts';
 import type { Command, CommandCaller } from '../../../src/core/commands/command.ts';
-import type {
-  AdmitRequest,
-  Binding,
-  End,
-  MailboxRow,
-  WaiterFilter,
-  WaiterStore,
-} from '../../../src/core/commands/stores.ts';
+import type { AdmitRequest, Binding, End } from '../../../src/core/commands/command-store.ts';
+import type { MailboxRow } from '../../../src/core/commands/node-store.ts';
+import type { WaiterFilter, WaiterStore } from '../../../src/core/commands/waiter-store.ts';
 import type { ClientKey, CommandKey } from '../../../src/core/ids.ts';
 import { toJson } from '../../../src/core/json.ts';
 import type { MaybePromise } from '../../../src/core/maybe-promise.ts';

@@ -3,7 +3,7 @@
  * another with all that it holds.
  */
 import type { Backend } from '../../../src/core/backend.ts';
-import type { MailboxRow } from '../../../src/core/commands/stores.ts';
+import type { MailboxRow } from '../../../src/core/commands/node-store.ts';
 import { RETENTION_MS, TERMINAL_MS } from '../../../src/core/limits.ts';
 import { silentLog, type Cancel, type Clock } from '../../../src/core/ports.ts';
 import { createShares } from '../../../src/core/shares/shares.ts';
@@ -79,6 +79,7 @@ export class Relays {
       connections: {},
       dedup: { backend: bare.dedup.backend },
       audit: {},
+      pauses: { deciderOf: () => null },
       bus: createMemoryBus(silentLog),
     };
     // One more partition has the audit.
@@ -139,6 +140,8 @@ export class Relays {
       },
       windowMs: memory?.idempotencyWindowMs ?? TERMINAL_MS,
       retentionMs: memory?.history?.retentionMs ?? RETENTION_MS,
+      permitMs: Infinity,
+      quietMs: 0,
     });
   }
 
@@ -173,7 +176,7 @@ export class Relays {
     const { clock, memory } = this.#options;
     const { sha256 } = createCrypto('test');
     return createMemoryState({
-      ...{ clock, log: silentLog, sha256, markSecret: 'x', shares: this.#shares },
+      ...{ clock, log: silentLog, sha256, markSecret: 'x', shares: this.#shares, keepsAttempts: true },
       ...memory,
       mailboxes,
     }).backend;

@@ -12,7 +12,7 @@ import type { Client } from '../../../src/backends/redis/client.ts';
 import { createLocalWaits } from '../../../src/backends/redis/waiters-local.ts';
 import type { Backend } from '../../../src/core/backend.ts';
 import { type Clock, silentLog } from '../../../src/core/ports.ts';
-import type { MailboxRow } from '../../../src/core/commands/stores.ts';
+import type { MailboxRow } from '../../../src/core/commands/node-store.ts';
 import { SHARE_BOUNDS } from '../../../src/core/shares/share-bounds.ts';
 import { createCrypto } from '../../../src/platform/system.ts';
 import { FakeClock, settle } from '../../kit/clock.ts';

@@ -108,6 +108,10 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
       ...{ begin: unprepared, lookUp: unprepared, decide: unprepared, token: unprepared, list: unprepared },
       ...{ rename: unprepared, remove: unprepared },
     },
+    pauses: {
+      ...{ pause: unprepared, pauseClient: unprepared, resumeClient: unprepared, resume: unprepared },
+      ...{ list: unprepared, get: unprepared, reach: unprepared, events: () => fail('internal', 'no events here') },
+    },
     lookup: { find: unprepared, failures: unprepared },
     series: { read: unprepared },
     links: { open: () => fail('internal', 'no links here') },

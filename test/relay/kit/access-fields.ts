@@ -1,4 +1,5 @@
 /** Lists who may call which GraphQL field, and with which answer. */
+import { HAS_PAUSES } from './planted.ts';
 
 // Defines a row in the access table of GraphQL fields: a call, and the answer that each requester must get.
 
@@ -420,6 +421,37 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       other: 'not_found',
       alikeAtHome: true,
     },
+  ],
+  'Query.pauses': [
+    { rule: 'mine', call: 'pauses', found: HAS_PAUSES ? 'shows' : 'empty', other: 'empty' },
+    {
+      rule: 'owned',
+      call: 'pauses(userId: $user)',
+      found: HAS_PAUSES ? 'shows' : 'empty',
+      other: 'not_found',
+      absent: 'empty',
+    },
+  ],
+  'Query.pauseReach': [
+    {
+      rule: 'owned',
+      call: 'pauseReach(cover: { userId: $user })',
+      found: 'empty',
+      other: 'not_found',
+      absent: 'empty',
+    },
+  ],
+  'Mutation.pauseCalls': [
+    {
+      rule: 'owned',
+      call: 'pauseCalls(input: { cover: { userId: $user, clientId: "none" }, reason: "none" })',
+      found: 'shows',
+      other: 'not_found',
+      harmful: true,
+    },
+  ],
+  'Mutation.resumeCalls': [
+    { rule: 'owned', call: 'resumeCalls(pauseId: $pause)', found: 'shows', other: 'not_found', harmful: true },
   ],
   'Mutation.cancelCommand': [
     {

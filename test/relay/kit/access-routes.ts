@@ -192,6 +192,23 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     // The command has ended, so the owner's call changes nothing.
     { access: 'invoke', target: (ids) => `${command(ids)}/cancel`, body: () => ({}), found: 200, absent: 404 },
   ],
+  'GET /pauses': [
+    { access: 'invoke', target: () => '/pauses', found: 200, absent: 200, mine: true },
+    { access: 'invoke', target: ({ user }) => `/pauses?user_id=${user}`, found: 200, absent: 200 },
+  ],
+  'POST /pauses': [
+    {
+      access: 'invoke',
+      target: () => '/pauses',
+      body: ({ user }) => ({ user_id: user, client_id: 'none', reason: 'none' }),
+      found: 201,
+      absent: 201,
+      harmful: true,
+    },
+  ],
+  'DELETE /pauses/{pause_id}': [
+    { access: 'invoke', target: ({ pause }) => `/pauses/${pause}`, found: 200, absent: 404, harmful: true },
+  ],
   'GET /contexts': [
     { access: 'admin', target: () => '/contexts', found: 200, absent: 200 },
     { access: 'admin', target: ({ user }) => `/contexts?user_id=${user}&ownership=worker`, found: 200, absent: 200 },

@@ -1,10 +1,14 @@
 /** Creates the data of two users. Tests of access look for the data of one of them in the answers to everybody else. */
+import { inject } from 'vitest';
 import type { CallboardOptions } from '../../../src/callboard.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { postJson } from '../../http/kit/http-relay.ts';
 import { nodeIdOf } from '../../../src/graphql/schema/node-ids.ts';
 import { admin } from '../../kit/core.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
+
+/** Whether the store of the run has pauses. */
+export const HAS_PAUSES = !inject('topology').startsWith('shared');
 
 /** The word that every id, text and payload of the tested owner contains, so that any leak is found. */
 export const MARK = 'planted';
@@ -27,6 +31,8 @@ export type Ids = {
    */
   readonly session: string;
   readonly grant: string;
+  /** The id of a pause, which the relay generates, too. */
+  readonly pause: string;
 };
 
 export function idsOf(user: string, word: string): Ids {
@@ -44,6 +50,7 @@ export function idsOf(user: string, word: string): Ids {
     site: `${word}-site`,
     session: `${word}-session`,
     grant: `${word}-grant`,
+    pause: `${word}-pause`,
   };
 }
 
@@ -93,10 +100,13 @@ export async function world(options: Partial<CallboardOptions> & { readonly cloc
   // The audit log gets a row about each of the two users.
   for (const { stream } of [PLANTED, ofOther])
     await relay.rest(`/history/messages?stream=${stream}&include_payload=true`);
-  const sessions = new Map<string, Pick<Ids, 'session' | 'grant'>>();
+  const sessions = new Map<string, Pick<Ids, 'session' | 'grant' | 'pause'>>();
   for (const ids of [PLANTED, ofOther]) {
     const { session_id, grant_id, token } = await openSession(relay, ids);
-    sessions.set(ids.user, { session: session_id, grant: grant_id });
+    // It covers no client that other rows are about.
+    const paused = { user_id: ids.user, client_id: `${ids.client}-paused`, reason: `${ids.client}-reason` };
+    const { pause_id = ids.pause } = JSON.parse((await relay.post('/pauses', paused, ids.user)).text);
+    sessions.set(ids.user, { session: session_id, grant: grant_id, pause: pause_id });
     if (ids === PLANTED) relay.know(VIEWER, token);
   }
   return { ...relay, tab, otherTab, named: (ids) => withNodes({ ...ids, ...sessions.get(ids.user) }) };

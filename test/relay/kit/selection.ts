@@ -113,6 +113,7 @@ const VARIABLES = {
   site: 'ID!',
   session: 'ID!',
   grant: 'ID!',
+  pause: 'ID!',
   nodeOfClient: 'ID!',
   nodeOfSession: 'ID!',
   after: 'String',

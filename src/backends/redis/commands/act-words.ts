@@ -3,7 +3,7 @@
  * rows.
  */
 import type { Command } from '../../../core/commands/command.ts';
-import type { AdmitRequest, Binding } from '../../../core/commands/stores.ts';
+import type { AdmitRequest, Binding } from '../../../core/commands/command-store.ts';
 import type { CommandMessage, MemberLimits } from '../../../core/commands/transaction.ts';
 import { clientStream, LINK_STREAM, type NewMessage } from '../../../core/history/message.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
@@ -11,7 +11,7 @@ import { utf8Length, type JsonText } from '../../../core/json.ts';
 import { DEDUP_TTL_MS } from '../../../core/limits.ts';
 import { lagOf, rowText } from '../history-rows.ts';
 import type { boundsOfPartition } from '../shares.ts';
-import { listOf, type ReadCommand, type Reply } from '../client.ts';
+import { listOf, type ReadCommand, type Reply } from '../replies.ts';
 import type { Store } from '../store.ts';
 import type { Entry, Held } from './record.ts';
 import type { ReadHash, StreamOf, Tick } from './tick.ts';

@@ -1,13 +1,15 @@
 /** Reads the names of commands, their records by key or by name, and counts them. Changes nothing. */
 import type { Command } from '../../../core/commands/command.ts';
-import type { CommandLoad, DeliveryFilter } from '../../../core/commands/stores.ts';
+import type { CommandLoad } from '../../../core/commands/command-store.ts';
+import type { DeliveryFilter } from '../../../core/commands/delivery-inspector.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { PageRequest, Position } from '../../../core/page.ts';
 import { liveIds, liveRead } from './link-words.ts';
 import { nameArgs, type RedisParts } from '../parts.ts';
 import { decodeCommand, decodeCommandOr, retained } from './record.ts';
-import { listOf, type ReadCommand, type Reply } from '../client.ts';
-import { inByteOrder, partitionsOf, scattered, type Store } from '../store.ts';
+import { listOf, type ReadCommand, type Reply } from '../replies.ts';
+import { inByteOrder, partitionsOf, scattered } from '../store-partitions.ts';
+import type { Store } from '../store.ts';
 
 /** The most records that one act reads as they are stored. Such a call takes 2 to 5 ms (see `read` in commands.lua). */
 export const READ_BATCH = 256;

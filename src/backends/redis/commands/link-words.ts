@@ -3,10 +3,10 @@
  * of the client's queue that the act moves.
  */
 import { wasDispatched } from '../../../core/commands/command.ts';
-import type { Binding } from '../../../core/commands/stores.ts';
+import type { Binding } from '../../../core/commands/command-store.ts';
 import type { Move, MovingQueue } from '../../../core/commands/transaction.ts';
 import type { ClientKey } from '../../../core/ids.ts';
-import { listOf, textOr, type ReadCommand, type Reply } from '../client.ts';
+import { listOf, textOr, type ReadCommand, type Reply } from '../replies.ts';
 import { ActWords, type QueuePart, type SeenQueue } from './act-words.ts';
 import { Entry, heldCommand, type Held } from './record.ts';
 

@@ -23,7 +23,7 @@ import type {
   Stage,
 } from '../../../core/commands/command.ts';
 import type { TerminalError } from '../../../core/history/message.ts';
-import type { Fields, Reply } from '../client.ts';
+import type { Fields, Reply } from '../replies.ts';
 import type { HeldCommand, Progress } from '../../../core/commands/transaction.ts';
 import { commandKeyText, type CommandKey } from '../../../core/ids.ts';
 
@@ -254,7 +254,7 @@ export function decodeCommand(record: Fields): Command {
 }
 
 /** Decodes a record whose text was split into its fields before. */
-export function commandOf({ state, request }: RecordTexts): Command {
+function commandOf({ state, request }: RecordTexts): Command {
   const text = (name: string): string => {
     const at = PLACES.get(name) ?? -1;
     return (at < STATE.length ? state[at] : request[at - STATE.length]) ?? '';

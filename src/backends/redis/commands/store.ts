@@ -12,14 +12,10 @@ import type {
   RebindResult,
   Report,
   ReportResult,
-} from '../../../core/commands/stores.ts';
-import {
-  isTerminal,
-  satisfied,
-  type CommandMark,
-  type Settlement,
-  type SettleResult,
-} from '../../../core/commands/command.ts';
+} from '../../../core/commands/command-store.ts';
+import { isTerminal, type CommandMark } from '../../../core/commands/command.ts';
+import { satisfied } from '../../../core/commands/waiter.ts';
+import type { Settlement, SettleResult } from '../../../core/commands/settlement.ts';
 import type { Attempt } from '../../../core/commands/rules.ts';
 import type { Move } from '../../../core/commands/transaction.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
@@ -27,7 +23,7 @@ import { clientStream } from '../../../core/history/message.ts';
 import { clientKeyText, type ClientKey, type CommandKey } from '../../../core/ids.ts';
 import type { JsonText } from '../../../core/json.ts';
 import type { RefusedShare } from '../../../core/shares/share-bounds.ts';
-import { revisionOf } from '../connections-rows.ts';
+import { revisionOf } from '../connections-actions.ts';
 import { commandParts, nameArgs, type CommandParts, type RedisParts } from '../parts.ts';
 import type { Store } from '../store.ts';
 import { getCommands, getLive, getLoads } from './get.ts';

@@ -5,7 +5,7 @@
 import type { ClientKey } from '../../../core/ids.ts';
 import type { BucketRate } from '../../../core/rates.ts';
 import type { KeyKind } from '../keys.ts';
-import type { StoreFrame } from '../client.ts';
+import type { StoreFrame } from '../store-acts.ts';
 
 /** What a tick needs of its partition. `key`: returns the name of a key. */
 export type TickSettings = {

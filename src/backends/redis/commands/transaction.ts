@@ -1,6 +1,7 @@
 /** The transaction of one act over Redis: what a rule reads and changes becomes words of its tick. */
-import { satisfied, type Command, type CommandMark, type NewWaiter } from '../../../core/commands/command.ts';
-import type { AdmitQuestion, AdmitRequest, Binding } from '../../../core/commands/stores.ts';
+import { satisfied, type NewWaiter } from '../../../core/commands/waiter.ts';
+import type { Command, CommandMark } from '../../../core/commands/command.ts';
+import type { AdmitQuestion, AdmitRequest, Binding } from '../../../core/commands/command-store.ts';
 import type {
   ClientView,
   CommandRow,
@@ -16,7 +17,7 @@ import { waitOfBucket, type CallerRate } from '../../../core/rates.ts';
 import { paramsAreSmall } from '../../../core/shares/queued-bytes.ts';
 import { shareRefusal, type ShareRefusal } from '../../../core/shares/share-bounds.ts';
 import { REPORTER_FIELDS, reporterOf } from '../connections-rows.ts';
-import { listOf, textOr, type ReadCommand } from '../client.ts';
+import { listOf, textOr, type ReadCommand } from '../replies.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
 import { GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
 import { Entry, decodeMark, type StoredMark } from './record.ts';
@@ -190,6 +191,8 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   reserved(scopeId: string): number {
     return Number(this.read(['ZCARD', this.tick.key('reserved', this.parts.hash(scopeId))]));
   }
+
+  readonly pauseOf = (): null => null;
 
   // Guards.
 
@@ -516,10 +519,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     this.postTo(offeredTo, ['kind', 'command', 'state', entry.state(), 'request', entry.request, ...waits]);
   }
 
-  /**
-   * Posts commands of a client to the calling node. That keeps the records, so one row names all of the commands (see
-   * `decodeRows`).
-   */
+  /** Posts commands of a client to the calling node. That keeps the records, so one row names all (see `decodeRows`). */
   #postNames(entries: readonly Entry[]): void {
     const [first] = entries;
     if (!first) return;

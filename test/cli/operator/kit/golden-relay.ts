@@ -88,6 +88,8 @@ export const ARGUMENTS: Readonly<Record<string, string>> = {
   'calls tail': '--outcome completed --count 1',
   'calls reveal': 'alice/desk/c1 --subject params --reason golden-output',
   'waits watch': '--older 1s --count 1',
+  pause: '--user-id bob --action lamp.* --until 2026-03-01T00:00:00Z --reason golden',
+  resume: 'none',
   'streams ls': 'alice',
   'messages ls': 'alice/clients/desk',
   'messages tail': 'alice/clients/desk --count 2',

@@ -1,0 +1,46 @@
+/** Reads which nodes exist, and which of them have stopped renewing their lease. Changes nothing. */
+import { NODE_SILENT_MS } from '../../core/limits.ts';
+import type { RedisParts } from './parts.ts';
+import { listOf, numbersOf } from './replies.ts';
+import { partitionsOf } from './store-partitions.ts';
+
+/** The value that `nodes-reap` stores as the end of the lease of a node that releases its id. */
+const LEAVING = 1;
+
+/** The nodes of one partition as they were read. */
+type NodesSeen = {
+  /** The time of the store when it was read, epoch milliseconds. */
+  readonly now: number;
+  /** When the lease of each attached node ends. */
+  readonly leases: ReadonlyMap<string, number>;
+  /** Nodes that died and are still listed. */
+  readonly gone: readonly string[];
+};
+
+export async function lookAtNodes(
+  { store, clock }: Pick<RedisParts, 'store' | 'clock'>,
+  partition: number,
+): Promise<NodesSeen> {
+  const now = clock.now();
+  const [leases, gone] = await store.read([
+    ['ZRANGE', store.key(partition, 'nodes'), 0, -1, 'WITHSCORES'],
+    ['ZRANGEBYSCORE', store.key(partition, 'nodesgone'), `(${now}`, '+inf'],
+  ]);
+  return { now, leases: numbersOf(leases), gone: listOf(gone).map(String) };
+}
+
+/** Implements NodeStore.silent. Reads every partition, because a node may reach only some of them. */
+export async function silentNodes(parts: Pick<RedisParts, 'store' | 'clock' | 'leaseMs'>): Promise<readonly string[]> {
+  const seen = await Promise.all(partitionsOf(parts.store).map((partition) => lookAtNodes(parts, partition)));
+  return [...new Set(seen.flatMap((one) => silentIn(one, parts.leaseMs)))].sort();
+}
+
+/**
+ * Returns the nodes whose last beat is too long ago, and the nodes that died. The time of a node's last beat is the end
+ * of its lease minus the length of a lease.
+ */
+function silentIn({ now, leases, gone }: NodesSeen, leaseMs: number): readonly string[] {
+  const since = now - Math.min(NODE_SILENT_MS, leaseMs);
+  const late = [...leases].filter(([, end]) => end !== LEAVING && end - leaseMs <= since).map(([node]) => node);
+  return [...late, ...gone];
+}

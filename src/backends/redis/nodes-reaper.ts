@@ -1,0 +1,58 @@
+/** Runs the cleanup after nodes that are gone, part by part. The rules are in the act `reap` of nodes.lua. */
+import type { Binding } from '../../core/commands/command-store.ts';
+import type { Connection } from '../../core/connections/connection.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import { requestField, textsOf } from './commands/record.ts';
+import { decodeConnection } from './connections-rows.ts';
+import type { RedisParts } from './parts.ts';
+import { listOf } from './replies.ts';
+
+type ReaperOptions = {
+  readonly parts: Pick<RedisParts, 'store' | 'log'>;
+  /** Called with the links that were found lost, each once in the whole deployment. */
+  readonly linksLost: (connections: readonly Connection[]) => void;
+  /** Parks the commands that wait for a client, and unbinds it, unless a newer link came up. */
+  readonly park: (client: ClientKey, link: Binding) => Promise<unknown>;
+};
+
+export type Reaper = ReturnType<typeof createReaper>;
+
+export function createReaper({ parts, linksLost, park }: ReaperOptions) {
+  const underWay = new Set<string>();
+  /**
+   * Removes all that a node held in a partition. `boot`: the boot id of this process if the node is its own, or null
+   * for another node. Another node is cleaned up only if its lease is over. Throws the errors of acts.
+   */
+  const clear = async (partition: number, node: string, boot: string | null): Promise<void> => {
+    for (;;) {
+      const [more, rows, waiting] = listOf(await parts.store.act(partition, 'nodes-reap', [node, boot]));
+      const lost = listOf(rows).flatMap((row) => decodeConnection(row) ?? []);
+      if (lost.length > 0) linksLost(lost);
+      const parked = listOf(waiting).map((one) => {
+        const [request = '', epoch, instanceId = ''] = listOf(one).map(String);
+        const texts = textsOf(request);
+        const client = { userId: requestField(texts, 'userId'), clientId: requestField(texts, 'clientId') };
+        return park(client, { nodeId: node, instanceId, epoch: Number(epoch) });
+      });
+      await Promise.all(parked);
+      if (more !== 1) return;
+    }
+  };
+  return {
+    clear,
+    /** Starts the cleanup after these nodes, unless it is running. If it fails, the next call starts it again. */
+    begin(partition: number, nodes: readonly string[]): void {
+      for (const node of nodes) {
+        const place = `${partition} ${node}`;
+        if (underWay.has(place)) continue;
+        underWay.add(place);
+        parts.log.warn({ node, partition }, 'a node is gone: the cleanup after it begins');
+        clear(partition, node, null)
+          .catch((error: unknown) =>
+            parts.log.warn({ err: error, node, partition }, 'the cleanup after a node failed: it begins again later'),
+          )
+          .finally(() => underWay.delete(place));
+      }
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/** Decodes rows of sites, sessions, grants and tickets, and encodes what a grant allows. Pure. */
+import type { Grant, SiteSession } from '../../core/sites/site-session.ts';
+import type { NewGrant, NewSite, Ticket } from '../../core/sites/site-stores.ts';
+import type { Site } from '../../core/sites/site.ts';
+import { fieldsOf, numberOr, type Reply } from './replies.ts';
+
+const LIFE = 'life:';
+
+/** The part of a grant that acts read and change. Its stamps are texts. */
+type Life = {
+  readonly order: string;
+  readonly parentId?: string;
+  readonly grantedAt: string;
+  readonly expiresAt: string;
+  readonly revokedAt?: string;
+};
+type What = Pick<Grant, 'events' | 'actions' | 'share'>;
+
+/**
+ * Decodes a site from its definition and the time when it was first registered; null if either is absent. Trusts the
+ * JSON, which our own acts wrote.
+ */
+export function decodeSite(definition: Reply | undefined, registeredAt: Reply | undefined): Site | null {
+  if (typeof definition !== 'string' || typeof registeredAt !== 'string') return null;
+  return { ...(JSON.parse(definition) as NewSite), registeredAt: Number(registeredAt) };
+}
+
+/** Decodes a session from its row; null if there is none. */
+export function decodeSession(row: Reply | undefined): SiteSession | null {
+  const fields = fieldsOf(row ?? null);
+  if (fields.size === 0) return null;
+  const text = (name: string): string => fields.get(name) ?? '';
+  return {
+    userId: text('userId'),
+    siteId: text('siteId'),
+    sessionId: text('sessionId'),
+    openedAt: Number(text('openedAt')),
+    expiresAt: Number(text('expiresAt')),
+    closedAt: numberOr(fields.get('closedAt')),
+    grants: grantsOf(fields),
+  };
+}
+
+function grantsOf(fields: ReadonlyMap<string, string>): readonly Grant[] {
+  const found: { readonly order: number; readonly grant: Grant }[] = [];
+  for (const [name, life] of fields) {
+    if (!name.startsWith(LIFE)) continue;
+    const grantId = name.slice(LIFE.length);
+    const { order } = JSON.parse(life) as Life;
+    found.push({ order: Number(order), grant: decodeGrant(grantId, life, fields.get(`what:${grantId}`) ?? '') });
+  }
+  return found.sort((a, b) => a.order - b.order).map(({ grant }) => grant);
+}
+
+/** Decodes a grant. Its session's row has it as two texts: `life` has its times and its parent, `what` the rest. */
+export function decodeGrant(grantId: string, life: string, what: string): Grant {
+  const { parentId, grantedAt, expiresAt, revokedAt } = JSON.parse(life) as Life;
+  return {
+    grantId,
+    parentId: parentId ?? null,
+    ...(JSON.parse(what) as What),
+    grantedAt: Number(grantedAt),
+    expiresAt: Number(expiresAt),
+    revokedAt: numberOr(revokedAt),
+  };
+}
+
+/** Encodes what a grant allows as JSON. Acts return it without parsing it, because Lua cannot write an empty list. */
+export function encodeWhat({ events, actions, share }: NewGrant): string {
+  return JSON.stringify({ events, actions, share } satisfies What);
+}
+
+/** Decodes a ticket from its row; null if there is none. */
+export function decodeTicket(row: Reply): Ticket | null {
+  const fields = fieldsOf(row);
+  if (fields.size === 0) return null;
+  return {
+    sessionId: fields.get('sessionId') ?? '',
+    grantId: fields.get('grantId') ?? '',
+    holderExpiresAt: numberOr(fields.get('holderExpiresAt')),
+  };
+}

@@ -1,0 +1,11 @@
+/** Core's TicketStore over Redis: one key for each sign-in ticket that was used. The key expires with its ticket. */
+import type { TicketStore } from '../../core/auth/ticket-store.ts';
+import { partitionOf } from './keys.ts';
+import type { Store } from './store.ts';
+
+export function createRedisTickets({ store }: { readonly store: Store }): TicketStore {
+  return {
+    take: async (ticketHash, ttlMs) =>
+      (await store.act(partitionOf(ticketHash, store.partitions), 'auth-take-ticket', [ticketHash, ttlMs])) === 1,
+  };
+}

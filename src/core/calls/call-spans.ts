@@ -1,0 +1,143 @@
+/** The spans of requests that wait for a command: of an invocation, and of an await. */
+import { callSpanOf } from '../commands/dispatch-spans.ts';
+import {
+  OTHER_METHOD,
+  SPAN_ATTRIBUTE,
+  SPAN_NAME,
+  hasKnownAction,
+  methodAttributes,
+  outcomeEnd,
+  recordAttributes,
+  subjectAttributes,
+} from '../commands/span-attributes.ts';
+import type { Connection } from '../connections/connection.ts';
+import type { Deps } from '../deps.ts';
+import { CallboardError } from '../errors.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Span, SpanAttributes, SpanEnd, Tracing } from '../ports.ts';
+import { DECLINED, traceContextIn, traceparentOf, type TraceContext, type TraceFields } from '../trace-context.ts';
+import { endOf, type CallSpan, type Invocation, type TracedRequest } from './call.ts';
+
+type SpanParts = Pick<Deps, 'tracing' | 'nodeId'>;
+
+/**
+ * The part of a request that the request's span names. `action` is null if the request awaits a command of an earlier
+ * call.
+ */
+type Asked = TracedRequest & {
+  readonly userId?: string;
+  readonly clientId?: string;
+  readonly commandId?: string | null | undefined;
+  readonly action: string | null;
+};
+
+/** The span of every call that a sampler declined. */
+const DECLINED_CALL: CallSpan = { callSpan: DECLINED, traceId: null, target() {} };
+
+/** The recorded span of one request. */
+class RecordedCall implements CallSpan {
+  readonly callSpan: string | null;
+  readonly traceId: string | null;
+  /** Whether the client was seen to advertise the action. */
+  #isAdvertised = false;
+  readonly #tracing: Tracing;
+  readonly #nodeId: string;
+  readonly #asked: Asked;
+  readonly #span: Span;
+
+  constructor(span: Span, { tracing, nodeId }: SpanParts & { readonly tracing: Tracing }, asked: Asked) {
+    this.#tracing = tracing;
+    this.#nodeId = nodeId;
+    this.#asked = asked;
+    this.#span = span;
+    const { context } = span;
+    this.callSpan = context && traceparentOf(context);
+    this.traceId = context && context.traceId;
+    if (context) asked.onSpan?.(context);
+  }
+
+  target(live: Connection | null, action: string): void {
+    this.#isAdvertised = live !== null && live.actions.some(({ name }) => name === action);
+  }
+
+  answered(invocation: Invocation | null): void {
+    if (invocation === null) return this.#end(refusalEnd('not_found'));
+    if (invocation.kind === 'refused') return this.#end(refusalEnd(invocation.code, invocation.by), invocation);
+    const { commandId, outcome, error } = endOf(invocation);
+    this.#end(outcomeEnd(outcome, error?.code ?? null), { commandId, ...invocation });
+  }
+
+  thrown(error: unknown): void {
+    this.#end(refusalEnd(error instanceof CallboardError ? error.code : 'internal'));
+  }
+
+  #end({ failed, attributes }: SpanEnd, answer: Answer = {}): void {
+    const { action, userId, clientId } = this.#asked;
+    const commandId = answer.commandId ?? this.#asked.commandId ?? undefined;
+    const { command } = answer;
+    // If this request did not admit the command, its span links to the span of the call that did.
+    const first = command && command.callSpan !== this.callSpan ? callSpanOf(command) : null;
+    if (first) this.#span.link(first);
+    const isKnown = this.#isAdvertised || (command !== undefined && hasKnownAction(command));
+    const about = subjectAttributes(this.#tracing, this.#nodeId, { userId, clientId, commandId });
+    if (action !== null) Object.assign(about, methodAttributes(action, isKnown));
+    if (command) Object.assign(about, recordAttributes(command));
+    Object.assign(about, callerTraceOf(this.#asked), attributes);
+    this.#span.end({ failed, attributes: about, ...(action !== null && !isKnown && { name: OTHER_METHOD }) });
+  }
+}
+
+type Answer = {
+  readonly commandId?: string | null;
+  readonly command?: Extract<Invocation, { command: object }>['command'];
+};
+
+/** Runs a request within a span, which ends with its answer. Without tracing it only runs. */
+export function withCallSpan<T extends Invocation | null>(
+  { tracing, nodeId }: SpanParts,
+  asked: Asked,
+  run: (span: CallSpan | null) => MaybePromise<T>,
+): MaybePromise<T> {
+  if (tracing === null) return run(null);
+  const started = tracing.start('server', asked.action ?? SPAN_NAME.await, parentOf(asked));
+  if (!started.recorded) return run(started.declined ? DECLINED_CALL : null);
+  const span = new RecordedCall(started, { tracing, nodeId }, asked);
+  const answered = (invocation: T): T => {
+    span.answered(invocation);
+    return invocation;
+  };
+  const thrown = (error: unknown): never => {
+    span.thrown(error);
+    throw error;
+  };
+  try {
+    const answer = run(span);
+    return answer instanceof Promise ? answer.then(answered, thrown) : answered(answer);
+  } catch (error) {
+    return thrown(error);
+  }
+}
+
+function refusalEnd(code: string, by: string | null = null): SpanEnd {
+  const attributes: SpanAttributes = { [SPAN_ATTRIBUTE.status]: code, [SPAN_ATTRIBUTE.errorType]: code };
+  if (by !== null) attributes[SPAN_ATTRIBUTE.refusedBy] = by;
+  return { failed: true, attributes };
+}
+
+/**
+ * Returns the trace context that the request's span belongs to: the ids that the request names, or else those of its
+ * headers. If the ids are not those of W3C Trace Context, a new trace begins.
+ */
+function parentOf(asked: Asked): TraceContext | null {
+  const named = fieldsOf(asked);
+  return named.traceId === null && named.parentSpanId === null ? (asked.trace ?? null) : traceContextIn(named);
+}
+
+function fieldsOf({ traceId = null, parentSpanId = null, traceFlags = null, traceState = null }: Asked): TraceFields {
+  return { traceId, parentSpanId, traceFlags, traceState };
+}
+
+function callerTraceOf(asked: Asked): SpanAttributes {
+  const { traceId } = fieldsOf(asked);
+  return traceId === null || parentOf(asked) ? {} : { [SPAN_ATTRIBUTE.callerTraceId]: traceId };
+}

@@ -1,0 +1,32 @@
+/** Names the caller in the records of a command and of its waits. */
+import { callerLabel, type CallerLabel } from '../auth/caller-label.ts';
+import type { CallingPrincipal } from '../auth/principal.ts';
+import { BoundedMap } from '../collections.ts';
+import type { CommandCaller } from '../commands/command.ts';
+
+const CALLERS = new WeakMap<CallingPrincipal, CommandCaller>();
+
+/** The callers with labels that were made last. */
+const LABELLED = new BoundedMap<string, CommandCaller>({ most: 1_000 });
+
+/**
+ * Returns the caller for the records of a command and of its waits. It is always the same object for one principal and
+ * label, because ended commands keep it in memory.
+ */
+export function callerOf(caller: CallingPrincipal, given?: CallerLabel): CommandCaller {
+  if (given) return labelled(callerOf(caller), callerLabel(given));
+  const known = CALLERS.get(caller);
+  if (known) return known;
+  const made: CommandCaller = { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
+  CALLERS.set(caller, made);
+  return made;
+}
+
+function labelled(caller: CommandCaller, label: CallerLabel): CommandCaller {
+  const made = { ...caller, label };
+  const key = JSON.stringify(made);
+  const known = LABELLED.get(key);
+  if (known) return known;
+  LABELLED.set(key, made);
+  return made;
+}

@@ -1,0 +1,104 @@
+/** Tests how a runtime pauses its calls: what it tells the relay, and what it refuses itself until the relay has answered. */
+import { describe, expect, test } from 'vitest';
+import type { FakeLink } from '../kit/fake-relay.ts';
+import { startRuntimeBench } from './kit/runtime-bench.ts';
+
+const WORK = [{ name: 'work', run: () => 'done' }];
+
+async function acknowledge(link: FakeLink): Promise<unknown> {
+  const { ref, op, reason, queued, running } = await link.next('pause');
+  link.send({ type: 'pause_ack', ref });
+  return { op, reason, queued, running };
+}
+
+/** Sends a command, which the client must refuse. Returns the code. */
+async function refused(link: FakeLink, command_id: string): Promise<string> {
+  link.send({ type: 'command', command_id, action: 'work', remaining_ms: 10_000 });
+  return (await link.next('error')).code;
+}
+
+/** Sends a command, which the client must run. */
+async function run(link: FakeLink, command_id: string): Promise<void> {
+  link.send({ type: 'command', command_id, action: 'work', remaining_ms: 10_000 });
+  expect(await link.next('result')).toMatchObject({ command_id });
+}
+
+describe('a runtime that is paused', () => {
+  test('tells the relay why, and resolves when the relay has answered', async () => {
+    await using bench = await startRuntimeBench();
+    const link = await bench.up();
+    const paused = bench.runtime.pause('lunch', { queued: 'cancel', running: 'cancel' });
+    expect(await acknowledge(link)).toEqual({ op: 'pause', reason: 'lunch', queued: 'cancel', running: 'cancel' });
+    await paused;
+    const resumed = bench.runtime.resume();
+    expect(await acknowledge(link)).toEqual({ op: 'resume' });
+    await resumed;
+    expect(bench.relay.faults).toEqual([]);
+  });
+
+  test('refuses commands itself until the relay has answered, and leaves them to the relay then', async () => {
+    await using bench = await startRuntimeBench({ actions: WORK });
+    const link = await bench.up();
+    const paused = bench.runtime.pause('lunch');
+    const { ref } = await link.next('pause');
+    expect(await refused(link, 'c1')).toBe('paused');
+    link.send({ type: 'pause_ack', ref });
+    await paused;
+    // The user may have ended the pause elsewhere.
+    await run(link, 'c2');
+  });
+
+  test('keeps the wish without a link, refuses what comes first on the next one, and sends it again', async () => {
+    await using bench = await startRuntimeBench({ actions: WORK });
+    const first = await bench.up();
+    const paused = bench.runtime.pause('lunch');
+    await first.next('pause');
+    const link = await bench.again(first);
+    const { ref } = await link.next('pause');
+    expect(await refused(link, 'c1')).toBe('paused');
+    link.send({ type: 'pause_ack', ref });
+    await paused;
+    const next = await bench.again(link);
+    expect(await next.untaken('pause')).toBe(0);
+  });
+
+  test('sends one wish at a time, and of several the last one', async () => {
+    await using bench = await startRuntimeBench();
+    const link = await bench.up();
+    const all = [bench.runtime.pause('one'), bench.runtime.pause('two'), bench.runtime.resume()];
+    const { ref, reason } = await link.next('pause');
+    expect(reason).toBe('one');
+    expect(await link.untaken('pause')).toBe(0);
+    link.send({ type: 'pause_ack', ref });
+    expect(await acknowledge(link)).toEqual({ op: 'resume' });
+    await Promise.all(all);
+  });
+
+  test('rejects what the relay refuses for good, and is not paused then; asks again after another refusal', async () => {
+    await using bench = await startRuntimeBench({ actions: WORK });
+    const link = await bench.up();
+    const paused = bench.runtime.pause('lunch');
+    const { ref } = await link.next('pause');
+    link.send({ type: 'refused', frame: 'pause', ref, code: 'not_supported', message: 'In words.' });
+    await expect(paused).rejects.toMatchObject({ name: 'PauseRefusedError', code: 'not_supported' });
+    await run(link, 'c1');
+    const again = bench.runtime.pause('lunch');
+    const { ref: later } = await link.next('pause');
+    link.send({ type: 'refused', frame: 'pause', ref: later, code: 'store_unavailable', message: 'In words.' });
+    expect(await link.untaken('pause')).toBe(0);
+    await bench.clock.advance(1_000);
+    await acknowledge(link);
+    await again;
+  });
+
+  test('ends every wait when it closes permanently, and checks what it is given', async () => {
+    await using bench = await startRuntimeBench();
+    await bench.up();
+    expect(() => bench.runtime.pause('x', { queued: 'drop' as never })).toThrow(TypeError);
+    expect(() => bench.runtime.pause(7 as never)).toThrow(TypeError);
+    const paused = bench.runtime.pause('lunch');
+    await bench.runtime.close({ withinMs: 0 });
+    await expect(paused).rejects.toMatchObject({ name: 'LinkClosedError', reason: 'client_closed' });
+    await expect(bench.runtime.resume()).rejects.toMatchObject({ name: 'LinkClosedError' });
+  });
+});
