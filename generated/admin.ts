@@ -185,12 +185,16 @@ export type EvidenceSource =
   | 'CONTEXTS'
   /** The delivery records. */
   | 'DELIVERY'
+  /** The devices that are enrolled. */
+  | 'DEVICES'
   /** The retained messages. */
   | 'MESSAGES'
   /** What the nodes counted and measured. */
   | 'METRICS'
   /** The callers that still wait. */
   | 'PENDING_RPCS'
+  /** The tokens that are revoked. */
+  | 'REVOCATIONS'
   /** The registered sites. */
   | 'SITES'
   /** The streams of retained messages. */

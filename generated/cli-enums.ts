@@ -326,7 +326,9 @@ export const ENUM_WORDS = {
     "WINDOWS": "windows",
     "SITES": "sites",
     "AUDIT": "audit",
-    "METRICS": "metrics"
+    "METRICS": "metrics",
+    "REVOCATIONS": "revocations",
+    "DEVICES": "devices"
   },
   "IncompleteReason": {
     "LIMIT_REACHED": "limit_reached",
@@ -423,7 +425,10 @@ export const ENUM_WORDS = {
     "PAYLOAD": "payload",
     "REVEAL": "reveal",
     "PAUSE": "pause",
-    "RESUME": "resume"
+    "RESUME": "resume",
+    "REVOKE": "revoke",
+    "ENROL": "enrol",
+    "RENAME": "rename"
   },
   "RevealSubject": {
     "COMMAND_PARAMS": "command_params",

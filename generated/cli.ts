@@ -133,12 +133,16 @@ export type EvidenceSource =
   | 'contexts'
   /** The delivery records. */
   | 'delivery'
+  /** The devices that are enrolled. */
+  | 'devices'
   /** The retained messages. */
   | 'messages'
   /** What the nodes counted and measured. */
   | 'metrics'
   /** The callers that still wait. */
   | 'pending_rpcs'
+  /** The tokens that are revoked. */
+  | 'revocations'
   /** The registered sites. */
   | 'sites'
   /** The streams of retained messages. */
@@ -239,14 +243,20 @@ export type OperatorAction =
   | 'disconnect'
   /** Drained a node. */
   | 'drain'
+  /** Decided whether a device is enrolled. */
+  | 'enrol'
   /** Paused calls. */
   | 'pause'
   /** Read payloads by an argument of a listing. */
   | 'payload'
+  /** Gave a device another name. */
+  | 'rename'
   /** Ended a pause. */
   | 'resume'
   /** Revealed one payload and gave the reason. */
-  | 'reveal';
+  | 'reveal'
+  /** Revoked tokens. */
+  | 'revoke';
 
 /** How a command ended. No outcome proves anything about effects outside the client. */
 export type Outcome =
@@ -535,7 +545,7 @@ export type GetStatusQueryVariables = Exact<{
 }>;
 
 
-export type GetStatusQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string }, delivery: { summary: { due_commands: number }, nodes: { items: Array<{ links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, tenants: { items: Array<{ limit: number | null, scope_id: string, reserved_commands: number }> } }, waits: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, oldest_wait: { items: Array<{ action: string, user_id: string, client_id: string, command_id: string, age_ms: number }> }, series: { items: Array<{ name: string, label: string | null, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type GetStatusQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string }, delivery: { summary: { due_commands: number }, nodes: { items: Array<{ links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, policy_digest: string | null, policy_fault: string | null, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, tenants: { items: Array<{ limit: number | null, scope_id: string, reserved_commands: number }> } }, waits: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, oldest_wait: { items: Array<{ action: string, user_id: string, client_id: string, command_id: string, age_ms: number }> }, series: { items: Array<{ name: string, label: string | null, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type GetBusyClientsQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -638,7 +648,7 @@ export type ListAuditQueryVariables = Exact<{
 }>;
 
 
-export type ListAuditQuery = { auditEvents: { next_cursor: string | null, items: Array<{ id: string, at: string, who: string, action: OperatorAction, outcome: string | null, reason: string | null, node_id: string, request_id: string | null, subject: { stream: string | null, view: string | null, user_id: string | null, client_id: string | null, instance_id: string | null, command_id: string | null, message_id: string | null, node_id: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListAuditQuery = { auditEvents: { next_cursor: string | null, items: Array<{ id: string, at: string, who: string, action: OperatorAction, outcome: string | null, reason: string | null, node_id: string, request_id: string | null, subject: { stream: string | null, view: string | null, user_id: string | null, client_id: string | null, instance_id: string | null, command_id: string | null, message_id: string | null, node_id: string | null, token_id: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type ConnectionActionsQueryVariables = Exact<{
   user_id: string;
@@ -765,9 +775,11 @@ export type DisconnectClientMutation = { disconnectClient:
     | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, pause: { reason: string, since: string, until: string | null, pause_id: string, by: { kind: PauseAuthorKind, name: string } } | null, errors: Array<{ parameter: string, detail: string }> }
    };
 
-export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, counters: Array<{ name: string, value: number }> };
+export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, version: string | null, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, started_at: string | null, memory_bytes: number | null, event_loop_delay_ms: number | null, policy_digest: string | null, policy_fault: string | null, counters: Array<{ name: string, value: number }> };
 
 export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, connect_deadline: string, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string, program: string | null } };
+
+export type DeviceShownFragment = { name: string, actions: Array<string> | null, revoked: boolean, user_id: string, client_id: string, client_type: ClientType, key_id: string, enrolled_at: string, enrolled_by: string, used_at: string | null };
 
 export type ListStreamsQueryVariables = Exact<{
   user_id: string;
@@ -842,6 +854,8 @@ export type RefusedFragment = { by: RefusedBy, code: RefusalCode, message: strin
 export type DeniedFragment = { code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> };
 
 export type PauseShownFragment = { caller: string | null, action: string | null, label: string | null, reason: string, since: string, until: string | null, queued: PauseQueued, running: PauseRunning, pause_id: string, user_id: string | null, client_id: string | null, caller_kind: CommandCallerKind | null, by: { kind: PauseAuthorKind, name: string } };
+
+export type RevocationShownFragment = { reason: string, who: string, at: string, revocation_id: string, user_id: string | null, client_id: string | null, token_id: string | null, issued_before: string | null, expires_at: string };
 
 export type SiteDefinitionFragment = { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } };
 
@@ -992,6 +1006,8 @@ export const DispatcherNodeReportFragmentDoc = new TypedDocumentString(`
   started_at: startedAt
   memory_bytes: memoryBytes
   event_loop_delay_ms: eventLoopDelayMs
+  policy_digest: policyDigest
+  policy_fault: policyFault
   counters {
     name
     value
@@ -1036,6 +1052,20 @@ export const DeliveryStatusRecordFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"DeliveryStatusRecord"}) as unknown as TypedDocumentString<DeliveryStatusRecordFragment, unknown>;
+export const DeviceShownFragmentDoc = new TypedDocumentString(`
+    fragment DeviceShown on Device {
+  user_id: userId
+  client_id: clientId
+  name
+  client_type: clientType
+  actions
+  key_id: keyId
+  enrolled_at: enrolledAt
+  enrolled_by: enrolledBy
+  used_at: usedAt
+  revoked
+}
+    `, {"fragmentName":"DeviceShown"}) as unknown as TypedDocumentString<DeviceShownFragment, unknown>;
 export const StreamSummaryFragmentDoc = new TypedDocumentString(`
     fragment StreamSummary on Stream {
   stream: key
@@ -1150,6 +1180,19 @@ export const PauseShownFragmentDoc = new TypedDocumentString(`
   running
 }
     `, {"fragmentName":"PauseShown"}) as unknown as TypedDocumentString<PauseShownFragment, unknown>;
+export const RevocationShownFragmentDoc = new TypedDocumentString(`
+    fragment RevocationShown on Revocation {
+  revocation_id: revocationId
+  user_id: userId
+  client_id: clientId
+  token_id: tokenId
+  issued_before: issuedBefore
+  reason
+  who
+  at
+  expires_at: expiresAt
+}
+    `, {"fragmentName":"RevocationShown"}) as unknown as TypedDocumentString<RevocationShownFragment, unknown>;
 export const SiteDefinitionFragmentDoc = new TypedDocumentString(`
     fragment SiteDefinition on Site {
   site_id: siteId
@@ -1317,6 +1360,8 @@ fragment DispatcherNodeReport on DispatcherNode {
   started_at: startedAt
   memory_bytes: memoryBytes
   event_loop_delay_ms: eventLoopDelayMs
+  policy_digest: policyDigest
+  policy_fault: policyFault
   counters {
     name
     value
@@ -1772,6 +1817,7 @@ export const ListAuditDocument = new TypedDocumentString(`
         message_id: messageId
         stream
         node_id: nodeId
+        token_id: tokenId
         view
       }
       node_id: node

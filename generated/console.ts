@@ -361,14 +361,20 @@ export type OperatorAction =
   | 'DISCONNECT'
   /** Drained a node. */
   | 'DRAIN'
+  /** Decided whether a device is enrolled. */
+  | 'ENROL'
   /** Paused calls. */
   | 'PAUSE'
   /** Read payloads by an argument of a listing. */
   | 'PAYLOAD'
+  /** Gave a device another name. */
+  | 'RENAME'
   /** Ended a pause. */
   | 'RESUME'
   /** Revealed one payload and gave the reason. */
-  | 'REVEAL';
+  | 'REVEAL'
+  /** Revoked tokens. */
+  | 'REVOKE';
 
 /** How a command ended. No outcome proves anything about effects outside the client. */
 export type Outcome =
@@ -926,7 +932,7 @@ export type RevokeGrantMutation = { revokeGrant:
 export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type NodesQuery = { server: { durability: { kind: DurabilityKind, sync: string | null, bytes: number | null, full: boolean, snapshotAt: string | null, away: { since: string, clean: boolean, lost: boolean } | null } | null }, delivery: { nodes: { nodes: Array<{ version: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+export type NodesQuery = { server: { durability: { kind: DurabilityKind, sync: string | null, bytes: number | null, full: boolean, snapshotAt: string | null, away: { since: string, clean: boolean, lost: boolean } | null } | null }, delivery: { nodes: { nodes: Array<{ version: string | null, policyDigest: string | null, policyFault: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
 export type DrainNodeMutationVariables = Exact<{
   nodeId: string;
@@ -2626,6 +2632,8 @@ export const NodesDocument = new TypedDocumentString(`
       nodes {
         ...NodeRow
         version
+        policyDigest
+        policyFault
         memoryBytes
         eventLoopDelayMs
         mailboxListenerAlive

@@ -10,7 +10,7 @@ import { build, type Plugin } from 'vite';
 
 export type Built = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
 
-const LIBRARIES = ['runtime', 'caller', 'site'] as const;
+const LIBRARIES = ['runtime', 'caller', 'site', 'enrol'] as const;
 
 /**
  * Writes `<library>.js` for each library: one minified ES module without imports. Resolves with their sizes in bytes.

@@ -17,6 +17,7 @@ const LIBRARIES = {
   site: { what: 'a viewer of a cooperative site: events and actions' },
   admin: { what: "reads a relay's state; cancels, disconnects, drains" },
   live: { what: 'follows a relay by subscriptions (needs graphql-sse)', peers: ['graphql-sse'] },
+  enrol: { what: 'enrols a device: a key of its own, a code for a person, and a token that it renews', peers: [] },
   react: { what: 'hooks for React 19 (needs react)', peers: ['react'] },
 };
 const NAMES = Object.keys(LIBRARIES);
@@ -61,7 +62,7 @@ const manifest = {
   name: 'callboard-client',
   version,
   description:
-    'The clients of a callboard relay, for Node, browsers and React: runtime, caller, host, site, admin, live and react.',
+    'The clients of a callboard relay, for Node, browsers and React: runtime, caller, host, site, admin, live, enrol and react.',
   keywords: ['callboard', 'client', 'rpc', 'relay', 'websocket', 'sse', 'browser', 'react'],
   license,
   author,

@@ -16,8 +16,8 @@ import type { TlsConfig } from './config/tls-config.ts';
 import type { Config } from './config.ts';
 import type { AuditSign } from './core/audit/audit-rows.ts';
 import type { AuditBounds } from './core/audit/audit.ts';
-import { compilePolicy } from './core/auth/policy-file.ts';
-import { defaultPolicy, type Policy } from './core/auth/policy.ts';
+import { FIXED_POLICY, LivePolicy, scopeMapOf, type PolicyControl } from './core/auth/live-policy.ts';
+import type { Policy } from './core/auth/policy.ts';
 import type { Authenticator } from './core/auth/principal.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
@@ -30,7 +30,7 @@ import { SPILL_IN_MEMORY, shareBounds, type GivenBounds, type ShareBound } from 
 import { createShares, type Shares } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
 import { attachHandler, createHttpServer, type Attachment, type HostServer, type HttpServer } from './http/server.ts';
-import { withGrants } from './http/authenticate-request.ts';
+import { withGrants, withRevocations } from './http/authenticate-request.ts';
 import { createCredentials, type ReplacedCredentials } from './http/auth.ts';
 import type { SignIn } from './http/sign-in.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
@@ -91,6 +91,8 @@ export interface Callboard extends AsyncDisposable {
    * together; then the certificate stays as it is.
    */
   replaceCertificate(tls: TlsConfig): void;
+  /** Replaces the policy file. A policy that the program gave stays. */
+  readonly policy: PolicyControl;
   /**
    * Marks the node as not ready, admits no more commands, gives running commands at most `withinMs` milliseconds
    * (default 10 000) to end, and closes the links.
@@ -284,7 +286,7 @@ async function ownedPlace(
     ...{ namespace: redis.namespace, address: config.advertiseUrl },
     ...{ partitions: OWNED_PARTITIONS, groups: redis.partitions, claims: true },
     scopeOf: (userId) => policy.scopeOf(userId).id,
-    digest: crypto.sign(JSON.stringify(config.policy?.scopes ?? [])),
+    digest: crypto.sign(scopeMapOf(config.policy ?? null)),
     memory: {
       ...{ shares, metrics: meter, sha256: createCrypto('').sha256, markSecret: crypto.sign('marks') },
       idempotencyWindowMs: config.idempotencyWindowMs,
@@ -310,8 +312,9 @@ async function ownedPlace(
 
 const fitSockets = (bound: ShareBound): ShareBound => withinDescriptors(bound, descriptorLimit());
 
-const policyOf = ({ policy, config }: CallboardOptions): Policy =>
-  policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
+function policyOf({ policy, config, log = silentLog }: CallboardOptions): Policy {
+  return policy ?? new LivePolicy(config.policy ?? null, { sha256: createCrypto('').sha256, log });
+}
 
 /** A relay, and what starts it in a server of the program. */
 type Composed = { readonly callboard: Callboard; readonly attach: (server: HostServer) => Promise<void> };
@@ -320,7 +323,12 @@ function compose(options: CallboardOptions, place: Place): Composed {
   const { backend, spill, crypto, clock, shares, meter, replaceLogin = () => false } = place;
   const { config, log = silentLog, tracing } = options;
   const { basePath = '', traceIds = false, maxBodyBytes = MAX_BODY_BYTES } = config;
+  const policy = policyOf(options);
+  // Tokens expire by the system clock, as their issuers expect, and not by the clock of the store.
+  const wall = options.clock ?? systemClock;
+  const credentials = createCredentials({ ...NO_AUTH, ...config.auth }, { clock: wall, tickets: backend.tickets });
   const core = createCore({
+    devices: credentials.devices,
     loop: systemLoop,
     processMeter: systemProcess,
     nodeId: place.nodeId ?? config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
@@ -328,7 +336,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
     clock,
     crypto,
     cursors: new Cursors(crypto),
-    policy: policyOf(options),
+    policy,
     log,
     metrics: meter,
     tracing: createTracing(tracing, { version: VERSION, namesUsers: traceIds }),
@@ -339,10 +347,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
     reveal: config.reveal,
     server: { version: VERSION, label: config.label ?? null, traceUrl: config.traceUrl ?? null, maxBodyBytes },
   });
-  // Tokens expire by the system clock, as their issuers expect, and not by the clock of the store.
-  const wall = options.clock ?? systemClock;
-  const credentials = createCredentials({ ...NO_AUTH, ...config.auth }, { clock: wall, tickets: backend.tickets });
-  const authenticator = withGrants(credentials.bearer, core.sites);
+  const authenticator = withRevocations(withGrants(credentials.bearer, core.sites), core.revocations);
   const app = createApp({
     core,
     authenticator,
@@ -375,19 +380,12 @@ function compose(options: CallboardOptions, place: Place): Composed {
   });
   const { replace: replaceCredentials } = credentials;
   const start = (): Promise<void> => startOf({ core, app }, config);
-  const replace = { replaceCredentials, replaceRedisLogin: replaceLogin };
+  const control = policy instanceof LivePolicy ? policy : FIXED_POLICY;
+  const replace = { replaceCredentials, replaceRedisLogin: replaceLogin, policy: control };
   const ownSpill = options.spill ? null : spill;
   return assemble({
-    core,
-    backend,
-    authenticator,
-    app,
-    server,
-    meter,
-    basePath,
-    onRecord,
-    ownSpill,
-    start,
+    ...{ core, backend, authenticator, app, server, meter },
+    ...{ basePath, onRecord, ownSpill, start },
     ...replace,
   });
 }
@@ -417,11 +415,11 @@ type AssembledRelay = {
   /** The store of large payloads, if the relay opened it itself. */
   readonly ownSpill: SpillStore | null;
   readonly start: () => Promise<void>;
-} & Pick<Callboard, 'replaceCredentials' | 'replaceRedisLogin'>;
+} & Pick<Callboard, 'replaceCredentials' | 'replaceRedisLogin' | 'policy'>;
 
 function assemble(parts: AssembledRelay): Composed {
   const { core, backend, authenticator, app, server, meter, basePath, onRecord, start } = parts;
-  const { ownSpill, replaceCredentials, replaceRedisLogin } = parts;
+  const { ownSpill, replaceCredentials, replaceRedisLogin, policy } = parts;
   let url: string | null = null;
   let attachment: Attachment | null = null;
   let closed: Promise<void> | null = null;
@@ -453,6 +451,7 @@ function assemble(parts: AssembledRelay): Composed {
     preload: () => app.preload(),
     replaceCredentials,
     replaceRedisLogin,
+    policy,
     replaceCertificate: (tls) => server.replaceCertificate(tls),
     drain: (withinMs = DRAIN_MS) => core.drain(withinMs),
     close: ({ withinMs = 0 } = {}) => (closed ??= end(withinMs)),

@@ -101,9 +101,10 @@ export type Config = {
 
 /**
  * Reads the configuration from variables `CALLBOARD_X` and flags `--x`; flags take precedence. An empty variable counts
- * as unset. Throws a single `invalid_argument` that names all faults.
+ * as unset. Throws a single `invalid_argument` that names all faults. `policyFaults`: receives the faults of the policy
+ * file, which then has no policy; absent: they are among those that are thrown.
  */
-export function readConfig(env: Environment, argv: readonly string[]): Config {
+export function readConfig(env: Environment, argv: readonly string[], policyFaults?: InputError[]): Config {
   const { given, files, faults } = collectTexts(env, argv);
   const shownAs = (name: SettingName): string => given.get(name)?.shownAs ?? PREFIX + name;
   const texts = Object.fromEntries([...given].map(([name, { text }]) => [name, text]));
@@ -116,13 +117,14 @@ export function readConfig(env: Environment, argv: readonly string[]): Config {
   const inMemory = spillsInMemory((name) => given.has(name));
   const overdrawn = shareFaults((name) => given.get(name)?.text, inMemory);
   for (const [name, detail] of overdrawn) faults.push({ parameter: shownAs(name), detail });
-  const policy = readPolicy(given.get('POLICY_FILE'), faults);
+  const policy = readPolicy(given.get('POLICY_FILE'), policyFaults ?? faults);
   const tls = tlsOf(given, faults);
   const certificates = redisCertificatesOf(given, faults);
   refuseInputs(faults, '\n');
   // Each issue of the schema is among the faults, so this throws nothing.
   if (!parsed.success) throw parsed.error;
-  const paths = [...files, ...[given.get('TLS_CERT'), given.get('TLS_KEY')].flatMap((at) => (at ? [at.text] : []))];
+  const named = (['TLS_CERT', 'TLS_KEY', 'POLICY_FILE'] as const).map((name) => given.get(name));
+  const paths = [...files, ...named.flatMap((at) => (at ? [at.text] : []))];
   const config = toConfig(parsed.data, policy, warningsOf(env, given));
   return {
     ...config,

@@ -14,6 +14,8 @@ test('the person at the kiosk allows a print, refuses one, and goes away', { ski
   try {
     const page = await browser.newPage();
     await page.goto(app.url);
+    await page.waitForFunction("/^[A-Z]{4}-[A-Z]{4}$/.test(document.querySelector('#status').textContent)");
+    await app.confirm(await page.locator('#status').textContent());
     await page.waitForFunction("document.querySelector('#status').textContent === 'connected'");
     const allowed = print({ url: app.url, copies: 2 });
     await page.getByRole('button', { name: 'Allow' }).click();

@@ -14,6 +14,7 @@ import { PAUSES_GUARDS } from './guards-pauses.ts';
 import { PLACES_GUARDS } from './guards-places.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
 import { REDIS_HISTORY_GUARDS } from './guards-redis-history.ts';
+import { REVOCATION_GUARDS } from './guards-revocations.ts';
 import { SHARES_GUARDS } from './guards-shares.ts';
 import { DURABLE_GUARDS, STORED_GUARDS } from './guards-stored.ts';
 import type { GuardMutant } from './mutant.ts';
@@ -30,6 +31,7 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...STORED_GUARDS,
   ...DURABLE_GUARDS,
   ...AUDIT_GUARDS,
+  ...REVOCATION_GUARDS,
   ...REDIS_GUARDS,
   ...REDIS_HISTORY_GUARDS,
   ...ADVERTISED_GUARDS,

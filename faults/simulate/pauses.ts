@@ -82,6 +82,7 @@ export class Pauses implements Workload {
       callOf: (commandId) => this.#calls.get(commandId),
       report: (fault) => this.#reportUnlessLost(fault),
       count: (what) => relays.count(what),
+      expiring: () => 0,
     };
     this.#clients = USERS.map((userId) => new ClientProgram(userId, parts));
     this.#callers = USERS.map((userId) => new CallerProgram(userId, parts));

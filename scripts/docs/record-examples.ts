@@ -4,6 +4,7 @@
  * checks that the examples fit the document.
  */
 import { writeFileSync } from 'node:fs';
+import { SignJWT, exportJWK, generateKeyPair } from 'jose';
 import { createCallboard } from '../../src/callboard.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { signToken } from '../../src/http/tokens.ts';
@@ -133,8 +134,26 @@ const pause = {
 const paused = await call(['PauseCalls', 'POST', '/pauses', pause]);
 await call(['ListPauses', 'GET', '/pauses']);
 await call(['ResumeCalls', 'DELETE', `/pauses/${paused.pause_id}`]);
+const { publicKey, privateKey } = await generateKeyPair('ES256');
+const jwk = await exportJWK(publicKey);
+/** Proves that the device holds its key. */
+const prove = (purpose: string): Promise<string> =>
+  new SignJWT({})
+    .setProtectedHeader({ alg: 'ES256', typ: 'callboard-proof+jwt', jwk })
+    .setAudience(`callboard:${purpose}`)
+    .setIssuedAt()
+    .setJti(purpose)
+    .sign(privateKey);
+const device = { name: 'Entrance', client_type: 'browser', actions: ['receipt.*'] };
+const { user_code: code } = await call(['Enrol', 'POST', '/enrolments', { ...device, proof: await prove('enrol') }]);
+await call(['LookUpEnrolment', 'POST', '/enrolments/lookup', { code }]);
+const decision = { code, decision: 'confirm', user_id: 'alice' };
+await call(['DecideEnrolment', 'POST', '/enrolments/decide', decision]);
+await call(['DeviceToken', 'POST', '/devices/token', { proof: await prove('token') }]);
+await call(['RenameDevice', 'PUT', '/devices/alice/entrance', { name: 'Entrance hall' }]);
 
 const READS: readonly Call[] = [
+  ['ListDevices', 'GET', '/devices'],
   ['ListUsers', 'GET', '/users'],
   ['UserSummary', 'GET', '/users/alice'],
   ['ListConnections', 'GET', '/connections'],
@@ -171,6 +190,9 @@ const READS: readonly Call[] = [
 for (const read of READS) await call(read);
 
 const ENDS: readonly Call[] = [
+  ['RemoveDevice', 'DELETE', '/devices/alice/entrance?reason=Lost'],
+  ['Revoke', 'POST', '/revocations', { token_id: 'Vd3mOoq0kX9cC2ar', reason: 'It was in a log' }],
+  ['ListRevocations', 'GET', '/revocations?limit=1'],
   ['RevokeGrant', 'DELETE', `${opened}/grants/${shared.grant_id}`],
   ['CloseSiteSession', 'DELETE', opened],
   ['RemoveSite', 'DELETE', '/sites/board'],
@@ -207,7 +229,7 @@ const file = { parameters, operations };
 // token.
 const text = JSON.stringify(
   file,
-  (name, value: unknown) => (name === 'token' || name === 'ticket' ? 'shown-only-once' : value),
+  (name, value: unknown) => (name === 'token' || name === 'ticket' || name === 'proof' ? 'shown-only-once' : value),
   2,
 );
 writeFileSync(FILE, `${text}\n`);

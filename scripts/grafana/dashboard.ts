@@ -32,7 +32,7 @@ export const GROUPS: readonly MetricGroup[] = [
       ...(['sockets_refused', 'sockets_cut', 'unread_cut', 'unauthenticated_sockets', 'errors_masked'] as const),
     ],
   },
-  { title: 'Nodes', metrics: ['ready', 'nodes', 'node_losses', 'audit_failures'] },
+  { title: 'Nodes', metrics: ['ready', 'nodes', 'node_losses', 'audit_failures', 'policy_fault'] },
   {
     title: 'What is kept',
     metrics: [

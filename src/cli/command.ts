@@ -34,6 +34,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   name: 'Name of the context',
   url: 'Address of the relay',
   shell: 'bash, zsh or fish',
+  file: 'Path of the policy file',
 };
 const OUTPUT = { kind: 'enum', values: OUTPUTS, brief: 'Form of the output', default: 'table' };
 

@@ -15,7 +15,7 @@ import { withWords, withNames } from './rest-words.ts';
 export type RelayQuery = Readonly<Record<string, string | undefined>>;
 
 type RelayCall = {
-  readonly method?: 'GET' | 'POST' | 'DELETE';
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly body?: object;
   readonly query?: RelayQuery;
   /** How long the relay may take to answer, in milliseconds. */

@@ -1,9 +1,12 @@
-/** Applies changed credential and certificate files while the relay runs. Other settings keep their values. */
+/**
+ * Applies changed files of credentials, certificates and the policy while the relay runs. Other settings keep their
+ * values.
+ */
 import { readFileSync } from 'node:fs';
 import type { Callboard } from '../callboard.ts';
 import { readConfig, type Config } from '../config.ts';
 import { secretsIn } from '../config/auth-config.ts';
-import { CallboardError } from '../core/errors.ts';
+import { CallboardError, refuseInputs, type InputError } from '../core/errors.ts';
 import type { Cancel, Clock } from '../core/ports.ts';
 import type { RedactingLog } from '../platform/log.ts';
 import type { Io } from './io.ts';
@@ -15,7 +18,7 @@ import type { Io } from './io.ts';
 const CHECK_MS = 5_000;
 
 type ReloadOptions = {
-  readonly callboard: Pick<Callboard, 'replaceCredentials' | 'replaceCertificate' | 'replaceRedisLogin'>;
+  readonly callboard: Pick<Callboard, 'replaceCredentials' | 'replaceCertificate' | 'replaceRedisLogin' | 'policy'>;
   readonly env: Io['env'];
   readonly argv: readonly string[];
   readonly clock: Pick<Clock, 'every'>;
@@ -23,14 +26,23 @@ type ReloadOptions = {
 };
 
 /**
- * Checks every 5 s whether a file of the configuration has changed, and then replaces the credentials and the
- * certificate. A faulty configuration is logged and changes nothing; the files are read again after their next change.
- * Does nothing if the configuration names no such file.
+ * Checks every 5 s whether a file of the configuration has changed, and then replaces the credentials, the certificate
+ * and the policy. A faulty configuration is logged and changes nothing; the files are read again after their next
+ * change. A faulty policy file keeps the policy before it, and nothing else from being replaced. Does nothing if the
+ * configuration names no such file.
  */
 export function reloadOnChange(started: Config, { callboard, env, argv, clock, log }: ReloadOptions): Cancel {
   if (started.files.length === 0) return () => {};
   let current = started;
   let seen = contentOf(started.files);
+  const applyPolicy = (policy: Config['policy'], faults: readonly InputError[]): void => {
+    try {
+      refuseInputs(faults);
+      callboard.policy.replace(policy);
+    } catch (error) {
+      callboard.policy.refuse(faultsIn(error));
+    }
+  };
   const apply = (next: Config): void => {
     log.redact(secretsIn(next));
     if (!next.generated) callboard.replaceCredentials(next.auth);
@@ -46,7 +58,10 @@ export function reloadOnChange(started: Config, { callboard, env, argv, clock, l
     if (content === seen) return;
     seen = content;
     try {
-      apply(readConfig(env, argv));
+      const policyFaults: InputError[] = [];
+      const next = readConfig(env, argv, policyFaults);
+      apply(next);
+      applyPolicy(next.policy, policyFaults);
     } catch (error) {
       log.error({ faults: faultsIn(error) }, 'the changed configuration is not valid; the one before stays in use');
     }

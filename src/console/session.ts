@@ -3,6 +3,8 @@
  * in local storage.
  */
 import { signal } from '@preact/signals';
+import { RELAY_PATH } from './base.ts';
+import { textMember } from './json-member.ts';
 import { recall, keep } from './kept-texts.ts';
 import { LEFT, tabs } from './tab-channel.ts';
 
@@ -40,11 +42,39 @@ export function signOutOf(refused: string, why: SignedOut['why'], message: strin
   keep('session', KEY, null);
 }
 
-/** Signs this tab out, and the other tabs of this browser that have the same token. */
+/** Signs this tab out, and the other tabs of this browser that have the same token, and revokes the token. */
 export function signOut(): void {
   const given = token.value;
   leave();
-  if (given !== null) tabs?.postMessage({ kind: 'sign-out', token: given });
+  if (given === null) return;
+  tabs?.postMessage({ kind: 'sign-out', token: given });
+  revoke(given);
+}
+
+/**
+ * Revokes a token by its id. Does nothing for a token without one, such as a configured one. Nobody waits for the answer:
+ * the tab has forgotten the token, and a store may keep no revocations.
+ */
+function revoke(given: string): void {
+  const tokenId = tokenIdOf(given);
+  if (tokenId === null) return;
+  void fetch(`${RELAY_PATH}/revocations`, {
+    method: 'POST',
+    // The page may be left at once.
+    keepalive: true,
+    headers: { authorization: `Bearer ${given}`, 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({ token_id: tokenId, reason: 'Signed out of the console.' }),
+  }).catch(() => {});
+}
+
+/** Reads the id (`jti`) of a signed token; null if it has none. */
+function tokenIdOf(given: string): string | null {
+  try {
+    const claims: unknown = JSON.parse(atob((given.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')));
+    return textMember(claims, 'jti');
+  } catch {
+    return null;
+  }
 }
 
 export function leave(): void {

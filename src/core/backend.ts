@@ -17,6 +17,8 @@ import type { JsonText } from './json.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { Pause, PauseStore } from './pauses/pause.ts';
 import type { Cancel } from './ports.ts';
+import type { DeviceStore } from './devices/device.ts';
+import type { RevocationStore } from './revocations/revocation.ts';
 import type { ShareName } from './shares/share-bounds.ts';
 import type { SessionStore, SiteStore } from './sites/site-stores.ts';
 import type { SiteEvent } from './sites/site.ts';
@@ -76,6 +78,8 @@ export interface Backend {
   readonly audit: AuditStore;
   readonly pauses: PauseStore;
   readonly tickets: TicketStore;
+  readonly revocations: RevocationStore;
+  readonly devices: DeviceStore;
   readonly bus: Bus;
   /**
    * Returns how much of each share is in use, for the shares that the store counts itself. The amounts are those of all

@@ -4,7 +4,7 @@ export type IncompleteReason =
   'limit_reached' | 'node_silent' | 'store_unavailable' | 'evicted' | 'not_supported' | 'awaiting_reports';
 export type EvidenceSource =
   | ('connections' | 'streams' | 'pending_rpcs' | 'actions' | 'messages' | 'delivery')
-  | ('contexts' | 'windows' | 'sites' | 'audit' | 'metrics');
+  | ('contexts' | 'windows' | 'sites' | 'audit' | 'metrics' | 'revocations' | 'devices');
 
 /** What one source contributed to an answer, and why something is missing. */
 export type ObservedSource = {

@@ -5,7 +5,7 @@
 import type { Durability } from './backend.ts';
 import type { AuditSign } from './audit/audit-rows.ts';
 import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
-import type { RevealMode } from './auth/policy.ts';
+import type { PolicyReport, RevealMode } from './auth/policy.ts';
 import { createRpc } from './calls/calls.ts';
 import { Correlator } from './calls/correlator.ts';
 import { reattachWaits } from './calls/reattach-waits.ts';
@@ -26,6 +26,8 @@ import { createPermits } from './commands/permits.ts';
 import { createActions } from './connections/action-sample.ts';
 import { createConnections } from './connections/connections.ts';
 import { createContexts } from './contexts/contexts.ts';
+import { createDevices } from './devices/devices.ts';
+import { NO_DEVICE_CREDENTIALS, type DeviceCredentials } from './devices/device.ts';
 import { createDedup } from './dedup/dedup.ts';
 import { serverInfo, type ServerInfo } from './server-info.ts';
 import type { Deps } from './deps.ts';
@@ -39,6 +41,8 @@ import { createSeries, type Series } from './metrics/series.ts';
 import { createPauses } from './pauses/pauses.ts';
 import type { Cancel, Clock, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
+import { Admissions, RevocationIndex } from './revocations/revocation.ts';
+import { createRevocations, type Revocations } from './revocations/revocations.ts';
 import { fullShares } from './shares/full-shares.ts';
 import type { ShareName } from './shares/share-bounds.ts';
 import { sharesInUse, type SharesInUse } from './shares/shares-in-use.ts';
@@ -68,7 +72,7 @@ export type * from './sites/projection.ts';
 export type * from './sites/sites.ts';
 export type * from './users/users.ts';
 
-type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing'> & {
+type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing' | 'revoked' | 'admissions'> & {
   /** The event loop of the process, to which long reads yield. */
   readonly loop: EventLoop;
   /** Records spans. Absent: nothing is traced. */
@@ -79,6 +83,8 @@ type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tra
    */
   readonly audit?: Partial<AuditBounds & { readonly sign: AuditSign; readonly keys: readonly AuditSign[] }> | undefined;
   readonly reveal?: RevealMode | undefined;
+  /** Checks proofs of devices, and signs their tokens. Absent: no device can be enrolled. */
+  readonly devices?: DeviceCredentials | undefined;
 };
 
 const NOT_DURABLE = { sync: null, bytes: null, full: false, snapshotAt: null, away: null } as const;
@@ -90,11 +96,19 @@ export type Core = ReturnType<typeof createCore>;
  * Builds core over one backend. No loop runs before `start`. Methods take the requester, refuse what the requester may
  * not do, and bound their answers. Methods "for nested fields" rely on the authorization of the parent.
  */
-export function createCore({ audit: bounds, reveal = 'argument', tracing = null, loop, ...given }: CoreOptions) {
+export function createCore({
+  audit: bounds,
+  reveal = 'argument',
+  tracing = null,
+  loop,
+  devices = NO_DEVICE_CREDENTIALS,
+  ...given
+}: CoreOptions) {
   const kept = { maxRows: AUDIT_ROWS, keepMs: AUDIT_KEEP_MS, sign: given.crypto.sign, ...bounds };
   const audit = createAuditTrail({ ...given, ...kept, store: given.backend.audit });
   const events = new CommandEvents(given);
-  const deps: Deps = { ...given, audit, reveal, tracing, events, loop, readTurns: new ReadTurns(READ_TURNS) };
+  const made = { readTurns: new ReadTurns(READ_TURNS), revoked: new RevocationIndex(), admissions: new Admissions() };
+  const deps: Deps = { ...given, ...made, audit, reveal, tracing, events, loop };
   const { backend, clock, nodeId, shares } = deps;
   const { capabilities } = backend;
   const correlator = new Correlator(deps.metrics);
@@ -104,8 +118,9 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const dispatcher = new Dispatcher(deps, retryQueue, acts);
   const questions = new NodeQuestions(deps);
   const series = createSeries(deps, questions);
+  const revocations = createRevocations({ deps, acts, questions });
   const server = serverInfo(deps);
-  const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server };
+  const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server, revocations };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
   const renewPermits = createPermits({ deps, dispatcher, questions });
@@ -119,6 +134,8 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     /** How much of what is kept outlives this process. For nested fields of administrators. */
     durability: (): Durability =>
       backend.durability?.() ?? { ...NOT_DURABLE, kind: capabilities.shared ? 'store' : 'memory' },
+    /** Which policy this node runs; null: the program that opened the relay has a policy of its own. */
+    policyReport: (): PolicyReport | null => deps.policy.report?.() ?? null,
     clock,
     loop,
     crypto: given.crypto,
@@ -134,6 +151,10 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     pauses: createPauses({ deps, settle: acts.settle, renewPermits }),
     /** Lets administrators read payloads, as far as the deployment allows it. */
     reveals: createReveals(deps),
+    /** Revokes tokens, and says which are revoked. */
+    revocations,
+    /** Enrols devices, and gives them tokens. */
+    devices: createDevices({ deps, credentials: devices, revocations }),
     users: createUsers(deps),
     connections: createConnections(deps),
     actions: createActions(deps),
@@ -199,10 +220,11 @@ type LifecycleOptions = {
   readonly questions: NodeQuestions;
   readonly series: Pick<Series, 'start'>;
   readonly server: ServerInfo;
+  readonly revocations: Pick<Revocations, 'start'>;
 };
 
 function createLifecycle(parts: LifecycleOptions) {
-  const { deps, correlator, dispatcher, acts, retryQueue, questions, series, server } = parts;
+  const { deps, correlator, dispatcher, acts, retryQueue, questions, series, server, revocations } = parts;
   const { backend } = deps;
   let draining = false;
   let cancels: Cancel[] = [];
@@ -232,7 +254,7 @@ function createLifecycle(parts: LifecycleOptions) {
         onMoved: (concerns) => void reattach(concerns),
         onReply: correlator.resolve.bind(correlator),
       });
-      cancels = [loops, series.start(), () => deps.events.close()];
+      cancels = [loops, revocations.start(), series.start(), () => deps.events.close()];
     },
     /** Stops admitting (`draining`), waits at most `withinMs` for the commands in flight, then closes the links. */
     drain,

@@ -7,6 +7,7 @@ import type { Cursors } from './cursors.ts';
 import type { SpillStore } from './history/message.ts';
 import type { Metrics } from './metrics.ts';
 import type { Clock, Crypto, EventLoop, Log, ProcessMeter, Tracing } from './ports.ts';
+import type { Admissions, RevocationIndex } from './revocations/revocation.ts';
 import type { ServerSettings } from './server-info.ts';
 import type { Shares } from './shares/shares.ts';
 import type { ReadTurns } from './shares/turns.ts';
@@ -41,6 +42,9 @@ export type Deps = {
   /** How administrators may read payloads. */
   readonly reveal: RevealMode;
   readonly server: ServerSettings;
+  /** The revocations that this node knows, and the admissions that it waits for when it learns of one. */
+  readonly revoked: RevocationIndex;
+  readonly admissions: Admissions;
   /** The live feeds of what happens to commands. */
   readonly events: CommandEvents;
 };

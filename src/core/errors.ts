@@ -29,7 +29,7 @@ export type ErrorDetails = {
 
 /**
  * Why a token or a ticket was refused. `claims`: a required claim is missing or has the wrong type. `key_unknown`: the
- * key set has no such key. `keys_unavailable`: the key set could not be fetched. `grant` and `ticket`: the grant of the
+ * key set has no such key. `revoked`: the token was revoked. `keys_unavailable`: the key set could not be fetched. `grant` and `ticket`: the grant of the
  * token, or the ticket, does not exist or has ended.
  */
 export type TokenFault =
@@ -45,6 +45,7 @@ export type TokenFault =
   | 'claims'
   | 'subject'
   | 'email_unverified'
+  | 'revoked'
   | 'grant'
   | 'ticket';
 

@@ -81,6 +81,32 @@ export const DIGEST_BYTES = 16 * 1024;
 /** How many rows the audit keeps, and for how long. */
 export const AUDIT_ROWS = 100_000;
 export const AUDIT_KEEP_MS = 90 * 24 * 3600_000;
+/**
+ * How many revocations are kept: rows that name a token up to the first number, others up to the second. And for how
+ * long: ten years, as long as `callboard token` lets a token live.
+ */
+export const REVOCATIONS_MAX = 100_000;
+export const REVOCATIONS_MAX_WIDE = 110_000;
+/** The longest id of a token by which it can be revoked, in characters. */
+export const TOKEN_ID_CHARS = 256;
+export const REVOCATION_KEEP_MS = 10 * 365 * 24 * 3600_000;
+/** How long another node may take to say that it has ended what a revocation covers, in milliseconds. */
+export const REVOKE_WITHIN_MS = 1_000;
+/** How many devices are kept, in all and of one user. */
+export const DEVICES_MAX = 50_000;
+export const DEVICES_OF_USER = 5_000;
+export const DEVICE_NAME_CHARS = 64;
+/** How many patterns of actions a device may name. */
+export const DEVICE_ACTIONS = 100;
+/** How long the token of a device lives. The device renews it. */
+export const DEVICE_TOKEN_SECONDS = 3600;
+/** How long the code of an enrolment is valid, in milliseconds. */
+export const ENROLMENT_MS = 600_000;
+/** How many enrolments are open, in all and of one network. */
+export const ENROLMENTS_OPEN = 1_000;
+export const ENROLMENTS_OF_NETWORK = 20;
+/** How many wrong codes one person enters in a time. */
+export const CODE_TRIES = { most: 5, ms: 600_000 };
 /** The fewest characters of the reason for revealing a payload. MAX_REASON is the most. */
 export const REVEAL_REASON_MIN = 8;
 /** How many payloads one administrator may reveal with a reason in an hour. */

@@ -75,6 +75,7 @@ export const GAUGES = {
   share_limit: 'Limit of each share for all users together; shares without a total have no value.',
   share_users_over: 'Number of users who hold more than their guarantee of each share.',
   unauthenticated_sockets: 'Open sockets without a valid token.',
+  policy_fault: 'Whether this node does not use its changed policy file and runs the policy before it: 1, or 0 if not.',
 } as const;
 
 /**

@@ -137,6 +137,11 @@ export class SlidingWindow {
     return wait;
   }
 
+  /** Counts the newest event no more. */
+  giveBack(): void {
+    this.#times.pop();
+  }
+
   /** What `take` would return now. Counts nothing. */
   get waitMs(): number {
     const { most, ms } = this.#rate;

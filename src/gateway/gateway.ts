@@ -52,6 +52,8 @@ export interface Gateway {
    * undone.
    */
   closeAll(reason: CloseReason, options?: { readonly spreadMs?: number }): Promise<void>;
+  /** Closes the links that a revocation covers with `forbidden`, and returns their number. */
+  endRevoked(isCovered: (principal: Principal, clientId: string | null) => boolean): number;
   /** The number of open sockets, welcomed or not. */
   readonly size: number;
   /** The number of welcomed links, by who is at the other end. */
@@ -127,6 +129,11 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (all.length > 0) await allGone.promise;
       stopBeat();
       stopHomes();
+    },
+    endRevoked(isCovered) {
+      let ended = 0;
+      for (const link of links) if (link.endIfRevoked(isCovered)) ended++;
+      return ended;
     },
     get size() {
       return links.size;

@@ -146,6 +146,14 @@ export class Link implements SocketHandler {
     this.#router?.tellHome(concerns);
   }
 
+  /** Closes the link with `forbidden` if it is welcomed and covered. Returns whether it did. */
+  endIfRevoked(isCovered: (principal: Principal, clientId: string | null) => boolean): boolean {
+    const router = this.#router;
+    if (!router || !this.#writer.open || !router.isCovered(isCovered)) return false;
+    this.close('forbidden');
+    return true;
+  }
+
   message(data: RawData, isBinary: boolean): void {
     const message = Buffer.isBuffer(data) ? data : Buffer.from(data.toString());
     this.#charge(message.length);
@@ -307,6 +315,8 @@ export class Link implements SocketHandler {
     this.#writer.welcome(opened.welcome);
     opened.session?.begin();
     this.#pending = null;
+    // The token may have been revoked since it was authenticated.
+    this.endIfRevoked((token, clientId) => parts.core.revocations.find(token, clientId) !== null);
     return undefined;
   }
 

@@ -11,6 +11,7 @@ import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/command-store.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
+import { requireAdvertised, requireDevice } from '../core/devices/device.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../core/errors.ts';
 import type { TerminalError } from '../core/history/message.ts';
 import { toJson } from '../core/json.ts';
@@ -105,17 +106,20 @@ export class FrameRouter {
   readonly #session: LinkSession | null;
   readonly #holdings: Holdings;
   #principal: Principal;
+  /** The client at the other end; null for a caller. */
+  readonly #clientId: string | null;
   readonly #openedAt: number;
   #leaving = false;
   /** The address of the user's home that the peer was told; undefined: none. */
   #home: string | undefined;
 
-  constructor({ parts, writer, address }: RoutedLink, { principal, session, holdings, welcome }: Handshake) {
+  constructor({ parts, writer, address }: RoutedLink, { principal, clientId, session, holdings, welcome }: Handshake) {
     this.#parts = parts;
     this.#writer = writer;
     this.#address = address;
     this.#session = session;
     this.#principal = principal;
+    this.#clientId = clientId;
     this.#holdings = holdings;
     this.#home = welcome.home;
     // Core knows how long the link of a client was open.
@@ -127,6 +131,11 @@ export class FrameRouter {
   get expired(): boolean {
     const { expiresAt } = this.#principal;
     return expiresAt !== null && this.#parts.clock.now() >= expiresAt;
+  }
+
+  /** Whether a revocation covers this link. */
+  isCovered(isCovered: (principal: Principal, clientId: string | null) => boolean): boolean {
+    return isCovered(this.#principal, this.#clientId);
   }
 
   /** The holder of shares under whom the link is counted. */
@@ -341,6 +350,8 @@ export class FrameRouter {
     const kind = this.#session ? 'client' : 'caller';
     const renewed = admit(await this.#parts.authenticator.authenticate(token, this.#address), kind);
     if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token belongs to another user.');
+    requireNotRevoked(this.#parts, renewed, this.#clientId);
+    requireDevice(renewed, this.#clientId, null);
     if (this.#session?.host) requireUser(renewed, 'host');
     this.#principal = renewed;
     this.#writer.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
@@ -449,6 +460,8 @@ type LinkRole = 'client' | 'caller';
 export type Handshake = {
   readonly holdings: Holdings;
   readonly principal: Principal;
+  /** The client at the other end; null for a caller. */
+  readonly clientId: string | null;
   readonly session: LinkSession | null;
   readonly welcome: Extract<DownHeader, { type: 'welcome' }>;
 };
@@ -486,10 +499,13 @@ export async function openLink(
   if (kind === 'caller') {
     if (core.draining) fail('draining', 'This node takes no new links.');
     const holdings = claimLink(core, principal);
-    return { principal, session: null, holdings, welcome: welcomeOf(parts, principal, null) };
+    return { principal, clientId: null, session: null, holdings, welcome: welcomeOf(parts, principal, null) };
   }
+  const clientId = hello.client_id ?? invalid('client_id', 'required');
+  requireNotRevoked(parts, principal, clientId);
+  requireDevice(principal, clientId, hello.client_type ?? null);
   const request = {
-    clientId: hello.client_id ?? invalid('client_id', 'required'),
+    clientId,
     instanceId: hello.instance_id ?? invalid('instance_id', 'required for a client'),
     clientType: hello.client_type ?? invalid('client_type', 'required for a client'),
     places: hello.places === true,
@@ -500,11 +516,16 @@ export async function openLink(
   const holdings = claimLink(core, principal);
   try {
     const session = await core.links.open(requireUser(principal, 'connect'), request, link);
-    return { principal, session, holdings, welcome: welcomeOf(parts, principal, session) };
+    return { principal, clientId, session, holdings, welcome: welcomeOf(parts, principal, session) };
   } catch (error) {
     releaseLink(holdings);
     throw error;
   }
+}
+
+/** Refuses a link of a client that is revoked. The authenticator has refused tokens that are revoked for all clients. */
+function requireNotRevoked({ core }: RouterServices, principal: Principal, clientId: string | null): void {
+  if (core.revocations.find(principal, clientId)) fail('forbidden', 'The client was revoked.');
 }
 
 /** Reads what a hello advertises, when it is its user's turn. */
@@ -524,10 +545,12 @@ function readAdvertised(
   payload: string | null,
   principal: Principal,
 ): Advertisement {
-  return readAdvertisement(payload, actionLists, () => {
+  const advertised = readAdvertisement(payload, actionLists, () => {
     const more = (ADVERTISED_BYTE_COST - 1) * (payload?.length ?? 0);
     if (principal.kind === 'user') inbound.of(principal.userId).charge(more);
   });
+  requireAdvertised(principal, advertised.actions);
+  return advertised;
 }
 
 /** Claims a link, and its socket. Throws a CallboardError, and claims neither, if the principal may not hold both. */

@@ -1,4 +1,4 @@
-/** Limits GraphQL requests without a token. */
+/** Limits requests without a token. */
 import { fail } from '../core/errors.ts';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
 import type { Clock } from '../core/ports.ts';
@@ -6,7 +6,7 @@ import { RateTable, TokenBucket } from '../core/rates.ts';
 import type { HttpRequest } from '../web/request.ts';
 import { ADDRESSES } from './verify-queue.ts';
 
-/** Bounds what GraphQL accepts without a token. */
+/** Bounds what GraphQL, and the routes that need no token, accept without one. */
 export class AnonymousGate {
   /** The largest body that is read. */
   readonly bodyBytes: number;
@@ -28,7 +28,7 @@ export class AnonymousGate {
   admit({ headers }: Pick<HttpRequest, 'headers'>, address: string): void {
     const retryAfterMs = this.#buckets.of(address).take();
     if (retryAfterMs > 0)
-      fail('rate_limited', 'Too many GraphQL requests without a token from this address.', { retryAfterMs });
+      fail('rate_limited', 'Too many requests without a token from this address.', { retryAfterMs });
     const announced = Number(headers['content-length'] ?? 0);
     if (announced > this.bodyBytes && announced <= this.#maxBodyBytes)
       fail('unauthenticated', 'A bearer token is needed.');

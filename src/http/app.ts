@@ -156,6 +156,8 @@ export function createApp(options: AppOptions): App {
     ...origins,
     ...(options.pingMs !== undefined && { pingMs: options.pingMs }),
   });
+  core.revocations.endWith('links', (isCovered) => gateway.endRevoked(isCovered));
+  core.revocations.endWith('sockets', (isCovered, by) => sockets.endRevoked((one) => isCovered(one, null), by));
   const ready = (): Promise<void> => requireReady([core, options.authenticator]);
   meterNode(meter, { core, ready, gateway, sockets });
   meterShares(meter, core);
@@ -238,10 +240,8 @@ const READER: AdminPrincipal = { kind: 'admin', name: 'metrics', expiresAt: null
 const CALLER = 'caller';
 
 /** Registers the gauges of this node and of its deployment. Each is computed when it is read. */
-function meterNode(
-  meter: Meter,
-  { core: { delivery, nodeCounts, nodeWaits }, ready, gateway, sockets }: GaugeSources,
-): void {
+function meterNode(meter: Meter, { core, ready, gateway, sockets }: GaugeSources): void {
+  const { delivery, nodeCounts, nodeWaits, policyReport } = core;
   meter.gauge('ready', async () => {
     try {
       await ready();
@@ -280,6 +280,7 @@ function meterNode(
   });
   meter.gauge('reservations_fullest_ratio', async () => (await readReservations()).fullest);
   meter.gauge('unauthenticated_sockets', () => sockets.unauthenticated);
+  meter.gauge('policy_fault', () => (policyReport()?.fault ? 1 : 0));
 }
 
 /** Lets all calls that arrive while a read is in progress share that read. */

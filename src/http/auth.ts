@@ -18,6 +18,7 @@ import { BoundedMap } from '../core/collections.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Clock } from '../core/ports.ts';
+import { createDeviceTokens } from './device-tokens.ts';
 import { createKeySet, type KeySet } from './key-set.ts';
 import { MetricsToken } from './metrics-token.ts';
 import { digest } from './secret-digest.ts';
@@ -252,7 +253,8 @@ function algorithmOf(token: string): string {
   }
 }
 
-function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): never {
+/** Refuses a token as `unauthenticated`. The fault is for the log and the metrics. */
+export function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): never {
   fail('unauthenticated', detail, { tokenFault });
 }
 
@@ -289,14 +291,17 @@ export function createCredentials(
   const bearer = createAuthenticator({ ...given, clock });
   const metricsToken = new MetricsToken(given.metricsToken ?? null);
   const tickets = createTicketDesk(given, store, () => clock.now());
+  const devices = createDeviceTokens(given, () => clock.now());
   return {
     bearer,
     metricsToken,
     tickets,
+    devices,
     replace(next: ReplacedCredentials): void {
       bearer.replace(next);
       metricsToken.replace(next.metricsToken ?? null);
       tickets.replace(next);
+      devices.replace(next);
     },
   };
 }

@@ -1,11 +1,11 @@
 /** Takes the bearer token from a request and authenticates it. Permissions are checked by the handlers and core. */
 import type { Principal } from '../core/auth/principal.ts';
-import type { Sites } from '../core/core.ts';
+import type { Core, Sites } from '../core/core.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { type MaybePromise, orElse, thenDo } from '../core/maybe-promise.ts';
 import { isGrantToken } from '../core/sites/grant-tokens.ts';
 import type { HttpRequest } from '../web/request.ts';
-import type { BearerAuthenticator } from './auth.ts';
+import { badToken, type BearerAuthenticator } from './auth.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Sockets } from './sockets.ts';
 
@@ -49,6 +49,27 @@ export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'hold
     ready: () => bearer.ready?.(),
     recall: (token) => (isGrantToken(token) ? orElse(() => sites.holder(token), nullIfUnknown) : bearer.recall(token)),
     authenticate: (token) => (token !== null && isGrantToken(token) ? sites.holder(token) : bearer.authenticate(token)),
+  };
+}
+
+/**
+ * Returns an authenticator that refuses revoked tokens (`unauthenticated`). Until this node knows all revocations, each
+ * token waits for them, and fails with `store_unavailable` if they cannot be read.
+ */
+export function withRevocations(
+  bearer: BearerAuthenticator,
+  revocations: Pick<Core['revocations'], 'find' | 'isLoaded' | 'loaded'>,
+): BearerAuthenticator {
+  const isUsable = (principal: Principal): boolean => revocations.isLoaded && revocations.find(principal) === null;
+  return {
+    ready: () => bearer.ready?.(),
+    recall: (token) => thenDo(bearer.recall(token), (known) => (known && isUsable(known) ? known : null)),
+    async authenticate(token) {
+      const principal = await bearer.authenticate(token);
+      if (principal === null || isUsable(principal)) return principal;
+      await revocations.loaded();
+      return revocations.find(principal) === null ? principal : badToken('revoked', 'The token was revoked.');
+    },
   };
 }
 

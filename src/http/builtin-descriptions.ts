@@ -33,7 +33,14 @@ const STORE_LOST = {
   const: true,
   description: 'Records were missing when the relay started, so commands that had not ended ended as unknown.',
 };
-const READY = object({ status: { const: 'ready' }, full_shares: FULL_SHARES, store_lost: STORE_LOST }, ['status']);
+const POLICY_FAULT = {
+  const: true,
+  description: 'The policy file has changed and is not used: the policy before it stays in use.',
+};
+const READY = object(
+  { status: { const: 'ready' }, full_shares: FULL_SHARES, store_lost: STORE_LOST, policy_fault: POLICY_FAULT },
+  ['status'],
+);
 const NOT_READY = object(
   {
     status: { const: 'not_ready' },

@@ -245,11 +245,15 @@ function createApiRouter(options: RequestHandlerOptions): Router {
     const use = (bytes: Buffer | undefined): MaybePromise<RouteLabel> => answer(bytes && parse(bytes));
     return readBody(request, requester ? maxBodyBytes : anonymous.bodyBytes, { use, unannounced });
   };
+  const admitAnonymous = ({ request, address }: RequestInfo, access: AccessEntry): void => {
+    access.network = networkOf(address);
+    anonymous.admit(request, access.network);
+  };
   const toGraphql: Router = (info, { access, reply }) => {
     const { request, response } = info;
     const { requester } = access;
     access.route = GRAPHQL_PATH;
-    if (!requester && !wantsPage(request)) anonymous.admit(request, networkOf(info.address));
+    if (!requester && !wantsPage(request)) admitAnonymous(info, access);
     return readBodyFor(info, requester, {
       parse: readGraphqlBody,
       answer: (body) =>
@@ -279,8 +283,12 @@ function createApiRouter(options: RequestHandlerOptions): Router {
       const given = { requester, path, query, body, reply: exchange.reply, notes: exchange.access };
       return rest.handle(request, response, given) ? 'rest' : notFound();
     };
+    if (requester === null && rest.isOpen(info.method, path)) {
+      admitAnonymous(info, exchange.access);
+      return readBodyFor(info, requester, { parse: parseBody, answer });
+    }
     if (requester !== null || !mayHaveBody(request)) return readBodyFor(info, requester, { parse: parseBody, answer });
-    // The request has no token. Every REST route answers it with 401 whatever the body says, so the body is not read.
+    // The request has no token. Every other REST route answers it with 401 whatever the body says, so the body is not read.
     exchange.reply.open();
     response.setHeader('connection', 'close');
     return answer(undefined);

@@ -21,7 +21,7 @@ import { welcomePage } from './welcome-page.ts';
 
 export type BuiltinRoutesOptions = MetricsRouteOptions &
   SignInWays & {
-    readonly core: Pick<Core, 'ready' | 'fullShares' | 'nodeId' | 'durability'>;
+    readonly core: Pick<Core, 'ready' | 'fullShares' | 'nodeId' | 'durability' | 'policyReport'>;
     readonly version: string;
     readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
     /** Creates the OpenAPI document. Called at the first request for it. */
@@ -110,8 +110,8 @@ function sendHealth(info: RequestInfo, { core, version }: Pick<BuiltinRoutesOpti
 
 /**
  * Answers with a status for load balancers: 200 while the node takes new links and commands. The body of 200 names the
- * shares that are used up, and says whether records were missing at the start; the body of 503 names the error code and
- * what an operator must repair, if that is known.
+ * shares that are used up, and says whether records were missing at the start and whether a changed policy file is not
+ * used; the body of 503 names the error code and what an operator must repair, if that is known.
  */
 async function sendReadiness(
   { response }: RequestInfo,
@@ -128,7 +128,14 @@ async function sendReadiness(
     return sendText(response, 503, JSON_TYPE, JSON.stringify(answer));
   }
   const lost = core.durability().away?.lost === true;
-  const answer = { status: 'ready', ...(full.length > 0 && { full_shares: full }), ...(lost && { store_lost: true }) };
+  // What is wrong with the policy file is for administrators: this path needs no token.
+  const isFaulty = (core.policyReport()?.fault ?? null) !== null;
+  const answer = {
+    status: 'ready',
+    ...(full.length > 0 && { full_shares: full }),
+    ...(lost && { store_lost: true }),
+    ...(isFaulty && { policy_fault: true }),
+  };
   sendText(response, 200, JSON_TYPE, JSON.stringify(answer));
 }
 

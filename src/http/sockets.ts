@@ -23,6 +23,8 @@ const CHECK_MS = 1_000;
 const IDLE_MS = 3_000;
 /** The rate of log lines about evicted and refused sockets; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 1, burst: 5 };
+/** How long the sockets of a requester who revoked its own token stay open, in milliseconds. */
+const BY_ITSELF_MS = 500;
 
 export type SocketsOptions = {
   readonly clock: Clock;
@@ -43,6 +45,8 @@ type Watched = {
   readonly address: string;
   /** The holder of the last valid token that arrived; null while the socket is unauthenticated. */
   holdings: Holdings | null;
+  /** The requester of the last request with a valid token; null before it. */
+  requester: Principal | null;
   /** Whether the gateway has taken over the socket. The gateway itself bounds the bytes that the peer leaves unread. */
   upgraded: boolean;
   /** The number of requests in progress. */
@@ -156,6 +160,7 @@ export class Sockets {
       socket,
       address,
       holdings: null,
+      requester: null,
       upgraded: false,
       requests: 0,
       waitsSince: clock.monotonic(),
@@ -189,6 +194,7 @@ export class Sockets {
   authenticated(socket: HttpSocket, requester: Principal): void {
     const watched = this.#open.get(socket);
     const holder = holderOf(requester);
+    if (watched) watched.requester = requester;
     if (!watched || watched.holdings?.userId === holder) return;
     const { holdings: before } = watched;
     const holdings = this.#options.shares.of(holder);
@@ -226,6 +232,21 @@ export class Sockets {
     if (!watched || --watched.requests > 0) return;
     watched.waitsSince = this.#options.clock.monotonic();
     watched.sent = socket.bytesRead;
+  }
+
+  /**
+   * Destroys the sockets with a request or an event stream in progress whose requester is revoked, and returns their
+   * number. Those of `by`, whose own request is to be answered, are destroyed BY_ITSELF_MS later.
+   */
+  endRevoked(isRevoked: (requester: Principal) => boolean, by: Principal | null): number {
+    let ended = 0;
+    for (const { socket, requester, requests, upgraded } of this.#open.values()) {
+      if (requester === null || requests === 0 || upgraded || !isRevoked(requester)) continue;
+      ended++;
+      if (requester !== by) socket.destroy();
+      else this.#options.clock.after(BY_ITSELF_MS, () => socket.destroy());
+    }
+    return ended;
   }
 
   /** Marks a socket that the gateway takes over. It counts as before until its link is welcomed. */

@@ -1,8 +1,17 @@
 /** JWTs: signs those of the relay, and reads users and scopes from claims. */
+import { randomBytes } from 'node:crypto';
 import { SignJWT, type JWTPayload } from 'jose';
-import { readToolChoice, type Principal, type Scope, type UserPrincipal } from '../core/auth/principal.ts';
+import {
+  readToolChoice,
+  type Principal,
+  type DeviceLimits,
+  type Scope,
+  type TokenIdentity,
+  type UserPrincipal,
+} from '../core/auth/principal.ts';
 import { fail } from '../core/errors.ts';
 import { canonicalUser, isCanonicalUser } from '../core/ids.ts';
+import { TOKEN_ID_CHARS } from '../core/limits.ts';
 import { isRecord } from '../core/json.ts';
 
 /** One name or several; null or absent: none. */
@@ -28,24 +37,30 @@ export type TokenRequest = {
   /** Which tools an agent is shown, as `readToolChoice` reads them. */
   readonly tools?: string | undefined;
   readonly prefix?: string | undefined;
+  /** The device that the token is for, and when it was enrolled, in epoch milliseconds. */
+  readonly device?: DeviceClaim | undefined;
 };
 
+type DeviceClaim = DeviceLimits & { readonly since: number };
+
 /**
- * Signs a JWT that the relay accepts: HS256, with `sub`, `scope`, `iat` and `exp`, and `iss`, `aud` and the claims of
+ * Signs a JWT that the relay accepts: HS256, with `sub`, `scope`, `jti`, `iat` and `exp`, and `iss`, `aud` and the claims of
  * the relay if given. Of several issuers or audiences, the first is written.
  */
 export function signToken(request: TokenRequest): Promise<string> {
   const issued = Math.floor(request.now / 1000);
-  const { actions, tools, prefix } = request;
+  const { actions, tools, prefix, device } = request;
   const claims = {
     scope: request.scopes.join(' '),
     ...(actions && { [ACTIONS_CLAIM]: actions }),
     ...(tools !== undefined && { [TOOLS_CLAIM]: tools }),
     ...(prefix !== undefined && { [PREFIX_CLAIM]: prefix }),
+    ...(device && { [DEVICE_CLAIM]: device }),
   };
   const token = new SignJWT(claims)
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
     .setSubject(request.user)
+    .setJti(randomBytes(12).toString('base64url'))
     .setIssuedAt(issued)
     .setExpirationTime(issued + request.ttlSeconds);
   const [issuer] = namesIn(request.issuer);
@@ -99,6 +114,7 @@ const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host',
 /** The claim with the patterns of the only actions that a token may invoke: a list of texts. */
 const ACTIONS_CLAIM = 'callboard_actions';
 /** The claims with the tools that agents are shown, as the parameters `tools` and `prefix` of `/mcp`. */
+const DEVICE_CLAIM = 'callboard_device';
 const TOOLS_CLAIM = 'callboard_tools';
 const PREFIX_CLAIM = 'callboard_prefix';
 
@@ -112,15 +128,41 @@ export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   const names = scopesOf(claims, rules);
   // `exp` may have digits beyond milliseconds, and `welcome` holds whole ones.
   const expiresAt = Math.min(Math.floor(((claims.exp ?? 0) + TOLERANCE_SECONDS) * 1000), Number.MAX_SAFE_INTEGER);
-  if (names.includes('admin')) return { kind: 'admin', name: user, expiresAt };
+  const limits = deviceOf(claims);
+  const token = identityOf(claims, limits?.since);
+  if (names.includes('admin')) return { kind: 'admin', name: user, expiresAt, token };
   return {
     kind: 'user',
     userId: user,
     scopes: new Set(names.filter((name): name is Scope => SCOPES.has(name))),
     expiresAt,
+    token,
     ...actionsOf(claims),
     ...toolChoiceOf(claims),
+    ...(limits && { device: limits.device }),
   };
+}
+
+function identityOf({ jti, iat }: JWTPayload, since?: number): TokenIdentity {
+  // The claims are those of another program, whose types nothing has checked.
+  // A longer id counts as none.
+  const isId = typeof jti === 'string' && jti !== '' && jti.length <= TOKEN_ID_CHARS;
+  const issuedAt = since ?? (typeof iat === 'number' ? Math.floor(iat * 1000) : null);
+  return { id: isId ? jti : null, issuedAt };
+}
+
+/** Reads the claim of a device. A token that has it in another form is refused: it would have more rights than meant. */
+function deviceOf({ [DEVICE_CLAIM]: claim }: JWTPayload): { device: DeviceLimits; since: number } | null {
+  if (claim === undefined) return null;
+  const { clientId, clientType, actions, since } = isRecord(claim) ? claim : {};
+  const isList = Array.isArray(actions) && actions.every((pattern) => typeof pattern === 'string');
+  if (typeof clientId !== 'string' || typeof clientType !== 'string' || typeof since !== 'number')
+    return fail('unauthenticated', `The claim ${DEVICE_CLAIM} is not that of a device.`, { tokenFault: 'claims' });
+  if (actions !== null && !isList)
+    return fail('unauthenticated', `The claim ${DEVICE_CLAIM} has other actions than a list.`, {
+      tokenFault: 'claims',
+    });
+  return { device: { clientId, clientType, actions }, since };
 }
 
 function userOf(claims: JWTPayload, { user: paths, fold }: ClaimRules): string {

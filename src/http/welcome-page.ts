@@ -16,6 +16,7 @@ const ENTRIES: readonly Entry[] = [
   { path: '/mcp', says: 'actions as tools of agents (MCP), if CALLBOARD_MCP is on', open: false },
   { path: '/clients/runtime.js', says: 'the client library for browsers', open: true },
   { path: '/clients/caller.js', says: 'the library that invokes actions, for browsers', open: true },
+  { path: '/clients/enrol.js', says: 'the library that enrols a device', open: true },
   { path: '/clients/site.js', says: 'the library for viewers of a cooperative site', open: true },
   { path: '/site-sessions/{session_id}/events', says: 'server-sent events of a cooperative site', open: false },
   { path: '/healthz', says: 'liveness: whether the process runs', open: true },

@@ -175,6 +175,7 @@ const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = 
   HOST: (requester) => requireUser(requester, 'host'),
   GRANT: requirePrincipal,
   ANY: requirePrincipal,
+  OPEN: () => {},
 };
 
 /** Who may use a route, and the GraphQL field that answers users instead. */
@@ -201,6 +202,7 @@ export const ACCESS_WORDS: Readonly<Record<Access, string>> = {
   HOST: 'Users with the scope `host`, for their own resources.',
   GRANT: 'The holder of a grant, within that grant, and the owner.',
   ANY: 'Every requester with a valid token.',
+  OPEN: 'Everybody, without a token. Requests are limited for each address.',
 };
 
 /** The routes of one path, by method. `template`: the path with its parameters. `allow`: the `Allow` header. */

@@ -2,7 +2,7 @@
 import { Kind, type OperationDefinitionNode } from 'graphql';
 
 /** Who may use a route. Checked before the rest of the request is read. It can only narrow what the resolvers allow. */
-const ACCESSES = ['ADMIN', 'INVOKE', 'HOST', 'GRANT', 'ANY'] as const;
+const ACCESSES = ['ADMIN', 'INVOKE', 'HOST', 'GRANT', 'ANY', 'OPEN'] as const;
 export type Access = (typeof ACCESSES)[number];
 
 const METHOD_OF = { get: 'GET', post: 'POST', put: 'PUT', delete: 'DELETE' } as const;

@@ -4,7 +4,9 @@
  */
 import { isEnumType, type GraphQLEnumType, type GraphQLScalarType } from 'graphql';
 import { CONTROL_CHARS, ID_PATTERN, NAME_PATTERN, hasAtMost } from '../core/ids.ts';
+import { ACTION_PATTERN, CODE_PATTERN, DEVICE_NAME_PATTERN } from '../core/devices/device.ts';
 import {
+  DEVICE_ACTIONS,
   ERROR_CODE_CHARS,
   FILTER_TEXT_CHARS,
   FIRST_EPOCH_MS,
@@ -17,6 +19,7 @@ import {
   SITE_NAMES,
   STREAM_SUFFIX_SEGMENTS,
   TITLE_MAX_CHARS,
+  TOKEN_ID_CHARS,
   TRACE_MAX_CHARS,
   USER_GIVEN_CHARS,
   USER_MAX_CHARS,
@@ -165,6 +168,13 @@ const FORMS: Readonly<Record<string, Form>> = {
   params: PARAMS,
   labels: LABELS,
   code: CODE,
+  userCode: { schema: { type: 'string', pattern: CODE_PATTERN } },
+  deviceName: { schema: { type: 'string', pattern: DEVICE_NAME_PATTERN } },
+  actionPatterns: {
+    schema: { type: 'string', pattern: ACTION_PATTERN },
+    list: { minItems: 1, maxItems: DEVICE_ACTIONS },
+  },
+  tokenId: { schema: { type: 'string', minLength: 1, maxLength: TOKEN_ID_CHARS } },
   text: FILTER_TEXT,
   messages: { list: { minItems: 1, maxItems: INGEST_BATCH } },
 };

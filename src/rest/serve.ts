@@ -53,6 +53,8 @@ export type RestHandler = {
    * method that the path does not have. Never throws.
    */
   handle(req: HttpRequest, res: HttpResponse, exchange: RestExchange): boolean;
+  /** Whether this path takes such requests without a token. */
+  isOpen(method: string, path: string): boolean;
   /**
    * Sends an error that the HTTP layer found, in the problem format of the routes. A `www-authenticate` of the response
    * stays.
@@ -96,6 +98,7 @@ export function createRestHandler(options: RestOptions): RestHandler {
       if (match !== null) serve(serving, { req, res, exchange }, match);
       return match !== null;
     },
+    isOpen: (method, path) => find(path)?.resource.routes.get(method)?.access === 'OPEN',
     refuse(res, error) {
       const answer = problem(explainError(error));
       const challenge = res.getHeader('www-authenticate');

@@ -6,6 +6,8 @@ import type { TraceContext } from '../core/trace-context.ts';
 export type RequestNotes = {
   /** The id of the request; null outside of a request. */
   readonly requestId: string | null;
+  /** The network from which a request without a token comes; null: it has one, or the network is not known. */
+  network: string | null;
   /** The id of the first command that the request invoked, awaited or cancelled. */
   commandId: string | null;
   /** The outcome of that command; null while it is live. */
@@ -19,7 +21,7 @@ export type RequestNotes = {
 };
 
 export function emptyNotes(requestId: string | null = null): RequestNotes {
-  return { requestId, commandId: null, outcome: null, code: null, route: null, trace: null };
+  return { requestId, network: null, commandId: null, outcome: null, code: null, route: null, trace: null };
 }
 
 /** Returns a function that notes the span of the request's first command. */

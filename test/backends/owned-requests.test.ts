@@ -1,7 +1,7 @@
 /** Requests to the owners of partitions: run once and in order, whatever happens to their messages. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { NewMessage } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { reloadOnChange } from '../../src/cli/reload.ts';
 import { readConfig } from '../../src/config.ts';
+import type { PolicyFile } from '../../src/core/auth/policy-file.ts';
+import { fail } from '../../src/core/errors.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../kit/certificates.ts';
 import { FakeClock } from '../kit/clock.ts';
@@ -24,6 +26,7 @@ const put = (name: string, text: string): void => writeFileSync(path(name), text
 /** Starts watching the files. Instead of a relay, it only records what is replaced. */
 function started(env: Record<string, string>) {
   const replaced: unknown[] = [];
+  const policies: (number | string | null)[] = [];
   const lines: string[] = [];
   const clock = new FakeClock();
   const log = createLog({ level: 'info', sink: { write: (line) => void lines.push(line) } });
@@ -36,9 +39,16 @@ function started(env: Record<string, string>) {
       replaced.push(url);
       return new URL(url).hostname === '127.0.0.1';
     },
+    policy: {
+      replace: (file: PolicyFile | null) => {
+        if (file?.userCapacity === 13) fail('invalid_argument', 'Refused by the relay.');
+        policies.push(file?.userCapacity ?? null);
+      },
+      refuse: (reason: string) => void policies.push(reason),
+    },
   };
   const stop = reloadOnChange(readConfig(env, []), { callboard, env, argv: [], clock, log });
-  return { replaced, lines, clock, log, stop, look: () => clock.advance(5_000) };
+  return { replaced, policies, lines, clock, log, stop, look: () => clock.advance(5_000) };
 }
 
 it('replaces the credentials when a file has changed, and never before', async () => {
@@ -134,4 +144,29 @@ it('gives the relay the new login of Redis, and says that another address needs 
   expect(replaced.at(-1)).toBe('redis://:new@redis.example');
   expect(lines.join()).toContain('it is used after a restart');
   expect(lines.join()).not.toMatch(/old|new@/);
+});
+
+it('replaces the policy when its file has changed, and reports a faulty one without keeping secrets from being replaced', async () => {
+  put('secret', FIRST);
+  put('policy.json', '{"user_capacity":7}');
+  const env = { CALLBOARD_SECRET_FILE: path('secret'), CALLBOARD_POLICY_FILE: path('policy.json') };
+  const { policies, replaced, look } = started(env);
+  await look();
+  expect(policies).toEqual([]);
+  put('policy.json', '{"user_capacity":8}');
+  await look();
+  put('policy.json', '{"user_capacity":"many"}');
+  put('secret', SECOND);
+  await look();
+  put('policy.json', '{"user_capacity":13}');
+  await look();
+  rmSync(path('policy.json'));
+  await look();
+  put('policy.json', '{}');
+  await look();
+  const [first, faulty, refused, missing, last] = policies;
+  expect([first, refused, last]).toEqual([8, 'Refused by the relay.', null]);
+  expect(faulty).toContain('CALLBOARD_POLICY_FILE user_capacity: ');
+  expect(missing).toContain('CALLBOARD_POLICY_FILE: ');
+  expect(replaced.at(-1)).toMatchObject({ secret: SECOND });
 });

@@ -10,6 +10,7 @@ import { pauseContract } from './pauses.ts';
 import { reconnectContract } from './reconnects.ts';
 import { sessionContract } from './sessions.ts';
 import { siteContract } from './sites.ts';
+import { revocationContract } from './revocations.ts';
 import { ticketContract } from './tickets.ts';
 
 type Open = (history?: HistoryBounds) => Promise<Bench>;
@@ -25,6 +26,7 @@ export function storeContracts(name: string, open: Open, runs: number): void {
   sessionContract(name, () => open());
   reconnectContract(name, () => open());
   ticketContract(name, () => open());
+  revocationContract(name, () => open());
   // These benches are of a process beside the owners.
   pauseContract(name, () => open(), { decidesAll: false, hasMail: false });
   auditContract(name, async () => {

@@ -17,6 +17,7 @@ import { nodeContract } from './nodes.ts';
 import { pauseContract } from './pauses.ts';
 import { sessionContract } from './sessions.ts';
 import { siteContract } from './sites.ts';
+import { revocationContract } from './revocations.ts';
 import { ticketContract } from './tickets.ts';
 import { waiterContract } from './waiters.ts';
 
@@ -45,6 +46,7 @@ dedupContract(name, () => durable(), FEWER);
 siteContract(name, () => durable());
 sessionContract(name, () => durable());
 ticketContract(name, () => durable());
+revocationContract(name, () => durable());
 pauseContract(name, () => durable());
 commandContract(name, () => durable());
 commandModel(name, () => durable(), 80);

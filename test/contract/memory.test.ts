@@ -12,6 +12,7 @@ import { linkHistoryContract } from './link-history.ts';
 import { pauseBoundContract, pauseContract } from './pauses.ts';
 import { reconnectContract } from './reconnects.ts';
 import { sessionContract } from './sessions.ts';
+import { revocationContract } from './revocations.ts';
 import { ticketContract } from './tickets.ts';
 import { siteContract } from './sites.ts';
 
@@ -44,5 +45,6 @@ siteContract('memory', () => memory());
 sessionContract('memory', () => memory());
 reconnectContract('memory', () => memory());
 ticketContract('memory', () => memory());
+revocationContract('memory', () => memory());
 pauseContract('memory', () => memory());
 pauseBoundContract('memory', () => memory());

@@ -104,7 +104,15 @@ describe('tokens signed with the secret', () => {
       userId: 'alice',
       scopes: new Set(['connect', 'invoke', 'host']),
       expiresAt: clock.now() + 31_500,
+      token: { id: null, issuedAt: null },
     });
+  });
+
+  it('have the id and the time of issue by which they can be revoked', async () => {
+    const token = { id: 't1', issuedAt: (seconds - 5) * 1000 };
+    expect(await verdict(await hs({ ...good, jti: 't1', iat: seconds - 5 }))).toMatchObject({ token });
+    const long = await hs({ ...good, jti: 'x'.repeat(257) });
+    expect(await verdict(long)).toMatchObject({ token: { id: null } });
   });
 
   it('may come from a clock that is up to 30 seconds behind or ahead', async () => {
@@ -147,7 +155,7 @@ describe('tokens signed with the secret', () => {
 
   it('make administrators by the scope admin', async () => {
     const token = await hs({ ...good, scope: 'connect admin' });
-    expect(await verdict(token)).toEqual({ kind: 'admin', name: 'alice', expiresAt: clock.now() + 90_000 });
+    expect(await verdict(token)).toMatchObject({ kind: 'admin', name: 'alice', expiresAt: clock.now() + 90_000 });
   });
 
   it.each([

@@ -5,6 +5,7 @@ import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
 import type { Principal, Scope } from '../../src/core/auth/principal.ts';
 import type { Backend } from '../../src/core/backend.ts';
+import { createDeviceTokens } from '../../src/http/device-tokens.ts';
 import { createCore, type Core, type HelloRequest } from '../../src/core/core.ts';
 import { Cursors } from '../../src/core/cursors.ts';
 import type { Command } from '../../src/core/commands/command.ts';
@@ -101,6 +102,7 @@ export async function startCore(options: TestOptions, { backend, clock, counts, 
   };
   const { policy = defaultPolicy, log = silentLog } = options;
   const core = createCore({
+    devices: createDeviceTokens({ secret: 'a secret of the tests, which is long enough' }, () => clock.now()),
     loop: options.loop ?? systemLoop,
     processMeter: { take: () => PROCESS },
     nodeId: options.nodeId ?? 'n1',

@@ -16,6 +16,7 @@ import { createHistories } from '../../src/core/history/history.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
+import { Admissions, RevocationIndex } from '../../src/core/revocations/revocation.ts';
 import { createUsers } from '../../src/core/users/users.ts';
 import { createCrypto, systemLoop, systemProcess } from '../../src/platform/system.ts';
 import { FakeClock } from './clock.ts';
@@ -56,6 +57,8 @@ export function testRooms(limits: Partial<TableLimits> = {}): Rooms {
     spill: createMemorySpill(clock, crypto),
     shares,
     readTurns: new ReadTurns(READ_TURNS),
+    revoked: new RevocationIndex(),
+    admissions: new Admissions(),
     loop: systemLoop,
     processMeter: systemProcess,
     rawMessages: true,

@@ -125,7 +125,10 @@ describe('the access of paths without a document', () => {
   const NOTHING_KEPT = { kind: 'memory', sync: null, bytes: null, full: false, snapshotAt: null, away: null } as const;
   const known = [
     ...createBuiltinRoutes({
-      core: { ready: () => {}, fullShares: () => [], nodeId: 'node-a', durability: () => NOTHING_KEPT },
+      core: {
+        ...{ ready: () => {}, fullShares: () => [], nodeId: 'node-a' },
+        ...{ durability: () => NOTHING_KEPT, policyReport: () => null },
+      },
       version: '1.2.3',
       authenticator: {},
       meter: { expose: async () => ({ contentType: '', text: '' }) },

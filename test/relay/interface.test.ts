@@ -313,12 +313,21 @@ const BESIDES: readonly string[] = [
   'GET /commands/{user_id}/{client_id}/{command_id}',
   'GET /delivery/commands',
   'GET /delivery/failures',
+  'GET /devices',
+  'GET /revocations',
+  'DELETE /devices/{user_id}/{client_id}',
   'POST /commands/{user_id}/{client_id}/{command_id}/cancel',
   'POST /connections/{user_id}/{client_id}/actions/{action}',
   'POST /connections/{user_id}/{client_id}/actions/{action}/preflight',
   'POST /connections/{user_id}/{client_id}/disconnect',
   'POST /delivery/nodes/{node_id}/drain',
+  'POST /devices/token',
+  'POST /enrolments',
+  'POST /enrolments/decide',
+  'POST /enrolments/lookup',
   'POST /ingest',
+  'POST /revocations',
+  'PUT /devices/{user_id}/{client_id}',
 ];
 const isOfSites = (operation: string): boolean => / \/(sites|site-sessions)\b/.test(operation);
 

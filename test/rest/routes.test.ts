@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { browserWindow, report, snapshot, worker } from '../contract/kit/contexts-model.ts';
 import { meanwhile } from '../kit/clock.ts';
+import { newDeviceKey } from '../kit/device-key.ts';
 import { connect, type TestClient, user } from '../kit/core.ts';
 import type { OpenedCore } from '../kit/topology-core.ts';
 import { type RestServer, startRestRelay } from './kit/rest-server.ts';
@@ -93,6 +94,8 @@ describe('descriptions', () => {
       '/dedup/stats',
       '/dedup/backend',
       '/delivery/summary',
+      '/revocations',
+      '/devices',
       '/delivery/nodes',
       '/delivery/tenants',
       '/delivery/status?user_id=alice&client_id=tab&command_id=done',
@@ -115,6 +118,21 @@ describe('descriptions', () => {
     const paused = await relay.ask({ method: 'POST', path: '/pauses', body: pause });
     await relay.ask('/pauses');
     await relay.ask({ method: 'DELETE', path: `/pauses/${paused.body.pause_id}` });
+    const key = await newDeviceKey(() => relay.clock.now());
+    const device = { name: 'Hall', client_type: 'browser', proof: await key.prove('enrol') };
+    const begun = await relay.ask({ method: 'POST', path: '/enrolments', requester: '', body: device });
+    const code = begun.body.user_code;
+    const decision = { code, decision: 'confirm', user_id: 'alice' };
+    for (const [method, path, body] of [
+      ['POST', '/enrolments/lookup', { code }],
+      ['POST', '/enrolments/decide', decision],
+      ['POST', '/devices/token', { proof: await key.prove('token') }],
+      ['GET', '/devices', undefined],
+      ['PUT', '/devices/alice/hall', { name: 'Entrance' }],
+      ['DELETE', '/devices/alice/hall', undefined],
+      ['POST', '/revocations', { token_id: 't1', reason: 'lost' }],
+    ] as const)
+      await relay.ask({ method, path, ...(body && { body }) });
     await askSites(relay, client);
     // These requests come last, because the rows that they remove do not return.
     for (const [path, body] of [
@@ -143,11 +161,11 @@ describe('access', () => {
         const reply = await relay.ask({ method, path: url, requester, ...(method === 'POST' && { body: [] }) });
         statuses[requester] = reply.status;
       }
-      const may = (...roles: string[]): number => (roles.includes(access) ? 400 : 403);
+      const may = (...roles: string[]): number => ([...roles, 'OPEN'].includes(access) ? 400 : 403);
       expect([path, statuses]).toEqual([
         path,
         {
-          '': 401,
+          '': access === 'OPEN' ? 400 : 401,
           'alice:connect': may('GRANT', 'ANY'),
           'alice:invoke': may('INVOKE', 'GRANT', 'ANY'),
           'alice:host': may('HOST', 'GRANT', 'ANY'),

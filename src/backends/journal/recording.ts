@@ -9,10 +9,13 @@ import type { AdmitRequest, Binding } from '../../core/commands/command-store.ts
 import type { CommandMessage, Progress, Transaction } from '../../core/commands/transaction.ts';
 import { advertisedBytes, type Connection } from '../../core/connections/connection.ts';
 import { NO_PAYLOAD, type NewMessage } from '../../core/history/message.ts';
+import type { Confirmation, Device } from '../../core/devices/device.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import { DEVICE_ACTIONS } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { Clock } from '../../core/ports.ts';
+import type { NewRevocation } from '../../core/revocations/revocation.ts';
 import type { NewGrant } from '../../core/sites/site-stores.ts';
 import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backend.ts';
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
@@ -76,6 +79,12 @@ export const KEPT = {
     ...{ parts: 'read', deciderOf: 'read', list: 'read', reach: 'read', covered: 'read' },
   },
   tickets: { take: 'grows' },
+  revocations: { add: 'grows', after: 'read' },
+  devices: {
+    ...{ decide: 'grows', use: 'ends', rename: 'ends', remove: 'ends' },
+    // Open enrolments end with their process.
+    ...{ begin: 'process', find: 'read', ofKey: 'read', get: 'read', list: 'read' },
+  },
   bus: { publish: 'process', subscribe: 'process', confirmed: 'process', hasSubscribers: 'read' },
 } as const satisfies KeptPorts;
 
@@ -268,6 +277,8 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
     ...recordedSites(memory, recording),
     pauses: recordedPauses(memory, recording),
     tickets: { take: recordedTickets(memory, recording) },
+    revocations: { add: recordedRevocations(recording) },
+    devices: recordedDevices(recording),
   };
   const observed = { report: reportIn(memory, recording), preview: previewIn(memory, recording) };
   return {
@@ -279,6 +290,8 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
     sessions: { ...sessions, ...recorded.sessions },
     pauses: { ...memory.pauses, ...recorded.pauses },
     tickets: recorded.tickets,
+    revocations: { add: recorded.revocations.add, after: memory.revocations.after },
+    devices: { ...memory.devices, ...recorded.devices },
   };
 }
 
@@ -467,6 +480,55 @@ function recordedTickets(
       return taken;
     },
   );
+}
+
+function recordedRevocations({ tables, records, clock, space }: Recording): Recorded['revocations']['add'] {
+  return growsIn(space)(
+    ({ reason }: NewRevocation) => sized(NO_USER.userId, reason),
+    (room, row) => {
+      const added = tables.revocations.add(row);
+      if (!isDone(added) || added === null) return added;
+      records.begin(clock.now(), room);
+      records.add('revocation', added);
+      return added;
+    },
+  );
+}
+
+function recordedDevices({ tables: { devices }, records, clock, space }: Recording): Recorded['devices'] {
+  const record = (device: Device, permit: Room | EndingAct = device): void => {
+    records.begin(clock.now(), permit);
+    records.add('device', device);
+  };
+  return {
+    decide: growsIn(space)(
+      (_codeHash: string, confirmation: Confirmation | null) =>
+        sized(confirmation?.userId ?? NO_USER.userId, 'x'.repeat(DEVICE_ACTIONS)),
+      (room, codeHash, confirmation) => {
+        const decided = devices.decide(codeHash, confirmation);
+        if (decided.kind === 'confirmed') record(decided.device, room);
+        return decided;
+      },
+    ),
+    use(keyId, at) {
+      const device = devices.note(keyId, at);
+      if (device) record(device);
+      return device !== null;
+    },
+    rename(key, name) {
+      const renamed = devices.rename(key, name);
+      if (renamed) record(renamed);
+      return renamed;
+    },
+    remove(key) {
+      const removed = devices.remove(key);
+      if (removed) {
+        records.begin(clock.now(), key);
+        records.add('device_gone', key.userId, key.clientId);
+      }
+      return removed;
+    },
+  };
 }
 
 /** Every method of the memory backend answers in the same tick. */

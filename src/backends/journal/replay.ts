@@ -15,10 +15,12 @@ import {
   type PayloadRef,
   type TerminalError,
 } from '../../core/history/message.ts';
+import type { Device } from '../../core/devices/device.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { ByClient } from '../../core/collections.ts';
 import { FORGET_MS } from '../../core/limits.ts';
+import type { Revocation } from '../../core/revocations/revocation.ts';
 import type { Pause } from '../../core/pauses/pause.ts';
 import type { SiteSession } from '../../core/sites/site-session.ts';
 import type { Site, SiteKey } from '../../core/sites/site.ts';
@@ -311,6 +313,9 @@ export class Replay {
     pause: (given) => this.#tables.acts.pauses.put(given.next<Pause>()),
     pause_gone: (given) => void this.#tables.acts.pauses.end(given.next<string>()),
     ticket: (given) => void this.#tickets.set(given.next(), given.next()),
+    device: (given) => this.#tables.devices.put(given.next<Device>()),
+    device_gone: (given) => void this.#tables.devices.remove({ userId: given.next(), clientId: given.next() }),
+    revocation: (given) => this.#tables.revocations.restore(given.next<Revocation>()),
     node: (given) => void this.#nodes.set(given.next(), given.next()),
     begin: (given) => {
       this.header = given.next<Header>();

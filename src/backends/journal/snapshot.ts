@@ -262,9 +262,11 @@ function writeGapOf({ user, suffix, evictedAt }: Stream, records: ActWriter): vo
 }
 
 function* others({ tables, now }: WalkParts, records: ActWriter): Generator<void> {
-  const { connections, sites, ledger, dedup, history } = tables;
+  const { connections, sites, ledger, dedup, history, revocations, devices } = tables;
   yield* connectionsOf(connections, records, now);
   records.begin(now(), NO_USER);
+  for (const row of revocations.all()) yield* one(records, 'revocation', row);
+  for (const device of devices.all().toArray()) yield* one(records, 'device', device);
   for (const site of sites.allSites().toArray()) yield* one(records, 'site', site);
   for (const { session, hashes } of sites.allSessions().toArray()) yield* one(records, 'session', session, [...hashes]);
   // After the commands: a record that is dropped from now on is in the snapshot or in the log, so a start sets its

@@ -24,6 +24,8 @@ import type { RecordDrops } from './ledger-ended.ts';
 import { Ledger } from './ledger.ts';
 import { createMemoryPauses } from './pauses.ts';
 import { createMemoryReconnects } from './reconnects.ts';
+import { MemoryDevices } from './devices.ts';
+import { MemoryRevocations } from './revocations.ts';
 import { createMemorySites, type SiteTables } from './sites.ts';
 import { createMemoryTickets } from './tickets.ts';
 
@@ -72,6 +74,8 @@ export type MemoryTables = {
   readonly dedup: MemoryDedup;
   readonly connections: MemoryConnections;
   readonly sites: SiteTables;
+  readonly revocations: MemoryRevocations;
+  readonly devices: MemoryDevices;
   readonly acts: Acts;
   /** Drops evidence that is beyond its totals. Returns false if there is more to drop. */
   keepEvidence(now: number): boolean;
@@ -148,7 +152,11 @@ export function createMemoryState({
   };
   const tx = makeTransaction(acts);
   const { tables: siteTables, ...siteStores } = createMemorySites(clock);
+  const revocations = new MemoryRevocations(clock);
+  const devices = new MemoryDevices(clock);
   const backend: MemoryBackend = {
+    revocations,
+    devices,
     tickets: createMemoryTickets(clock),
     capabilities: { shared: false, allWaits: true, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
@@ -173,6 +181,17 @@ export function createMemoryState({
     return kept.every(Boolean) && dedup.keepWithin(now);
   };
   const discard = (): void => [messages, links, ledger.ended, dedup].forEach((table) => table.discard());
-  const tables = { ledger, history, dedup, connections, sites: siteTables, acts, keepEvidence, discard };
+  const tables = {
+    ledger,
+    history,
+    dedup,
+    connections,
+    sites: siteTables,
+    revocations,
+    devices,
+    acts,
+    keepEvidence,
+    discard,
+  };
   return { backend, tables };
 }

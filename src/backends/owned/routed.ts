@@ -96,6 +96,8 @@ export function createRoutedBackend(options: RoutedOptions): Backend {
     audit: { ...own.audit, ...routed.audit },
     pauses: { ...own.pauses, ...routed.pauses, permitMs, quietMs },
     tickets: routed.tickets,
+    revocations: routed.revocations,
+    devices: routed.devices,
     bus: own.bus,
     async close() {
       stop();

@@ -119,6 +119,8 @@ const ofFilter = (place: Placement, { userId }: { readonly userId: string | null
 const ofAll = (): null => null;
 const ofPart = (_place: Placement, part: number): number => part;
 const ofAudit = (place: Placement): number => place.audit;
+const ofRevocations = (place: Placement): number => place.ofText('revocations');
+const ofDevices = (place: Placement): number => place.ofText('devices');
 const rising = (): Order => comparePositions;
 
 const one = <P>(partition: P) => ({ kind: 'one', partition }) as const;
@@ -213,6 +215,14 @@ export const ROUTES = {
     deciderOf: HERE,
   },
   tickets: { take: one((place: Placement, ticketHash: string) => place.ofText(ticketHash)) },
+  // In one partition, so that their numbers grow.
+  revocations: { add: one(ofRevocations), after: one(ofRevocations) },
+  // In one partition, so that each code, key and client id is there once.
+  devices: {
+    ...{ begin: one(ofDevices), find: one(ofDevices), decide: one(ofDevices), ofKey: one(ofDevices) },
+    ...{ get: one(ofDevices), use: one(ofDevices), list: one(ofDevices), rename: one(ofDevices) },
+    remove: one(ofDevices),
+  },
   bus: { hasSubscribers: HERE, publish: HERE, subscribe: HERE, confirmed: HERE },
 } as const satisfies RoutesOf<AllPorts>;
 

@@ -2,12 +2,14 @@
  * Opens the Redis backend: connection, checks, namespace, clock and rooms. Its tests and `callboard.ts` begin here.
  */
 import type { Backend } from '../../core/backend.ts';
-import { CallboardError } from '../../core/errors.ts';
+import { CallboardError, fail } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import { NO_PAUSES } from '../../core/pauses/pause.ts';
 import { silentLog, type Clock, type Log } from '../../core/ports.ts';
+import type { DeviceStore } from '../../core/devices/device.ts';
+import type { RevocationStore } from '../../core/revocations/revocation.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { createRedisAudit } from './audit.ts';
 import { createRedisBus } from './bus.ts';
@@ -283,6 +285,8 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     pauses: NO_PAUSES,
     sessions: createRedisSessions(parts),
     tickets: createRedisTickets(parts),
+    revocations: NO_REVOCATIONS,
+    devices: NO_DEVICES,
     bus,
     sharesInUse: () => sharesInUse(parts.store),
     /** Resolves once this node receives the events of other nodes. Waits while Redis is unavailable. */
@@ -294,3 +298,17 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     },
   };
 }
+
+/** This store keeps no revocations. */
+const NO_REVOCATIONS: RevocationStore = {
+  add: () => fail('not_supported', 'This store keeps no revocations: use STORE=owned, or replace SECRET.'),
+  after: () => [],
+};
+
+/** This store keeps no devices. */
+const noDevices = (): never => fail('not_supported', 'This store keeps no devices: use STORE=owned.');
+const NO_DEVICES: DeviceStore = {
+  ...{ begin: noDevices, find: noDevices, decide: noDevices, ofKey: noDevices, use: noDevices },
+  ...{ get: noDevices, rename: noDevices, remove: noDevices },
+  list: () => ({ rows: [], next: null, gaps: [] }),
+};

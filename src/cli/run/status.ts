@@ -126,11 +126,16 @@ function waitsText({ waits, oldest_wait_ms, oldest_wait }: DeploymentReport): st
 }
 
 function nodeFaults({ delivery }: GetStatusQuery): readonly string[] {
-  return delivery.nodes.items.flatMap(({ node_id, stale, mailbox_listener_alive, reconciliation_alive }) => [
+  const { items } = delivery.nodes;
+  const digests = new Set(items.flatMap(({ stale, policy_digest }) => (stale ? [] : (policy_digest ?? []))));
+  const differ = digests.size > 1 ? [`nodes run different policies: ${[...digests].join(', ')}`] : [];
+  const faults = items.flatMap(({ node_id, stale, mailbox_listener_alive, reconciliation_alive, policy_fault }) => [
     ...(stale ? [`node ${node_id} is silent: it has stopped, or cannot reach the store`] : []),
     ...(!stale && !mailbox_listener_alive ? [`node ${node_id} takes no work from other nodes: restart it`] : []),
     ...(!stale && !reconciliation_alive ? [`node ${node_id} no longer ends overdue calls: restart it`] : []),
+    ...(!stale && policy_fault !== null ? [`node ${node_id} does not use its policy file: ${policy_fault}`] : []),
   ]);
+  return [...faults, ...differ];
 }
 
 function deliveryFaults({ delivery, oldest_wait, series, waits }: GetStatusQuery): readonly string[] {
@@ -228,7 +233,7 @@ const DRAIN_MS = 10_000;
 export const nodesLs = listing<DispatcherNodeReportFragment>('/delivery/nodes', {
   shown: [
     ...['node_id', 'version', 'up', 'links', 'unfinished_commands', 'memory', 'loop_delay'],
-    ...['stale', 'draining', 'updated_at'],
+    ...['policy_digest', 'stale', 'draining', 'updated_at'],
   ],
   id: ['node_id'],
   row: (node) => ({ ...node, ...processFacts(node) }),

@@ -41,7 +41,7 @@ export const REQUEST_MEMBERS: MembersOf<RelayRequestOptions> = [
 ];
 
 export type RelayRequest = {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   /** The JSON text of the body. */
   readonly body?: string;

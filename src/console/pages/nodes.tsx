@@ -41,6 +41,7 @@ export function NodesPage() {
       <CutNotice completeness={list?.completeness} named={silent.map(({ nodeId }) => nodeId)} />
       <DrainNotice />
       {list && <VersionsNotice nodes={list.nodes} />}
+      {list && <PolicyNotices nodes={list.nodes} />}
       {silent.map((node) => (
         <SilentNotice key={node.nodeId} node={node}>
           It may have stopped, or it may not reach the store. The others take over what it held: queued commands wait
@@ -97,6 +98,32 @@ const columnsOf = (reports: Reports): readonly Column<NodeRow>[] => [
   )),
   labelled('Background', 'nw c-8 c-end', (node) => workOf(node)),
 ];
+
+/** Says which nodes do not use their changed policy file, and which policies nodes run, if they differ. */
+function PolicyNotices({ nodes }: { readonly nodes: readonly NodeRow[] }) {
+  const reporting = nodes.filter(({ stale, policyDigest }) => !stale && policyDigest !== null);
+  const byDigest = Map.groupBy(reporting, ({ policyDigest }) => policyDigest);
+  const parts = [...byDigest].map(
+    ([digest, some]) => `${some.map(({ nodeId }) => nodeId).join(', ')}: ${digest ?? ''}`,
+  );
+  return (
+    <>
+      {reporting
+        .filter(({ policyFault }) => policyFault !== null)
+        .map(({ nodeId, policyFault, policyDigest }) => (
+          <Notice key={nodeId} mark="warn" look="error" role="note">
+            <b>{nodeId} does not use its changed policy file.</b> It runs the policy before it ({policyDigest}).{' '}
+            {policyFault}
+          </Notice>
+        ))}
+      {parts.length > 1 && (
+        <Notice mark="warn" look="error" role="note">
+          <b>The nodes run different policies.</b> {parts.join('; ')}. A call may be decided differently on each.
+        </Notice>
+      )}
+    </>
+  );
+}
 
 /** An event loop that is later than this, in milliseconds, is shown as late. */
 const LATE_MS = 100;

@@ -10,6 +10,9 @@ const AUDIT_MESSAGES: Readonly<Record<OperatorAction, string>> = {
   disconnect: 'an administrator disconnects a client',
   drain: 'an administrator drains a node',
   cancel: 'an administrator cancels a command',
+  revoke: 'an administrator revokes tokens',
+  enrol: 'an administrator decides whether a device is enrolled',
+  rename: 'an administrator renames a device',
   pause: 'calls are paused',
   resume: 'a pause is ended',
 };

@@ -27,13 +27,21 @@ export type AdmissionScope = { readonly id: string; readonly limit: number; read
 /** The rate of the calls of each caller that a rule counts. `rule`: the name of the rule, which names the buckets. */
 export type CallRate = Omit<CallerRate, 'caller'>;
 
-/** The deployment's policy. Pure: the same arguments give the same result for as long as the node runs. */
+/**
+ * Which policy a node runs. `digest` names it. `fault`: why a changed policy file is not used; null: the node runs the
+ * file as it is.
+ */
+export type PolicyReport = { readonly digest: string; readonly fault: string | null };
+
+/** The deployment's policy. Pure: the same arguments give the same result until the policy is replaced. */
 export interface Policy {
   decide(requester: CallingPrincipal, target: InvocationTarget): PolicyDecision;
   /** Returns the admission scope of a user; each user has exactly one. */
   scopeOf(userId: string): AdmissionScope;
   /** Returns the rate that bounds such calls of the requester; null if none does. Absent: no call has a rate. */
   rateOf?(requester: CallingPrincipal, target: InvocationTarget): CallRate | null;
+  /** Absent: the policy is that of a program, and has no digest. */
+  report?(): PolicyReport;
 }
 
 /** The prefix of the id of a user's own scope. It is used only if a scope of the policy has the user's id as its id. */

@@ -14,17 +14,37 @@ export type Requester = Principal | null;
 export type Principal = CallingPrincipal | GrantPrincipal;
 /** A principal that is not limited to one session of a site. */
 export type CallingPrincipal = AdminPrincipal | UserPrincipal;
-export type AdminPrincipal = { readonly kind: 'admin'; readonly name: string; readonly expiresAt: number | null };
+export type AdminPrincipal = {
+  readonly kind: 'admin';
+  readonly name: string;
+  readonly expiresAt: number | null;
+  /** Absent: the token is configured, and can only be removed from the configuration. */
+  readonly token?: TokenIdentity;
+};
 export type UserPrincipal = {
   readonly kind: 'user';
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly expiresAt: number | null;
+  readonly token?: TokenIdentity;
   /** The only actions that the token may invoke and see. Absent: the token does not limit them. */
   readonly actions?: ActionPatterns;
   /** Which tools an agent with this token is shown. Absent: all. */
   readonly toolChoice?: ToolChoice;
+  /** The only client as which the token may connect. Absent: the token is not that of a device. */
+  readonly device?: DeviceLimits;
 };
+/** The client that a token of a device may be. `actions`: patterns of what it may advertise; null: anything. */
+export type DeviceLimits = {
+  readonly clientId: string;
+  readonly clientType: string;
+  readonly actions: ActionPatterns | null;
+};
+/**
+ * What tells a signed token from others: its id (`jti`) and its time of issue (`iat`, in epoch milliseconds), if it has
+ * them. A token of a device counts as issued when the device was enrolled.
+ */
+export type TokenIdentity = { readonly id: string | null; readonly issuedAt: number | null };
 /** Patterns of actions with `*`: see `compileGlob`. An action must match one of them. */
 export type ActionPatterns = readonly string[];
 /**

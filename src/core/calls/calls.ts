@@ -6,7 +6,7 @@ import type { AdmitRequest, AdmitResult, DispatchClaim } from '../commands/comma
 import { satisfied } from '../commands/waiter.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError, isStoreUnavailable } from '../errors.ts';
+import { CallboardError, fail, isStoreUnavailable } from '../errors.ts';
 import type { StoredPayload } from '../history/message.ts';
 import type { CommandKey } from '../ids.ts';
 import { orElse, promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
@@ -205,11 +205,12 @@ type Admitting = { readonly admission: Admission; readonly kept: StoredPayload; 
 function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invocation | Outdated> {
   const { wait, admission } = admitting;
   const { backend } = parts.deps;
+  requireNotRevoked(parts, admitting);
   // A store that answers in the same tick gains nothing from a claim.
   const claim = backend.capabilities.shared ? parts.dispatcher.claim(admission.key) : null;
   const request = admitRequest(parts.deps, admitting, claim);
   const admitted = orElse(
-    () => backend.commands.admit(request),
+    () => parts.deps.admissions.note(admission.caller, backend.commands.admit(request)),
     (error) => {
       wait.forget();
       if (claim) parts.dispatcher.settle(claim, isStoreUnavailable(error) ? 'unanswered' : SKIP);
@@ -224,6 +225,14 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
 }
 
 const SKIP = { kind: 'skip' } as const;
+
+/** Refuses a caller whose token was revoked after it was authenticated. */
+function requireNotRevoked({ deps, keeper }: InvokeParts, { wait, admission, kept }: Admitting): void {
+  if (deps.revoked.find(admission.caller, null) === null) return;
+  wait.forget();
+  keeper.discard(kept);
+  fail('unauthenticated', 'The token was revoked.');
+}
 
 /**
  * Builds the request of an admission. Every member is named, because spreading objects costs more than the rest of an

@@ -2,7 +2,7 @@
  * Says who may invoke actions on the clients of a user, as far as the policy and the scopes of tokens decide it. It
  * knows no tokens, because the relay keeps none: what depends on a single token is not known.
  */
-import type { Policy } from '../auth/policy.ts';
+import type { CallRate, Policy } from '../auth/policy.ts';
 import { readUserInSight, seenActions, seesAction } from '../auth/sight.ts';
 import type { CallingPrincipal, Requester, Scope } from '../auth/principal.ts';
 import type { CommandCaller } from '../commands/command.ts';
@@ -57,40 +57,84 @@ const OTHERS: readonly (readonly Scope[])[] = [[], ['connect'], ['host'], ['conn
 const ADMIN: readonly CallingPrincipal[] = [{ kind: 'admin', name: '', expiresAt: null }];
 
 function callersOf(policy: Policy, userId: string, action: string): readonly CallPermission[] {
-  const tokens = (...needed: readonly Scope[]): readonly CallingPrincipal[] =>
-    OTHERS.map((others) => ({ kind: 'user', userId, scopes: new Set([...needed, ...others]), expiresAt: null }));
-  const ask = (kind: CallPermission['kind'], callers: readonly CallingPrincipal[], passed: string): CallPermission => ({
-    kind,
-    ...decide(policy, { callers, userId, action, passed }),
-  });
-  // The action of a site is called on behalf of the session's owner, so what the policy denies the owner is denied here.
-  const grant = ask('grant', tokens('invoke').slice(0, 1), '');
+  const ask = (kind: CallPermission['kind'], passed: string): CallPermission => {
+    const question = { callers: callersOfKind(kind, userId), userId, action, passed, clientTypes: CLIENT_TYPES };
+    const { verdict, message } = decide(policy, question);
+    return { kind, verdict, message };
+  };
+  const grant = ask('grant', '');
   return [
-    ask('admin', ADMIN, 'Any administrator.'),
-    ask('user', tokens('invoke'), 'Tokens of the user with the scope "invoke", unless they name other actions.'),
-    ask('mcp', tokens('invoke', 'mcp'), 'Tokens of the user with "invoke" or "mcp", unless they name other actions.'),
+    ask('admin', 'Any administrator.'),
+    ask('user', 'Tokens of the user with the scope "invoke", unless they name other actions.'),
+    ask('mcp', 'Tokens of the user with "invoke" or "mcp", unless they name other actions.'),
     grant.verdict === 'pass' ? { ...grant, verdict: 'unknown', message: OF_GRANT } : grant,
   ];
 }
 
+/** A call whose caller is known only by its kind and its name, as the record of a command has it. */
+export type RecordedCall = {
+  readonly kind: CallPermission['kind'];
+  readonly userId: string;
+  readonly action: string;
+  /** Null: the client was not connected when the call was admitted. */
+  readonly clientType: ClientType | null;
+};
+
+/**
+ * Decides a recorded call by a policy. `unknown`: the policy decides by other scopes of the token, which no record has.
+ */
+export function decideRecorded(policy: Policy, { kind, userId, action, clientType }: RecordedCall) {
+  const callers = callersOfKind(kind, userId);
+  return decide(policy, { callers, userId, action, passed: '', clientTypes: [clientType] });
+}
+
+/**
+ * Returns the rate rule of a policy that counts a recorded call; null if none does, or if other scopes of the token decide
+ * which one does.
+ */
+export function rateOfRecorded(policy: Policy, { kind, ...target }: RecordedCall): CallRate | null {
+  const rates = callersOfKind(kind, target.userId).map((caller) => policy.rateOf?.(caller, target) ?? null);
+  const [first = null] = rates;
+  return rates.every((rate) => rate?.rule === first?.rule) ? first : null;
+}
+
+/** The principals that a caller of a kind may be, as far as a policy tells them apart. */
+function callersOfKind(kind: CallPermission['kind'], userId: string): readonly CallingPrincipal[] {
+  if (kind === 'admin') return ADMIN;
+  const needed: readonly Scope[] = kind === 'mcp' ? ['invoke', 'mcp'] : ['invoke'];
+  const tokens = OTHERS.map((others): CallingPrincipal => ({
+    kind: 'user',
+    userId,
+    scopes: new Set([...needed, ...others]),
+    expiresAt: null,
+  }));
+  // The action of a site is called on behalf of the session's owner, with no further scope.
+  return kind === 'grant' ? tokens.slice(0, 1) : tokens;
+}
+
 const OF_GRANT = 'Only if a site of the user offers the action and the grant has it.';
+
+/** `rules`: the rules that deny the call, for any of the callers. */
+type Decided = Omit<CallPermission, 'kind'> & { readonly rules: readonly string[] };
 
 type Question = {
   readonly callers: readonly CallingPrincipal[];
   readonly userId: string;
   readonly action: string;
+  readonly clientTypes: readonly (ClientType | null)[];
   /** The message if the policy allows all of them. */
   readonly passed: string;
 };
 
 /** Asks the policy for each caller and each type of client. Their answers differ if a rule names scopes or types. */
-function decide(policy: Policy, { callers, userId, action, passed }: Question): Omit<CallPermission, 'kind'> {
+function decide(policy: Policy, { callers, userId, action, passed, clientTypes }: Question): Decided {
   const decisions = callers.flatMap((caller) =>
-    CLIENT_TYPES.map((clientType) => policy.decide(caller, { userId, clientType, action })),
+    clientTypes.map((clientType) => policy.decide(caller, { userId, clientType, action })),
   );
   const rules = [...new Set(decisions.flatMap((decision) => (decision.allowed ? [] : [decision.rule])))];
   const named = `The policy ${rules.length === 1 ? 'rule' : 'rules'} ${rules.map((rule) => `"${rule}"`).join(', ')}`;
-  if (rules.length === 0) return { verdict: 'pass', message: passed };
-  if (decisions.every(({ allowed }) => !allowed)) return { verdict: 'refuse', message: `${named} denies it.` };
-  return { verdict: 'unknown', message: `${named} decides by the type of the client or by other scopes of the token.` };
+  if (rules.length === 0) return { verdict: 'pass', message: passed, rules };
+  if (decisions.every(({ allowed }) => !allowed)) return { verdict: 'refuse', message: `${named} denies it.`, rules };
+  const message = `${named} decides by the type of the client or by other scopes of the token.`;
+  return { verdict: 'unknown', message, rules };
 }

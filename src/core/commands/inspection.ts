@@ -94,6 +94,8 @@ export function nodeView(node: DispatcherNode, now: number): NodeView {
     listenerAlive: node.listenerAlive && alive,
     reconciliationAlive: node.reconciliationAlive && alive,
     stale: age >= NODE_LEASE_MS,
+    policyDigest: node.policy?.digest ?? null,
+    policyFault: node.policy?.fault ?? null,
   };
 }
 
@@ -115,7 +117,10 @@ export type DeliverySummaryView = DeliverySummary & { readonly completeness: Com
  * A node's last report; its loops count as alive only while that report is recent enough. `stale`: its lease has run
  * out.
  */
-export type NodeView = DispatcherNode & { readonly stale: boolean };
+export type NodeView = DispatcherNode & { readonly stale: boolean } & Record<
+    'policyDigest' | 'policyFault',
+    string | null
+  >;
 
 /**
  * A capacity scope with its limit. `limit`: how many commands the scope may hold at once under this node's policy; null

@@ -58,5 +58,6 @@ export function reportOf({ deps, dispatcher, waiters, isDraining, server }: Repo
     draining: isDraining(),
     counters: new Map([...ZEROS, ...deps.metrics.snapshot()]),
     process: { version, startedAt, ...deps.processMeter.take() },
+    policy: deps.policy.report?.(),
   };
 }

@@ -1,4 +1,5 @@
 /** The storage port of nodes: leases, heartbeats, mailboxes, and the commands that are due. */
+import type { PolicyReport } from '../auth/policy.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -30,7 +31,7 @@ export type MailboxRow =
       readonly kind: 'question';
       readonly questionId: string;
       readonly from: string;
-      readonly topic: 'series' | 'leaving' | 'waits' | 'answers' | 'pause';
+      readonly topic: 'series' | 'leaving' | 'waits' | 'answers' | 'pause' | 'revoked';
       readonly text: string;
     }
   /** The answer to a question that this node has asked. */
@@ -57,8 +58,9 @@ export type NodeReport = {
   readonly unfinishedCommands: number;
   readonly draining: boolean;
   readonly counters: ReadonlyMap<string, number>;
-  /** Null: the node is of a version that does not report it. */
+  /** Null, or absent: the node does not report it. */
   readonly process: ProcessReport | null;
+  readonly policy?: PolicyReport | undefined;
 };
 
 export type DispatcherNode = NodeReport & { readonly nodeId: string; readonly updatedAt: number };

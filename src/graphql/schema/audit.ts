@@ -25,6 +25,9 @@ const OperatorActionEnum = wireEnum<OperatorAction>(
     reveal: 'Revealed one payload and gave the reason.',
     pause: 'Paused calls.',
     resume: 'Ended a pause.',
+    revoke: 'Revoked tokens.',
+    enrol: 'Decided whether a device is enrolled.',
+    rename: 'Gave a device another name.',
   },
 );
 
@@ -41,6 +44,7 @@ const AuditSubjectType = builder.objectRef<AuditSubject>('AuditSubject').impleme
     ),
     view: nullable.text('`raw` for the raw sample of history; otherwise null.'),
     nodeId: nullable.id('The id of the node that it concerned; null if there is none.'),
+    tokenId: nullable.id('The id of the token; null if there is none.'),
     pauseId: nullable.id('The id of the pause; null if there is none.'),
   })),
 });

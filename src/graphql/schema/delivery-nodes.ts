@@ -2,7 +2,7 @@
 import type { NodeView } from '../../core/commands/inspection.ts';
 import { DRAIN_WITHIN_MS, MAX_REASON, NODE_LEASE_MS } from '../../core/limits.ts';
 import { builder, ranged } from './builder.ts';
-import { fieldsOf, flag, float, id, int, text, time } from './fields.ts';
+import { fieldsOf, flag, float, id, int, nullable, text, time } from './fields.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { connectionOf } from './page.ts';
@@ -77,6 +77,8 @@ const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
       description: `How late the event loop of its process ran, in milliseconds: 99 % of the timers that measured it since the report before were at most this late. Also null before the first measurement; ${UNREPORTED}.`,
       resolve: ({ process }) => process?.loopDelayMs ?? null,
     }),
+    policyDigest: nullable.text('The digest of the policy that the node runs; null if the node does not report it.'),
+    policyFault: nullable.text('Why the node does not use its changed policy file; null if it runs its file.'),
   })),
 });
 

@@ -27,6 +27,8 @@ const EvidenceSourceEnum = wireEnum<EvidenceSource>('EvidenceSource', 'A source 
   sites: 'The registered sites.',
   audit: 'The audit of what administrators did.',
   metrics: 'What the nodes counted and measured.',
+  revocations: 'The tokens that are revoked.',
+  devices: 'The devices that are enrolled.',
 });
 
 const IncompleteReasonEnum = wireEnum<IncompleteReason>(

@@ -27,6 +27,8 @@ import './delivery-scopes.ts';
 import './history.ts';
 import './history-raw.ts';
 import './ingest.ts';
+import './devices.ts';
+import './revocations.ts';
 import './node-lookup.ts';
 import './pauses.ts';
 import './server.ts';

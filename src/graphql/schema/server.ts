@@ -268,6 +268,11 @@ const Viewer = builder.objectRef<CallingPrincipal>('Viewer').implement({
       resolve: (requester) => (requester.kind === 'user' ? [...requester.scopes] : []),
     }),
     expiresAt: nullable.time('When the requester’s token expires; null if it does not expire.'),
+    tokenId: t.id({
+      nullable: true,
+      description: 'The id of the requester’s token (`jti`), by which it can be revoked; null if it has none.',
+      resolve: ({ token }) => token?.id ?? null,
+    }),
     nodeId: t.id({ description: 'The id of the node that answers.', resolve: (_who, _args, { core }) => core.nodeId }),
     mode: t.field({
       type: ModeEnum,

@@ -81,7 +81,9 @@ export async function startRunner({ ownRelays = false } = {}): Promise<Runner> {
       if (example.language === 'text') return output.shows(text);
       if (example.language === 'html') {
         const clicks = optionOf(example, 'clicks')?.split(',') ?? [];
-        return pages.open({ name: file ?? 'index.html', html: text, fragment: `token=${token}`, clicks });
+        const opened = { name: file ?? 'index.html', html: text, fragment: `token=${token}`, clicks };
+        const owner = optionOf(example, 'enrols');
+        return pages.open({ ...opened, ...(owner && { confirm: (code) => confirmDevice(url, code, owner) }) });
       }
       if (/^(.*\| )?callboard /m.test(text)) await desk.connected();
       if (example.language === 'sh') return runProgram('bash', ['-ec', SHELL + text], place);
@@ -100,6 +102,16 @@ export async function startRunner({ ownRelays = false } = {}): Promise<Runner> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Confirms a device as an administrator does who reads its code. */
+async function confirmDevice(url: string, code: string, user_id: string): Promise<void> {
+  const { status } = await fetch(`${url}/enrolments/decide`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ code, decision: 'confirm', user_id }),
+  });
+  if (status !== 200) throw new Error(`the device was not enrolled: ${status}`);
 }
 
 /** Returns the value of `name=value` in what follows the language of a block. */
@@ -207,7 +219,8 @@ function stopGroup(leader: number): void {
 export type Pages = AsyncDisposable & {
   /**
    * Serves the page at `http://127.0.0.1:<port>/<name>` and opens it with this fragment. Rejects if its script fails.
-   * Then clicks the buttons of these names, one after the other, each as soon as it can be clicked.
+   * Then clicks the buttons of these names, one after the other, each as soon as it can be clicked. `confirm`: receives
+   * the code that the page shows.
    */
   open(page: OpenedPage): Promise<void>;
 };
@@ -217,6 +230,7 @@ type OpenedPage = {
   readonly html: string;
   readonly fragment: string;
   readonly clicks: readonly string[];
+  readonly confirm?: ((code: string) => Promise<void>) | undefined;
 };
 
 /** Creates the pages of one origin. The browser starts with the first page. */
@@ -237,13 +251,17 @@ function createPages(port: number): Pages {
     return started;
   };
   return {
-    async open({ name, html, fragment, clicks }) {
+    async open({ name, html, fragment, clicks, confirm }) {
       files.set(`/${name}`, html);
       browser ??= await start();
       const page = await browser.newPage();
       const failed = Promise.withResolvers<never>();
       page.on('pageerror', failed.reject);
       await Promise.race([page.goto(`http://127.0.0.1:${port}/${name}#${fragment}`), failed.promise]);
+      if (confirm) {
+        const shown = page.getByText(/^Code: /).textContent({ timeout: 0 });
+        await confirm(String(await Promise.race([shown, failed.promise])).replace('Code: ', ''));
+      }
       const click = async (): Promise<void> => {
         for (const button of clicks)
           await page.getByRole('button', { name: button, exact: true }).click({ timeout: 0 });

@@ -6,7 +6,8 @@ export const ROOT = join(import.meta.dirname, '../../..');
 
 /**
  * A fenced block of a page. `info` is what follows the language. A block without `info` is run. `file=client.mjs` gives
- * the program a name, `clicks=Allow,Refuse` names the buttons that are clicked in a page, `shows` marks what the examples
+ * the program a name, `clicks=Allow,Refuse` names the buttons that are clicked in a page, `enrols=demo` the user for whom the page's code is
+ * confirmed, `shows` marks what the examples
  * before it printed, `not-run: reason` says why a block is not run, and RUN_BY names the test that runs it.
  */
 export type Example = {

@@ -61,6 +61,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
   const core: Core = {
     idempotencyWindowMs: 3_600_000,
     homeOf: () => null,
+    policyReport: () => null,
     nodeWaits: () => ({ count: 0, oldestMs: 0 }),
     nodeCounts: async () => ({ live: 1, stale: 0 }),
     onHome: () => () => {},
@@ -99,6 +100,14 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     ingest: { ingest: unprepared, ingestCooperativeSiteMessage: unprepared },
     sites: noSites(),
     delivery: delivery(data, calls, updates),
+    revocations: {
+      ...{ endWith() {}, isLoaded: true, loaded: async () => {}, find: () => null, start: () => () => {} },
+      ...{ list: () => fail('internal', 'not prepared'), revoke: () => fail('internal', 'not prepared') },
+    },
+    devices: {
+      ...{ begin: unprepared, lookUp: unprepared, decide: unprepared, token: unprepared, list: unprepared },
+      ...{ rename: unprepared, remove: unprepared },
+    },
     pauses: {
       ...{ pause: unprepared, pauseClient: unprepared, resumeClient: unprepared, resume: unprepared },
       ...{ list: unprepared, get: unprepared, reach: unprepared, events: () => fail('internal', 'no events here') },

@@ -347,6 +347,45 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       absent: 'empty',
     },
   ],
+  'Query.revocations': [{ rule: 'admin', call: 'revocations', found: 'empty' }],
+  'Query.devices': [
+    { rule: 'mine', call: 'devices', found: 'empty', other: 'empty' },
+    { rule: 'owned', call: 'devices(userId: $user)', found: 'empty', other: 'not_found', absent: 'empty' },
+  ],
+  // Open to everybody: a proof counts, which devices.test.ts tests.
+  ...{ 'Mutation.enrol': [], 'Mutation.deviceToken': [] },
+  'Mutation.lookUpEnrolment': [
+    { rule: 'mine', call: 'lookUpEnrolment(userCode: "BCDF-GHJK")', found: 'not_found', other: 'not_found' },
+  ],
+  'Mutation.decideEnrolment': [
+    {
+      rule: 'owned',
+      call: 'decideEnrolment(input: { userCode: "BCDF-GHJK", decision: DENY, userId: $user })',
+      found: 'not_found',
+      other: 'not_found',
+      harmful: true,
+    },
+  ],
+  'Mutation.renameDevice': [
+    {
+      rule: 'owned',
+      call: 'renameDevice(userId: $user, clientId: $client, deviceName: "Hall")',
+      found: 'not_found',
+      other: 'not_found',
+    },
+  ],
+  'Mutation.removeDevice': [
+    { rule: 'owned', call: 'removeDevice(userId: $user, clientId: $client)', found: 'not_found', other: 'not_found' },
+  ],
+  'Mutation.revoke': [
+    {
+      rule: 'owned',
+      call: 'revoke(input: { userId: $user, tokenId: "none", reason: "none" })',
+      found: 'shows',
+      other: 'not_found',
+      harmful: true,
+    },
+  ],
   'Query.auditCheck': [{ rule: 'admin', call: 'auditCheck', found: 'empty' }],
   'Query.auditChain': [{ rule: 'admin', call: 'auditChain', found: 'shows' }],
   'Mutation.revealPayload': [

@@ -252,6 +252,63 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
   'GET /delivery/summary': [
     { access: 'admin', target: () => '/delivery/summary', found: 200, absent: 200, plain: true },
   ],
+  'GET /revocations': [{ access: 'admin', target: () => '/revocations', found: 200, absent: 200, plain: true }],
+  'POST /revocations': [
+    {
+      access: 'invoke',
+      target: () => '/revocations',
+      body: ({ user }) => ({ user_id: user, token_id: 'none', reason: 'none' }),
+      found: 201,
+      absent: 201,
+      harmful: true,
+    },
+  ],
+  // Open to everybody: a proof counts, which devices.test.ts tests.
+  ...{ 'POST /enrolments': [], 'POST /devices/token': [] },
+  'POST /enrolments/lookup': [
+    {
+      access: 'invoke',
+      target: () => '/enrolments/lookup',
+      body: () => ({ code: 'BCDF-GHJK' }),
+      found: 404,
+      absent: 404,
+      mine: true,
+      plain: true,
+    },
+  ],
+  'POST /enrolments/decide': [
+    {
+      access: 'invoke',
+      target: () => '/enrolments/decide',
+      body: ({ user }) => ({ code: 'BCDF-GHJK', decision: 'deny', user_id: user }),
+      found: 404,
+      absent: 404,
+      harmful: true,
+    },
+  ],
+  'GET /devices': [
+    { access: 'invoke', target: () => '/devices', found: 200, absent: 200, mine: true, plain: true },
+    { access: 'invoke', target: ({ user }) => `/devices?user_id=${user}`, found: 200, absent: 200, plain: true },
+  ],
+  'PUT /devices/{user_id}/{client_id}': [
+    {
+      access: 'invoke',
+      target: ({ user, client }) => `/devices/${user}/${client}`,
+      body: () => ({ name: 'Hall' }),
+      found: 404,
+      absent: 404,
+      plain: true,
+    },
+  ],
+  'DELETE /devices/{user_id}/{client_id}': [
+    {
+      access: 'invoke',
+      target: ({ user, client }) => `/devices/${user}/${client}`,
+      found: 404,
+      absent: 404,
+      plain: true,
+    },
+  ],
   'GET /delivery/nodes': [{ access: 'admin', target: () => '/delivery/nodes', found: 200, absent: 200, plain: true }],
   'GET /delivery/tenants': [{ access: 'admin', target: () => '/delivery/tenants', found: 200, absent: 200 }],
   'GET /delivery/status': [

@@ -69,6 +69,9 @@ const siteOf = (title: string): string => `mutation {
 export const ARGUMENTS: Readonly<Record<string, string>> = {
   top: '--count 1',
   'nodes drain': 'node-a --yes --within 1s',
+  revoke: '--user-id nobody --issued-before 2026-01-31T00:00:00Z --reason golden --yes',
+  'policy check': 'test/cli/operator/kit/policy.json',
+  'policy diff': 'test/cli/operator/kit/policy.json',
   'clients get': 'alice/desk',
   'clients actions': 'alice/desk',
   'clients watch': '--count 1',

@@ -1,0 +1,69 @@
+/**
+ * Lists mutants of revocations: copies of the sources that each lack one guard. `npm run mutants` shows that tests
+ * notice each missing guard.
+ */
+import type { GuardMutant } from './mutant.ts';
+
+const RELAY = { test: 'test/relay/revocations.test.ts' };
+const COVERED = { test: 'test/core/revocations.test.ts' };
+
+/** The guard mutants of revocations: each lets something that is revoked go on. */
+export const REVOCATION_GUARDS: readonly GuardMutant[] = [
+  {
+    name: 'revoked-token-recalled',
+    says: 'a token that was verified before it was revoked is accepted while it is remembered',
+    file: 'http/authenticate-request.ts',
+    find: '(known && isUsable(known) ? known : null)',
+    replace: 'known',
+    judge: RELAY,
+  },
+  {
+    name: 'revoked-links-stay',
+    says: 'a revocation leaves the links that are open',
+    file: 'gateway/gateway.ts',
+    find: 'for (const link of links) if (link.endIfRevoked(isCovered)) ended++;',
+    replace: 'void isCovered;',
+    judge: RELAY,
+  },
+  {
+    name: 'revoked-streams-stay',
+    says: 'a revocation leaves the event streams that are open',
+    file: 'http/sockets.ts',
+    find: 'if (requester !== by) socket.destroy();',
+    replace: 'if (requester === null) socket.destroy();',
+    judge: RELAY,
+  },
+  {
+    name: 'revoked-client-connects',
+    says: 'a client that was revoked connects again',
+    file: 'gateway/router.ts',
+    find: `  requireNotRevoked(parts, principal, clientId);
+  const request = {`,
+    replace: '  const request = {',
+    judge: RELAY,
+  },
+  {
+    name: 'revoked-queue-runs',
+    says: 'what a revoked user has queued is dispatched',
+    file: 'core/revocations/revocations.ts',
+    find: 'if (isTerminal(row) || row.dispatchedAt !== null || !isOfCaller(row)) continue;',
+    replace: 'if (isTerminal(row) || isOfCaller(row)) continue;',
+    judge: RELAY,
+  },
+  {
+    name: 'revoked-for-others',
+    says: 'a user revokes the tokens of another one',
+    file: 'core/revocations/revocations.ts',
+    find: 'if (target.userId !== null && target.userId !== revoker.userId) notFound();',
+    replace: 'void notFound;',
+    judge: RELAY,
+  },
+  {
+    name: 'undated-token-survives',
+    says: 'a token that does not say when it was issued is covered by no time',
+    file: 'core/revocations/revocation.ts',
+    find: 'issuedAt === null || issuedAt < row.issuedBefore',
+    replace: '(issuedAt !== null && issuedAt < row.issuedBefore)',
+    judge: COVERED,
+  },
+];

@@ -1,0 +1,90 @@
+/** The policy that a node runs. It is replaced as a whole while the node runs, and named by a digest. */
+import { fail } from '../errors.ts';
+import type { Crypto, Log } from '../ports.ts';
+import { compilePolicy, type PolicyFile } from './policy-file.ts';
+import type { Policy, PolicyReport } from './policy.ts';
+
+/** The policy of a node without a policy file: it decides as the default policy does. */
+const NO_FILE: PolicyFile = { rules: [], scopes: [], userCapacity: null };
+
+/** The length of a digest, in characters. It names a policy to people and is no proof. */
+const DIGEST_CHARS = 12;
+
+const MOVED =
+  'scopes: other ids or members would move users between admission scopes, which needs a restart of all relays';
+
+type Sha256 = Crypto['sha256'];
+
+/** Returns the digest of a policy file. Null, and a file that restricts nothing, have the same one. */
+export function policyDigest(file: PolicyFile | null, sha256: Sha256): string {
+  const { rules, scopes, rates = [], userCapacity } = file ?? NO_FILE;
+  return sha256(JSON.stringify([rules, scopes, rates, userCapacity])).slice(0, DIGEST_CHARS);
+}
+
+/**
+ * Returns what decides which scope a user belongs to, as text: the ids and members of the scopes, in order. Policies of
+ * the same text put each user into the same scope, whatever its capacity.
+ */
+export function scopeMapOf(file: PolicyFile | null): string {
+  return JSON.stringify((file ?? NO_FILE).scopes.map(({ id, members }) => ({ id, members })));
+}
+
+/** Replaces the policy of a relay while it runs. */
+export interface PolicyControl {
+  /**
+   * Decides by this file from the next call on; null: by no file. Throws `invalid_argument`, and keeps the present
+   * policy, if a user would belong to another admission scope: live commands count in the scope of their admission.
+   */
+  replace(file: PolicyFile | null): void;
+  /** Keeps the present policy, and reports to operators why the file that should replace it is not used. */
+  refuse(reason: string): void;
+}
+
+/** The control of a policy that a program gave, and that no file replaces. */
+export const FIXED_POLICY: PolicyControl = {
+  replace: () => fail('invalid_argument', 'The relay was opened with a policy of the program.'),
+  refuse() {},
+};
+
+/**
+ * A policy that delegates to the file that counts now. All decisions within one turn of the event loop are by the same
+ * file.
+ */
+export class LivePolicy implements Policy, PolicyControl {
+  readonly #sha256: Sha256;
+  readonly #log: Log;
+  #file: PolicyFile | null;
+  #compiled: Policy;
+  #report: PolicyReport;
+
+  constructor(file: PolicyFile | null, { sha256, log }: { readonly sha256: Sha256; readonly log: Log }) {
+    this.#sha256 = sha256;
+    this.#log = log;
+    this.#file = file;
+    this.#compiled = compilePolicy(file ?? NO_FILE);
+    this.#report = { digest: policyDigest(file, sha256), fault: null };
+  }
+
+  readonly decide: Policy['decide'] = (requester, target) => this.#compiled.decide(requester, target);
+  readonly scopeOf: Policy['scopeOf'] = (userId) => this.#compiled.scopeOf(userId);
+  readonly rateOf: NonNullable<Policy['rateOf']> = (requester, target) =>
+    this.#compiled.rateOf?.(requester, target) ?? null;
+  readonly report = (): PolicyReport => this.#report;
+
+  replace(file: PolicyFile | null): void {
+    if (scopeMapOf(file) !== scopeMapOf(this.#file)) fail('invalid_argument', MOVED);
+    const digest = policyDigest(file, this.#sha256);
+    const isNew = digest !== this.#report.digest || this.#report.fault !== null;
+    if (digest !== this.#report.digest) this.#compiled = compilePolicy(file ?? NO_FILE);
+    this.#file = file;
+    this.#report = { digest, fault: null };
+    if (isNew) this.#log.info({ digest }, 'the policy was read again');
+  }
+
+  refuse(reason: string): void {
+    if (this.#report.fault === reason) return;
+    const { digest } = this.#report;
+    this.#report = { digest, fault: reason };
+    this.#log.error({ digest, fault: reason }, 'the changed policy is not used; the one before stays in use');
+  }
+}

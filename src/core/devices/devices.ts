@@ -1,0 +1,287 @@
+/** Enrols devices, gives them tokens for proofs of their keys, and lists, renames and removes them. */
+import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
+import { knownUser, readScope, seenActions, withoutLimit } from '../auth/sight.ts';
+import { checkReason } from '../commands/operator-actions.ts';
+import { listingOf, type PageArgs } from '../cursors.ts';
+import type { Deps } from '../deps.ts';
+import { fail, invalid, notFound } from '../errors.ts';
+import { id, type ClientKey } from '../ids.ts';
+import { CODE_TRIES, DEVICE_ACTIONS, DEVICE_NAME_CHARS, ENROLMENT_MS } from '../limits.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import type { Page } from '../page.ts';
+import { RateTable, SlidingWindow } from '../rates.ts';
+import type { RevocationReceipt, Revocations } from '../revocations/revocations.ts';
+import {
+  ACTION_PATTERN,
+  CODE_CHARS,
+  CODE_LENGTH,
+  DEVICE_NAME_PATTERN,
+  principalOfDevice,
+  readCode,
+  showCode,
+  type Device,
+  type DeviceClaims,
+  type DeviceCredentials,
+  type DeviceProof,
+  type OpenEnrolment,
+  type ProofPurpose,
+} from './device.ts';
+
+/** How long a device waits between two questions whether it was confirmed, in milliseconds. */
+const POLL_MS = 5_000;
+/** How often a code is made anew that another enrolment has. */
+const CODE_ATTEMPTS = 5;
+/** How many people's wrong codes are remembered. */
+const REMEMBERED_PEOPLE = 10_000;
+/** How many random characters follow the name of a device in its client id, if another device has the name. */
+const SUFFIX_CHARS = 4;
+const NAME_FORM = new RegExp(DEVICE_NAME_PATTERN);
+const ACTION_FORM = new RegExp(ACTION_PATTERN);
+const NO_ENROLMENT = 'No open enrolment has this code.';
+
+/** A device asks to be enrolled. `proof`: of the purpose `enrol`. `network`: from which it asks. */
+export type EnrolRequest = Omit<DeviceClaims, 'actions'> & {
+  readonly actions?: readonly string[] | null | undefined;
+  readonly proof: string;
+};
+
+/** The code that the device shows. `now`: the time of the relay, by which the device makes its next proofs. */
+export type ShownCode = {
+  readonly userCode: string;
+  readonly expiresAt: number;
+  readonly pollMs: number;
+  readonly now: number;
+};
+
+/** What a device gets for a proof of its key: a token, or the advice to ask again while nobody has decided. */
+export type DeviceAnswer = {
+  readonly state: 'open' | 'confirmed';
+  readonly device: Device | null;
+  readonly token: string | null;
+  readonly tokenExpiresAt: number | null;
+  readonly pollMs: number;
+  readonly now: number;
+};
+
+export type DecideRequest = {
+  readonly code: string;
+  readonly decision: 'confirm' | 'deny';
+  readonly userId?: string | null | undefined;
+  readonly clientId?: string | null | undefined;
+};
+
+/** A device, and whether a revocation covers it: it gets no token any more. */
+export type DeviceView = Device & { readonly revoked: boolean };
+
+type DevicesOptions = {
+  readonly deps: Deps;
+  readonly credentials: DeviceCredentials;
+  readonly revocations: Pick<Revocations, 'revoke' | 'find' | 'loaded'>;
+};
+
+export type Devices = ReturnType<typeof createDevices>;
+
+export function createDevices({ deps, credentials, revocations }: DevicesOptions) {
+  const { backend, clock, crypto, cursors, log } = deps;
+  const { devices: store, tickets } = backend;
+  const tries = new RateTable(REMEMBERED_PEOPLE, () => new SlidingWindow(clock, CODE_TRIES));
+  // A code is short enough to be found from a digest without a key.
+  const hashOf = (code: string): string => crypto.sign(`enrolment ${code}`);
+  const viewOf = (device: Device): DeviceView => ({
+    ...device,
+    revoked: revocations.find(principalOfDevice(device)) !== null,
+  });
+
+  /** Checks a proof, and that it counts for the first time. */
+  const proved = async (proof: string, purpose: ProofPurpose): Promise<DeviceProof> => {
+    const read = await credentials.readProof(proof);
+    if (read.purpose !== purpose) fail('unauthenticated', 'The proof is for another purpose.');
+    if (!(await tickets.take(crypto.sha256(`${read.keyId} ${read.proofId}`).slice(0, 32), credentials.proofMs)))
+      fail('unauthenticated', 'The proof was used before.');
+    return read;
+  };
+
+  /** Runs what a person does with a code. Wrong codes are counted before they are known to be wrong. */
+  const withCode = async <T>(
+    person: CallingPrincipal,
+    given: string,
+    use: (codeHash: string) => MaybePromise<T | null>,
+  ): Promise<T> => {
+    const code = readCode(given);
+    const window = tries.of(subjectOf(person));
+    const retryAfterMs = window.take();
+    if (retryAfterMs > 0) fail('rate_limited', 'Too many wrong codes.', { retryAfterMs });
+    const found = await use(hashOf(code));
+    if (found === null) return fail('not_found', NO_ENROLMENT);
+    window.giveBack();
+    return found;
+  };
+
+  return {
+    /** Opens an enrolment, and returns the code for the device to show. Needs no token. */
+    async begin(request: EnrolRequest, network: string): Promise<ShownCode> {
+      const claims = readClaims(request);
+      const { keyId } = await proved(request.proof, 'enrol');
+      const now = clock.now();
+      const expiresAt = now + ENROLMENT_MS;
+      for (let attempt = 0; attempt < CODE_ATTEMPTS; attempt++) {
+        const code = randomChars(crypto, CODE_LENGTH);
+        const begun = await store.begin({ ...claims, codeHash: hashOf(code), keyId, network, at: now, expiresAt });
+        if (begun === 'begun') return { userCode: showCode(code), expiresAt, pollMs: POLL_MS, now };
+        if (begun === 'full')
+          fail('capacity_exceeded', 'Too many devices wait to be enrolled.', { retryAfterMs: ENROLMENT_MS / 10 });
+      }
+      return fail('capacity_exceeded', 'There are too few codes for so many enrolments.', { retryAfterMs: POLL_MS });
+    },
+
+    /** Returns what a device with this code says of itself, for the person who shall confirm it. */
+    lookUp(requester: Requester, code: string): Promise<OpenEnrolment> {
+      return withCode(requirePerson(requester), code, (hash) => store.find(hash));
+    },
+
+    /** Confirms or denies the device that shows a code. The first decision counts. Null: it was denied. */
+    async decide(requester: Requester, request: DecideRequest, requestId?: string | null): Promise<DeviceView | null> {
+      const person = requirePerson(requester);
+      const { decision } = request;
+      const userId = userOf(person, request);
+      // A device gets the scope `connect`, so nobody gives it away who does not have it.
+      requireScope(requester, 'connect');
+      const clientId =
+        request.clientId === undefined || request.clientId === null ? null : id('client_id', request.clientId);
+      // The code is checked first, so that wrong ones are not in the audit.
+      const { name } = await withCode(person, request.code, (hash) => store.find(hash));
+      const act =
+        person.kind === 'admin'
+          ? await deps.audit.record(person, {
+              action: 'enrol',
+              subject: userId === '' ? {} : { userId },
+              reason: decision,
+              requestId,
+            })
+          : null;
+      const by = subjectOf(person);
+      const proposed = clientIdsOf(name, randomChars(crypto, SUFFIX_CHARS));
+      const confirmation = decision === 'deny' ? null : { userId, clientId, proposed, at: clock.now(), by };
+      const decided = await store.decide(hashOf(readCode(request.code)), confirmation);
+      await act?.end(decided.kind);
+      if (decided.kind === 'absent') return fail('not_found', NO_ENROLMENT);
+      if (decided.kind === 'taken') return invalid('client_id', 'another device of the user has it');
+      if (decided.kind === 'full') return fail('capacity_exceeded', 'The relay keeps no more devices of this user.');
+      if (decided.kind === 'denied') {
+        log.info({ by }, 'a device was denied');
+        return null;
+      }
+      const { device } = decided;
+      log.info({ by, userId: device.userId, clientId: device.clientId }, 'a device was enrolled');
+      return viewOf(device);
+    },
+
+    /**
+     * Answers a device that proves its key: with a token if a person has confirmed it. Throws `not_found` if nothing is
+     * known of the key, and `forbidden` if the device was denied or revoked. Needs no token.
+     */
+    async token(proof: string): Promise<DeviceAnswer> {
+      const { keyId } = await proved(proof, 'token');
+      const holder = await store.ofKey(keyId);
+      const now = clock.now();
+      if (holder === null) return fail('not_found', 'No device has this key.');
+      if (holder.kind === 'denied') return fail('forbidden', 'The device was denied.');
+      if (holder.kind === 'open')
+        return { state: 'open', device: null, token: null, tokenExpiresAt: null, pollMs: POLL_MS, now };
+      const { device } = holder;
+      await revocations.loaded();
+      if (revocations.find(principalOfDevice(device))) return fail('forbidden', 'The device was revoked.');
+      const { token, expiresAt } = await credentials.sign(device, now);
+      // The device may have been removed meanwhile. Its tokens are covered by the revocation, whenever they were signed.
+      if (!(await store.use(keyId, now))) return fail('not_found', 'No device has this key.');
+      return { state: 'confirmed', device, token, tokenExpiresAt: expiresAt, pollMs: POLL_MS, now };
+    },
+
+    /** Lists devices by user and client: a user's own, or for an administrator those of a user or of all. */
+    list(requester: Requester, given: string | null | undefined, args: PageArgs): MaybePromise<Page<DeviceView>> {
+      const userId = readScope(requester, given);
+      const listing = listingOf('devices', requester, userId);
+      return thenDo(store.list(userId, cursors.request(listing, args)), (scan) =>
+        cursors.page(listing, scan, ['devices', clock.now()], viewOf),
+      );
+    },
+
+    /** Gives a device another name. */
+    async rename(requester: Requester, key: ClientKey, name: string, requestId?: string | null): Promise<DeviceView> {
+      const person = requirePerson(requester);
+      const own = keyIn(person, key);
+      const read = readName(name);
+      const act =
+        person.kind === 'admin' ? await deps.audit.record(person, { action: 'rename', subject: own, requestId }) : null;
+      const renamed = await store.rename(own, read);
+      await act?.end(renamed ? 'renamed' : 'absent');
+      return renamed ? viewOf(renamed) : notFound();
+    },
+
+    /** Removes a device, and revokes what it holds: see `Revocations.revoke`. */
+    async remove(
+      requester: Requester,
+      { userId, clientId, reason }: ClientKey & { readonly reason: string },
+      requestId?: string | null,
+    ): Promise<RevocationReceipt> {
+      const own = keyIn(requirePerson(requester), { userId, clientId });
+      checkReason(reason);
+      if ((await store.get(own)) === null) return notFound();
+      // The revocation is kept first: if it fails, the device can be removed again.
+      const receipt = await revocations.revoke(requester, { ...own, reason }, requestId);
+      await store.remove(own);
+      return receipt;
+    },
+  };
+}
+
+/** A person who may see to devices: no agent and no device, and nobody who is limited to some actions. */
+function requirePerson(requester: Requester): CallingPrincipal {
+  const person = requireScope(requester, 'invoke');
+  withoutLimit(seenActions(person));
+  return person;
+}
+
+/** Returns the user whose device it becomes. */
+function userOf(person: CallingPrincipal, { userId, decision }: DecideRequest): string {
+  if (userId === undefined || userId === null) {
+    if (person.kind === 'user') return person.userId;
+    return decision === 'deny'
+      ? ''
+      : fail('forbidden', 'An administrator names the user to whom the device shall belong.');
+  }
+  return knownUser(person, userId) ?? notFound();
+}
+
+function keyIn(person: CallingPrincipal, { userId, clientId }: ClientKey): ClientKey {
+  return { userId: knownUser(person, userId) ?? notFound(), clientId: id('client_id', clientId) };
+}
+
+function readClaims({ name, clientType, actions = null }: EnrolRequest): DeviceClaims {
+  if (actions !== null && (actions.length === 0 || actions.length > DEVICE_ACTIONS))
+    invalid('actions', `expected 1 to ${DEVICE_ACTIONS} patterns`);
+  if (actions?.some((pattern) => !ACTION_FORM.test(pattern)))
+    invalid('actions', 'expected patterns of action names, such as "receipt.*"');
+  return { name: readName(name), clientType, actions };
+}
+
+function readName(name: string): string {
+  return NAME_FORM.test(name)
+    ? name.trimEnd()
+    : invalid('name', `expected 1 to ${DEVICE_NAME_CHARS} letters, digits, spaces and ". _ -"`);
+}
+
+/** Returns the client ids that a device of this name may get, in order. */
+function clientIdsOf(name: string, suffix: string): readonly string[] {
+  const plain = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replaceAll(/^[^a-z0-9]+|-+$/g, '');
+  const base = plain === '' ? 'device' : plain;
+  return [base, `${base}-${suffix.toLowerCase()}`];
+}
+
+function randomChars(crypto: Deps['crypto'], count: number): string {
+  return Array.from({ length: count }, () => CODE_CHARS.charAt(crypto.randomInt(CODE_CHARS.length))).join('');
+}

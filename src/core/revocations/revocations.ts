@@ -1,0 +1,268 @@
+/**
+ * Revokes tokens: keeps the revocations of the deployment in the memory of this node, ends what a new one covers on
+ * every node, and cancels what its user has queued.
+ */
+import {
+  requireAdmin,
+  requireScope,
+  subjectOf,
+  type CallingPrincipal,
+  type Principal,
+  type Requester,
+} from '../auth/principal.ts';
+import { withoutLimit, seenActions } from '../auth/sight.ts';
+import type { DeliveryActs } from '../commands/acts.ts';
+import { isTerminal, type Command } from '../commands/command.ts';
+import { otherNodes } from '../commands/other-nodes.ts';
+import type { NodeQuestions } from '../commands/node-questions.ts';
+import { checkReason } from '../commands/operator-actions.ts';
+import { ANY_COMMAND, type DeliveryFilter } from '../commands/delivery-inspector.ts';
+import type { Deps } from '../deps.ts';
+import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../errors.ts';
+import { canonicalUser, hasAtMost, id, isCanonicalUser } from '../ids.ts';
+import { PAGE_MAX, REVOCATIONS_MAX, REVOCATION_KEEP_MS, REVOKE_WITHIN_MS, TOKEN_ID_CHARS } from '../limits.ts';
+import { promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
+import type { Page } from '../page.ts';
+import { listingOf, type PageArgs } from '../cursors.ts';
+import type { Cancel } from '../ports.ts';
+import { covers, type NewRevocation, type Revocation, type RevocationTarget } from './revocation.ts';
+
+/** How often a node of a shared deployment reads new revocations, in milliseconds, in case it was not told of one. */
+const REREAD_MS = 2_000;
+/** How long a token waits for the first reading of the revocations, in milliseconds. */
+const FIRST_READ_MS = 5_000;
+/** How often expired rows are removed from memory, in milliseconds. */
+const EXPIRE_MS = 3600_000;
+
+/** What a revocation has ended on one node: its links, and the sockets of requests and streams in progress. */
+export type RevokedEnds = { readonly links: number; readonly sockets: number };
+
+/** What a revocation did. */
+export type RevocationReceipt = RevokedEnds & {
+  readonly revocation: Revocation;
+  /** The number of queued commands of the user that were cancelled: each has an end, and none has run. */
+  readonly cancelled: number;
+  /** The nodes that refuse what is revoked and have ended what it covers, and those that have not answered in time. */
+  readonly nodes: readonly string[];
+  readonly silent: readonly string[];
+};
+
+/** Members that are absent or null name nothing. */
+export type RevokeRequest = { readonly [M in keyof RevocationTarget]?: RevocationTarget[M] | undefined } & {
+  readonly reason: string;
+};
+
+/**
+ * Ends what a row covers, and returns how many links or sockets it ended. `by`: the requester, whose own request is
+ * still to be answered; null on other nodes.
+ */
+type EndCovered = (isCovered: (principal: Principal, clientId: string | null) => boolean, by: Requester) => number;
+
+type RevocationParts = {
+  readonly deps: Deps;
+  readonly acts: DeliveryActs;
+  readonly questions: NodeQuestions;
+};
+
+export type Revocations = ReturnType<typeof createRevocations>;
+
+export function createRevocations({ deps, acts, questions }: RevocationParts) {
+  const { backend, clock, cursors, log, nodeId, revoked: index, admissions } = deps;
+  const ends: Record<keyof RevokedEnds, EndCovered> = { links: () => 0, sockets: () => 0 };
+  const first = Promise.withResolvers<void>();
+  let isLoaded = false;
+  let lastSeq = 0;
+
+  /** Refuses from now on what the row covers, and ends it. */
+  const take = (row: Revocation, by: Requester = null): RevokedEnds => {
+    if (!index.add(row)) return { links: 0, sockets: 0 };
+    const isCovered = (principal: Principal, clientId: string | null): boolean => covers(row, principal, clientId);
+    return { links: ends.links(isCovered, by), sockets: ends.sockets(isCovered, by) };
+  };
+  /** Does the same, and waits for what such tokens have asked of the store before: it may be queued then. */
+  const takeWhole = async (row: Revocation, by: Requester = null): Promise<RevokedEnds> => {
+    const ended = take(row, by);
+    await admissions.ended((principal) => covers(row, principal, null));
+    return ended;
+  };
+  /** A store in this process answers at once, so the rows are known before the first token. */
+  const read = (): MaybePromise<void> =>
+    thenDo(backend.revocations.after(lastSeq, PAGE_MAX), (rows) => {
+      for (const row of rows) take(row);
+      lastSeq = rows.at(-1)?.seq ?? lastSeq;
+      if (rows.length === PAGE_MAX) return read();
+      isLoaded = true;
+      first.resolve();
+      return undefined;
+    });
+  let isReading = false;
+  const readAgain = (): void => {
+    if (isReading) return;
+    isReading = true;
+    promised(read)
+      .catch((error: unknown) => {
+        if (!isStoreUnavailable(error)) log.warn({ err: error }, 'revocations could not be read');
+      })
+      .finally(() => (isReading = false));
+  };
+  // What is in this process needs no start.
+  if (!backend.capabilities.shared) readAgain();
+  questions.answerWith('revoked', async (text) => JSON.stringify(await takeWhole(JSON.parse(text) as Revocation)));
+
+  /** Tells all other nodes. */
+  const tell = async (row: Revocation) => {
+    const { others, silent } = await otherNodes(deps);
+    const text = JSON.stringify(row);
+    return Promise.all(
+      others.map(async (other) => {
+        const question = { topic: 'revoked' as const, text, withinMs: REVOKE_WITHIN_MS };
+        const answer = silent.has(other) ? null : await questions.ask(other, question);
+        return { other, ended: answer === null ? null : (JSON.parse(answer) as RevokedEnds) };
+      }),
+    );
+  };
+
+  return {
+    /** Sets what ends links, and what ends sockets, that a revocation covers. */
+    endWith: (part: keyof RevokedEnds, end: EndCovered): void => void (ends[part] = end),
+    /** Whether `find` knows all revocations of the store. */
+    get isLoaded(): boolean {
+      return isLoaded;
+    },
+    /** Resolves when `isLoaded`. Throws `store_unavailable` after FIRST_READ_MS. */
+    async loaded(): Promise<void> {
+      if (isLoaded) return;
+      const late = Promise.withResolvers<never>();
+      const cancel = clock.after(FIRST_READ_MS, () => {
+        const retry = { retryAfterMs: 1_000, reason: 'The revocations cannot be read.' };
+        late.reject(new CallboardError('store_unavailable', 'The revocations cannot be read yet.', retry));
+      });
+      await Promise.race([first.promise, late.promise]).finally(cancel);
+    },
+    /** Returns the revocation that covers a token; null if none does. `clientId`: as for `covers`. */
+    find: (principal: Principal, clientId: string | null = null): Revocation | null => index.find(principal, clientId),
+    /** Reads the revocations, and again from time to time if other nodes may add some. */
+    start(): Cancel {
+      readAgain();
+      const cancels = [clock.every(EXPIRE_MS, () => index.expire(clock.now()))];
+      if (backend.capabilities.shared) cancels.push(clock.every(REREAD_MS, readAgain));
+      return () => cancels.forEach((cancel) => cancel());
+    },
+    /** Lists revocations, newest first. For administrators only. */
+    list(requester: Requester, args: PageArgs): Page<Revocation> {
+      const listing = listingOf('revocations', requireAdmin(requester), null);
+      const { first: most, after } = cursors.request(listing, args);
+      index.expire(clock.now());
+      const before = after === null ? Infinity : Number(after[0]);
+      const rows = index.newest().filter(({ seq }) => seq < before);
+      const page = rows.slice(0, most).map((row) => ({ row, position: [String(row.seq)] }));
+      const next = rows.length > most ? (page.at(-1)?.position ?? null) : null;
+      return cursors.page(listing, { rows: page, next, gaps: [] }, ['revocations', clock.now()], (row) => row);
+    },
+    /**
+     * Revokes. An administrator may revoke any tokens, a user those of its own. Throws `invalid_argument` if the request
+     * names nothing, `not_found` for another user, and `capacity_exceeded` if too many are kept.
+     */
+    async revoke(requester: Requester, given: RevokeRequest, requestId?: string | null): Promise<RevocationReceipt> {
+      const revoker = requireScope(requester, 'invoke');
+      const row = rowOf(deps, revoker, given);
+      const { userId, clientId, tokenId, reason } = row;
+      const subject = {
+        ...(userId !== null && { userId }),
+        ...(clientId !== null && { clientId }),
+        ...(tokenId !== null && { tokenId }),
+      };
+      const act =
+        revoker.kind === 'admin'
+          ? await deps.audit.record(revoker, { action: 'revoke', subject, reason, requestId })
+          : null;
+      const revocation = await backend.revocations.add(row);
+      if (revocation === null) {
+        await act?.end('full');
+        return fail(
+          'capacity_exceeded',
+          `${REVOCATIONS_MAX} revocations are kept. Use issued_before, which covers many tokens at once.`,
+        );
+      }
+      const [here, told] = await Promise.all([takeWhole(revocation, revoker), tell(revocation)]);
+      const cancelled = await cancelQueued({ deps, acts }, revocation);
+      await act?.end('revoked');
+      const ended = [here, ...told.flatMap((node) => node.ended ?? [])];
+      return {
+        ...{ revocation, cancelled },
+        links: ended.reduce((sum, { links }) => sum + links, 0),
+        sockets: ended.reduce((sum, { sockets }) => sum + sockets, 0),
+        nodes: [nodeId, ...told.flatMap(({ other, ended: answer }) => (answer ? [other] : []))].sort(),
+        silent: told.flatMap(({ other, ended: answer }) => (answer ? [] : [other])),
+      };
+    },
+  };
+}
+
+/** Checks a request and makes its row. Tokens that are issued later are not covered, unless the row names the token. */
+function rowOf({ crypto, clock }: Deps, revoker: CallingPrincipal, given: RevokeRequest): NewRevocation {
+  const { userId, clientId, tokenId, issuedBefore, reason } = given;
+  const now = clock.now();
+  const target: RevocationTarget = {
+    userId: userId === undefined || userId === null ? null : canonicalUser(userId),
+    clientId: clientId === undefined || clientId === null ? null : id('client_id', clientId),
+    tokenId: tokenId ?? null,
+    // Tokens that are issued later are not covered.
+    issuedBefore: issuedBefore === undefined || issuedBefore === null ? null : Math.min(issuedBefore, now + 1),
+  };
+  if (Object.values(target).every((member) => member === null))
+    fail('ambiguous', 'Name at least one of user_id, client_id, token_id and issued_before.');
+  if (target.clientId !== null && target.userId === null) fail('ambiguous', 'Name the user_id of the client.');
+  if (target.tokenId !== null && (target.tokenId === '' || !hasAtMost(target.tokenId, TOKEN_ID_CHARS)))
+    invalid('token_id', `expected 1 to ${TOKEN_ID_CHARS} characters`);
+  if (reason === '') invalid('reason', 'expected a reason');
+  checkReason(reason);
+  return {
+    ...withinRights(revoker, target),
+    issuedBefore: target.tokenId === null ? (target.issuedBefore ?? now + 1) : target.issuedBefore,
+    ...{ revocationId: crypto.randomId(), reason, who: subjectOf(revoker), at: now },
+    expiresAt: now + REVOCATION_KEEP_MS,
+  };
+}
+
+/** A user revokes tokens of its own; a token that is limited to some actions revokes no other token. */
+function withinRights(revoker: CallingPrincipal, target: RevocationTarget): RevocationTarget {
+  if (revoker.kind === 'admin') return target;
+  if (target.userId !== null && target.userId !== revoker.userId) notFound();
+  if (target.tokenId === null || target.tokenId !== revoker.token?.id) withoutLimit(seenActions(revoker));
+  return { ...target, userId: revoker.userId };
+}
+
+/**
+ * Cancels the commands that have not been dispatched of the callers that a row covers, and returns their number. No
+ * record says with which token a command was invoked, so a row that names one token, or one client, cancels none.
+ */
+async function cancelQueued(
+  { deps, acts }: Pick<RevocationParts, 'deps' | 'acts'>,
+  { userId, clientId, tokenId, reason, who }: Revocation,
+): Promise<number> {
+  if (clientId !== null || tokenId !== null) return 0;
+  const isOfCaller = ({ caller }: Command): boolean =>
+    caller.kind !== 'grant' && (userId === null ? caller.kind === 'user' : caller.name === userId);
+  let cancelled = 0;
+  for (const filter of filtersOf(userId)) {
+    for (let after: readonly string[] | null = null; ;) {
+      const { rows, next } = await deps.backend.inspector.list(filter, { first: PAGE_MAX, after });
+      for (const { row } of rows) {
+        if (isTerminal(row) || row.dispatchedAt !== null || !isOfCaller(row)) continue;
+        const settled = await acts.settle(row, { kind: 'cancel', reason: `Revoked: ${reason}`.slice(0, 200), by: who });
+        if (settled.kind === 'settled') cancelled++;
+      }
+      if (next === null) break;
+      after = next;
+    }
+  }
+  return cancelled;
+}
+
+/** A user invokes actions of its own clients, and an administrator with a token for this name those of all users. */
+function filtersOf(userId: string | null): readonly DeliveryFilter[] {
+  if (userId === null) return [ANY_COMMAND];
+  const asAdmin = { ...ANY_COMMAND, caller: userId, callerKind: 'admin' as const };
+  return isCanonicalUser(userId) ? [{ ...ANY_COMMAND, userId }, asAdmin] : [asAdmin];
+}

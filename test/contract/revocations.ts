@@ -1,0 +1,54 @@
+/** Defines the contract tests of the port RevocationStore. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { NewRevocation } from '../../src/core/revocations/revocation.ts';
+import type { Bench, MakeBench } from './kit/bench.ts';
+
+const MINUTE = 60_000;
+
+/** Defines the tests that every RevocationStore must pass. */
+export function revocationContract(name: string, make: MakeBench): void {
+  describe(`revocations (${name})`, () => {
+    let bench: Bench;
+    beforeEach(async () => void (bench = await make()));
+    afterEach(() => bench.close());
+
+    let count = 0;
+    const row = (given: Partial<NewRevocation> = {}): NewRevocation => ({
+      ...{ revocationId: `r${++count}`, userId: null, clientId: null, tokenId: `t${count}`, issuedBefore: null },
+      ...{ reason: 'lost', who: 'admin:ops', at: bench.now(), expiresAt: bench.now() + MINUTE },
+      ...given,
+    });
+
+    it('are kept as they were added, in the order of numbers that grow', async () => {
+      const { revocations } = bench.backend;
+      const given = [row(), row({ userId: 'alice', clientId: 'desk', tokenId: null }), row({ issuedBefore: 7 })];
+      const added = [];
+      for (const one of given) added.push(await revocations.add(one));
+      const seqs = added.map((one) => one?.seq ?? 0);
+      expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+      expect(added).toEqual(given.map((one, at) => ({ ...one, seq: seqs[at] })));
+      expect(await revocations.after(0, 10)).toEqual(added);
+    });
+
+    it('are read in parts, after a number', async () => {
+      const { revocations } = bench.backend;
+      const added = [await revocations.add(row()), await revocations.add(row()), await revocations.add(row())];
+      const [first, second, third] = added;
+      expect(await revocations.after(0, 2)).toEqual([first, second]);
+      expect(await revocations.after(second?.seq ?? 0, 2)).toEqual([third]);
+      expect(await revocations.after(third?.seq ?? 0, 2)).toEqual([]);
+    });
+
+    it('are kept until they expire, and their numbers are not used again', async () => {
+      const { revocations } = bench.backend;
+      const first = await revocations.add(row());
+      const long = await revocations.add(row({ expiresAt: bench.now() + 3 * MINUTE }));
+      await bench.advance(MINUTE + 1);
+      expect(await revocations.after(0, 10)).toEqual([long]);
+      await bench.advance(2 * MINUTE);
+      expect(await revocations.after(0, 10)).toEqual([]);
+      const next = await revocations.add(row());
+      expect(next?.seq).toBeGreaterThan(Math.max(first?.seq ?? 0, long?.seq ?? 0));
+    });
+  });
+}

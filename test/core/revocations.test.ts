@@ -1,0 +1,62 @@
+/** Tests which tokens a revocation covers, and the index that finds it. */
+import { describe, expect, it } from 'vitest';
+import type { Principal, UserPrincipal } from '../../src/core/auth/principal.ts';
+import {
+  RevocationIndex,
+  covers,
+  type Revocation,
+  type RevocationTarget,
+} from '../../src/core/revocations/revocation.ts';
+
+const NOTHING: RevocationTarget = { userId: null, clientId: null, tokenId: null, issuedBefore: null };
+const target = (given: Partial<RevocationTarget>): RevocationTarget => ({ ...NOTHING, ...given });
+const user = (given: Partial<UserPrincipal> = {}): UserPrincipal => ({
+  ...{ kind: 'user', userId: 'alice', scopes: new Set(), expiresAt: null, token: { id: 't1', issuedAt: 1_000 } },
+  ...given,
+});
+const admin: Principal = { kind: 'admin', name: 'ops', expiresAt: null, token: { id: 'a1', issuedAt: 1_000 } };
+
+describe('a revocation', () => {
+  it.each<[string, Partial<RevocationTarget>, Principal, string | null, boolean]>([
+    ['its token', { tokenId: 't1' }, user(), null, true],
+    ['no other token', { tokenId: 't2' }, user(), null, false],
+    ['no token without an id', { tokenId: 't1' }, user({ token: { id: null, issuedAt: 1 } }), null, false],
+    ['a token of its user', { userId: 'alice' }, user(), null, true],
+    ['no token of another user', { userId: 'bob' }, user(), null, false],
+    ['an administrator by its name', { userId: 'ops' }, admin, null, true],
+    ['a link of its client', { userId: 'alice', clientId: 'desk' }, user(), 'desk', true],
+    ['no link of another client', { userId: 'alice', clientId: 'desk' }, user(), 'tab', false],
+    ['no request, if it names a client', { userId: 'alice', clientId: 'desk' }, user(), null, false],
+    ['a token that was issued before', { issuedBefore: 1_001 }, user(), null, true],
+    ['no token that was issued then', { issuedBefore: 1_000 }, user(), null, false],
+    ['a token that does not say when', { issuedBefore: 1 }, user({ token: { id: 't1', issuedAt: null } }), null, true],
+    ['what matches every member', { userId: 'alice', tokenId: 't1', issuedBefore: 2_000 }, user(), null, true],
+    ['nothing that lacks one member', { userId: 'bob', tokenId: 't1', issuedBefore: 2_000 }, user(), null, false],
+    ['no configured token', { issuedBefore: 2_000 }, { kind: 'admin', name: 'ops', expiresAt: null }, null, false],
+  ])('covers %s', (_, given, principal, clientId, expected) => {
+    expect(covers(target(given), principal, clientId)).toBe(expected);
+    const index = new RevocationIndex();
+    const row = rowOf(1, given);
+    index.add(row);
+    expect(index.find(principal, clientId)).toBe(expected ? row : null);
+  });
+});
+
+function rowOf(seq: number, given: Partial<RevocationTarget>, expiresAt = 10): Revocation {
+  return { ...target(given), revocationId: `r${seq}`, reason: 'lost', who: 'admin:ops', at: 0, expiresAt, seq };
+}
+
+describe('the index', () => {
+  it('takes each row once, lists the newest first, and forgets those that have expired', () => {
+    const index = new RevocationIndex();
+    const rows = [rowOf(1, { tokenId: 't1' }), rowOf(2, { userId: 'alice' }, 20), rowOf(3, { issuedBefore: 2_000 })];
+    expect(rows.map((row) => index.add(row))).toEqual([true, true, true]);
+    expect(rows.map((row) => index.add(row))).toEqual([false, false, false]);
+    expect(index.newest().map(({ seq }) => seq)).toEqual([3, 2, 1]);
+    index.expire(10);
+    expect(index.newest().map(({ seq }) => seq)).toEqual([2]);
+    expect(index.find(user(), null)?.seq).toBe(2);
+    index.expire(20);
+    expect([index.size, index.find(user(), null)]).toEqual([0, null]);
+  });
+});
