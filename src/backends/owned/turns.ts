@@ -21,7 +21,7 @@ export type OutgoingMail = {
   readonly after: ReadonlySet<number> | 'all';
 };
 
-export type TurnsOptions = {
+type TurnsOptions = {
   readonly client: Client;
   readonly keys: Keys;
   readonly clock: Clock;

@@ -196,7 +196,7 @@ const STREAM_USER: Column<gql.StreamRowFragment & { readonly userId: string }> =
   cell: ({ userId }) => <a href={queryPath('history', { user: userId })}>{userId}</a>,
 };
 
-export const STREAM_COLUMNS: readonly Column<gql.StreamRowFragment>[] = [
+const STREAM_COLUMNS: readonly Column<gql.StreamRowFragment>[] = [
   nameColumn('Stream', 'c-1', ({ key, suffix }) => <NameLink href={streamHref(key)} text={suffix} />),
   labelled('Messages', 'r c-2', ({ messageCount }) =>
     messageCount === null ? <Nil why="this store cannot count them cheaply" /> : whole(messageCount),

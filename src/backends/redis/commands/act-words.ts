@@ -123,7 +123,7 @@ export type ExpectedClient = { readonly binding: Binding; readonly link: string 
 export type MarkOfRow = { readonly hash: string; readonly token: string; readonly isCounted: boolean };
 
 /** `place`: `<at>-<seq>` of a message that was appended before; null: the answer of Redis has it. */
-export type Appended = { readonly kind: 'appended'; readonly place: string | null } | { readonly kind: 'duplicate' };
+type Appended = { readonly kind: 'appended'; readonly place: string | null } | { readonly kind: 'duplicate' };
 
 /** Thrown if a transaction needs what was not read. The act begins again once it is. */
 export class Unread extends Error {

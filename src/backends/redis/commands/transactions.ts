@@ -35,7 +35,7 @@ const MOST_DROPS = 64;
 /** How often an act is decided again because Redis had something else. */
 const TRIES = 16;
 
-export type TransactionsParts = {
+type TransactionsParts = {
   readonly store: Store;
   readonly sha256: (text: string) => string;
   /** The clock of the store. */
