@@ -334,7 +334,10 @@ export class Tick {
     heads.fields.add(sth).add('t');
     if (row.commandId !== '') places.fields.add(row.commandId);
     const held = this.#streams.get(sth) ?? {
-      ...{ userId, uh, suffix, words: [key, heads.slot, sth, suffix, places.slot] },
+      userId,
+      uh,
+      suffix,
+      words: [key, heads.slot, sth, suffix, places.slot],
       renewal,
       rows: [],
       ids: [],

@@ -331,7 +331,10 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       if (failure?.reason === 'closed' && way !== 'opening') closed.push(act);
       else
         one.done({
-          ...{ failure, at: tick.now, place: places.get(tx.act) ?? '', trimmed },
+          failure,
+          at: tick.now,
+          place: places.get(tx.act) ?? '',
+          trimmed,
           count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
         });
     }
