@@ -58,13 +58,13 @@ function OneClient({ userId, clientId }: ClientIds) {
   return (
     <>
       {client ? (
-        <Details client={client} query={query} calls={calls} links={links} isGone={query.data !== null && !found} />
+        <Details {...{ client, query, calls, links }} isGone={query.data !== null && !found} />
       ) : (
         <PageHead
           title={clientId}
           crumbs={crumbsOf(userId)}
           acts={[
-            <CancelCalls userId={userId} clientId={clientId} calls={calls} />,
+            <CancelCalls {...{ userId, clientId, calls }} />,
             <LinkButton text={`Clients of ${userId}`} href={queryPath('clients', { user: userId })} />,
             <LinkButton text={`History of ${userId}`} href={queryPath('history', { user: userId })} />,
           ]}
@@ -72,7 +72,7 @@ function OneClient({ userId, clientId }: ClientIds) {
       )}
       {!client && <ErrorNotice query={query} what="this client" />}
       {query.data === null && query.loading && <Loading what="this client" />}
-      {query.data && !client && <NotConnected userId={userId} clientId={clientId} calls={calls} links={links} />}
+      {query.data && !client && <NotConnected {...{ userId, clientId, calls, links }} />}
     </>
   );
 }
@@ -99,7 +99,7 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
         crumbs={crumbsOf(userId)}
         acts={[
           <AsOf queries={[query, calls, links]} />,
-          <CancelCalls userId={userId} clientId={clientId} calls={calls} queued={client.queued} />,
+          <CancelCalls {...{ userId, clientId, calls }} queued={client.queued} />,
           isAdmin.value && <ActButton onClick={() => setClosing(true)}>Disconnect…</ActButton>,
           <InvokeButton start={{ userId, clientId }} />,
         ]}
@@ -115,8 +115,8 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
       <div class="case">
         <div>
           <ClientActions client={client} />
-          <ClientCalls userId={userId} clientId={clientId} query={calls} />
-          <ClientLinks userId={userId} clientId={clientId} query={links} />
+          <ClientCalls {...{ userId, clientId }} query={calls} />
+          <ClientLinks {...{ userId, clientId }} query={links} />
         </div>
         <aside aria-label="Beside the client">
           <ClientFacts client={client} />
@@ -217,8 +217,8 @@ function NotConnected({ userId, clientId, calls, links }: GoneProps) {
           <p>{awaySentence({ links: known.length, calls: nodes.length, waiting })}</p>
         </div>
       </div>
-      {isAdmin.value && <ClientCalls userId={userId} clientId={clientId} query={calls} />}
-      {known.length > 0 && <ClientLinks userId={userId} clientId={clientId} query={links} />}
+      {isAdmin.value && <ClientCalls {...{ userId, clientId }} query={calls} />}
+      {known.length > 0 && <ClientLinks {...{ userId, clientId }} query={links} />}
     </>
   );
 }
@@ -337,7 +337,7 @@ function ClientActions({ client }: Part) {
     nameColumn('Action', 'c-1', ({ name }) => <ActionName name={name} />),
     column('What it does', 'why c-3 c-wide', ({ summary }) => summary ?? ''),
     column('Version', 'nw c-off', ({ version }) => version ?? ''),
-    quietColumn('Invoke', 'r c-2', ({ name }) => <InvokeAction userId={userId} clientId={clientId} action={name} />),
+    quietColumn('Invoke', 'r c-2', ({ name }) => <InvokeAction {...{ userId, clientId }} action={name} />),
   ];
   return (
     <Section title="Actions" about="that the client says it can run; each call may still be refused">
