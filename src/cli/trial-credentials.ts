@@ -24,7 +24,7 @@ type Env = Io['env'];
 /** The administrator's token of a trial, and the secret that signs its tokens. */
 type TrialCredentials = { readonly adminToken: string; readonly secret: string };
 
-export type KeptTrial = {
+type KeptTrial = {
   /** The configuration of the relay, with the credentials of the trial. */
   readonly config: Config;
   /** The file that keeps the credentials; null if they are configured, or last for this run only. */

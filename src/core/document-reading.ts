@@ -9,7 +9,7 @@ import { READING_BYTES, ROWS_LOADED_TOGETHER, SCANNED_TOGETHER } from './limits.
 export type Sized<T> = { readonly value: T; readonly bytes: number };
 
 /** The part of an AbortSignal that a read needs. */
-export type GivenUp = { readonly aborted: boolean };
+type GivenUp = { readonly aborted: boolean };
 
 /**
  * The reads of one document, or of one event of a subscription. A store remembers here what it read, so that other

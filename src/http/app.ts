@@ -38,7 +38,7 @@ import { createSiteEvents, SITE_EVENTS_DESCRIPTION } from './site-events.ts';
 import { UnreadBytes } from './unread-bytes.ts';
 import { Sockets } from './sockets.ts';
 
-export type AppOptions = Omit<
+type AppOptions = Omit<
   RequestHandlerOptions,
   | 'authenticate'
   | 'graphql'

@@ -17,7 +17,7 @@ import type { Sockets } from './sockets.ts';
 import { ACCESS_WORDS } from '../rest/compile.ts';
 import type { Described } from '../rest/openapi.ts';
 
-export type SiteEventsOptions = {
+type SiteEventsOptions = {
   readonly core: Pick<Core, 'sites' | 'loop'>;
   readonly log: Log;
   readonly streams: SseStreams;

@@ -27,13 +27,13 @@ export type Advertiser = Pick<Connection, 'clientId' | 'clientType' | 'connected
 export type ActionTool = { readonly action: string; readonly tool: Tool; readonly placing: Placing };
 
 /** An action that is found by its words. `tool`: the name of its tool; null: it has none. */
-export type FoundAction = { readonly action: string; readonly tool: string | null; readonly says: string };
+type FoundAction = { readonly action: string; readonly tool: string | null; readonly says: string };
 
 /** Whether the requester may invoke an action on clients of this type. */
 export type Allowed = (action: string, clientType: ClientType) => boolean;
 
 /** The part of a user's shares in which a catalog is counted. */
-export type CatalogShare = Pick<Holdings, 'refusal' | 'take' | 'release'>;
+type CatalogShare = Pick<Holdings, 'refusal' | 'take' | 'release'>;
 
 /** What a requester is shown of a catalog. It is the same object until that changes. */
 export type Shown = {
@@ -95,7 +95,7 @@ const VIEWS = 4;
 const KEYS = new WeakMap<ActionAdvertisement, string>();
 
 /** Returns a text that is equal for advertisements that a tool shows alike. */
-export function variantKey(action: ActionAdvertisement): string {
+function variantKey(action: ActionAdvertisement): string {
   const known = KEYS.get(action);
   if (known !== undefined) return known;
   const { summary, description, schema, effects } = action;

@@ -15,7 +15,7 @@ import { readingText, type Turn } from './turn.ts';
 import type { HttpRequest, HttpResponse } from '../web/request.ts';
 
 /** One POST, whose size, media type and JSON syntax have been checked. */
-export type McpExchange = {
+type McpExchange = {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly requester: Principal | null;

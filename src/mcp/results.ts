@@ -25,13 +25,13 @@ export type ToolResult = {
 };
 
 /** The command of a result, in `_meta`: its id and its client. */
-export const COMMAND_META = 'callboard/command';
+const COMMAND_META = 'callboard/command';
 
 /** The most characters of a message that a client wrote. */
 const MESSAGE_CHARS = 500;
 
 /** The command that a result is about. */
-export type ResultSubject = {
+type ResultSubject = {
   readonly clientId: string;
   readonly commandId: string;
   /** The earlier call whose answer this is; null: this call ran the command. */
@@ -252,7 +252,7 @@ export function refusedRepeat(
 // Requests during which something failed.
 
 /** A request during which something threw. */
-export type FailedRequest = {
+type FailedRequest = {
   readonly log: Log;
   /** What the log says of the request. */
   readonly about: Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import type { Cancel, Clock } from '../core/ports.ts';
 import type { HttpResponse, HttpSocket } from '../web/request.ts';
 
 /** What a running call tells of its answer. `answered`: notes that the answer told the end of a command, whole. */
-export type RunningCallOptions = {
+type RunningCallOptions = {
   readonly begin: (cancel: () => void) => OwedAnswer;
   readonly answered: (key: CommandKey) => void;
 };

@@ -26,7 +26,7 @@ import { IN_PARAMS, splitArguments, unknownArguments } from './tool-arguments.ts
 import { AT_ONCE, readingText, type Turn } from './turn.ts';
 
 /** The member of `_meta` by which a host tells repeated calls apart. */
-export const KEY_META = 'callboard/idempotencyKey';
+const KEY_META = 'callboard/idempotencyKey';
 /** The member of `_meta` of a list of tools: whether there are clients whose actions were not looked at. */
 export const MORE_META = 'callboard/more_clients';
 
@@ -62,7 +62,7 @@ export type AgentSession = {
 };
 
 /** A session of an agent. `host`: the program that began it; null: it did not describe itself. */
-export type SessionName = { readonly id: string; readonly host: AgentHost | null };
+type SessionName = { readonly id: string; readonly host: AgentHost | null };
 
 export type AgentServers = ReturnType<typeof createAgentServers>;
 

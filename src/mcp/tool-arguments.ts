@@ -74,7 +74,7 @@ export function ownSchemas(names: ArgumentNames): Readonly<Record<string, object
 // The arguments of a call.
 
 /** The arguments of a call: the params of the action, and the own arguments as they were given. */
-export type SplitArguments = {
+type SplitArguments = {
   readonly params: JsonText | null;
   readonly own: { readonly [Name in OwnArgument]?: JsonText | undefined };
 };

@@ -16,7 +16,7 @@ export type MetricsFormat = 'text' | 'openmetrics';
 /** Reads a gauge: pairs of label value and number. A gauge without a label yields one pair. */
 export type GaugeReader = () => Iterable<readonly [string, number]> | Promise<Iterable<readonly [string, number]>>;
 
-export type ExpositionSources = {
+type ExpositionSources = {
   readonly counts: Counts;
   readonly exemplars: Exemplars;
   readonly gauges: ReadonlyMap<GaugeName, GaugeReader>;

@@ -132,7 +132,7 @@ export function textOf(min: number, max: number): Check {
   return { expected, test: (v) => typeof v === 'string' && v.length >= min && v.length <= max };
 }
 
-export function integerIn(range: Range): Check {
+function integerIn(range: Range): Check {
   return { expected: `an integer from ${range.min} to ${range.max}`, test: (v) => isIn(v, range) };
 }
 

@@ -7,7 +7,7 @@ import { componentOf, named, type JsonSchema } from './forms.ts';
 import { takesBody, type Input } from './inputs.ts';
 import { PROBLEM_SCHEMA, PROBLEM_TYPE, problem, problemCodes } from './problem.ts';
 
-export type OpenApiOptions = {
+type OpenApiOptions = {
   readonly title: string;
   readonly version: string;
   readonly basePath: string;
@@ -249,7 +249,7 @@ export type Described = JsonSchema & {
 };
 
 /** A request to one operation, and the answers of a relay by status. */
-export type OperationExample = {
+type OperationExample = {
   readonly requestBody?: unknown;
   readonly responses: Readonly<Record<string, unknown>>;
 };

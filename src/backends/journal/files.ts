@@ -8,7 +8,7 @@ import { systemDisk, type DataLock, type Disk, type Synced } from './disk.ts';
 export type Numbered = { readonly journals: readonly number[]; readonly snapshots: readonly number[] };
 
 /** The files that a start reads, as paths. */
-export type ToRead = {
+type ToRead = {
   /** The newest snapshot; null if there is none. */
   readonly snapshot: string | null;
   /** The journals that follow it, in order. */

@@ -19,7 +19,7 @@ import type { RecordRoom } from './room.ts';
  */
 export type DataSync = number | 'always' | 'off';
 
-export type JournalOptions = {
+type JournalOptions = {
   readonly directory: DataDirectory;
   readonly header: Header;
   /** The records to write. Their `onFirst` calls `wake`. */

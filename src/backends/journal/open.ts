@@ -129,8 +129,16 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   // If this start ends before it has recorded what follows of the loss, the next one must still know of it.
   if (away?.lost && !gaveUp) disk.open(directory.loss, 'append').close();
   const journal = new Journal(next, after, {
-    ...{ directory, header, sync, log, onFailure, records, room, openFile },
-    ...{ clock: memory.clock, loop: options.loop },
+    directory,
+    header,
+    sync,
+    log,
+    onFailure,
+    records,
+    room,
+    openFile,
+    clock: memory.clock,
+    loop: options.loop,
   });
   state.onFirst = () => journal.wake();
   const reportsMissingUntil = resume({ replay, tables, ports, plain, away, now: memory.clock.now() });
@@ -142,7 +150,13 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));
   if (away?.lost) log.warn({ since: away.since }, 'records are missing: commands that had not ended end as unknown');
   const snapshots = new Snapshots({
-    ...{ log: journal, room, tables, clock, loop: options.loop, logger: log, tickets: replay.tickets },
+    log: journal,
+    room,
+    tables,
+    clock,
+    loop: options.loop,
+    logger: log,
+    tickets: replay.tickets,
   });
   const backend: DurableBackend = {
     ...ports,
@@ -152,7 +166,10 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
     durability: () => ({
       kind: 'directory',
       sync: typeof sync === 'number' ? `${sync} ms` : sync,
-      ...{ bytes: directory.size(), full: room.full, snapshotAt: snapshots.lastAt, away },
+      bytes: directory.size(),
+      full: room.full,
+      snapshotAt: snapshots.lastAt,
+      away,
     }),
     snapshot: () => snapshots.write(),
     async close() {

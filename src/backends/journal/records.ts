@@ -62,7 +62,7 @@ export function quote(text: string | null): string {
 }
 
 /** Learns what is recorded. `onFirst`: called with the first fact after `take`. `onAct`: with the length of each act. */
-export type ActListener = {
+type ActListener = {
   readonly onFirst: () => void;
   readonly onAct: (userId: string, chars: number) => void;
 };

@@ -520,7 +520,9 @@ export class Replay {
 function unpackTrace([traceId, parentSpanId, contextId, callerLabel]: PackedTrace): TraceIds {
   const { caller } = NEW_COMMAND;
   return traceOf({
-    ...{ ...NEW_COMMAND, traceId, parentSpanId },
+    ...NEW_COMMAND,
+    traceId,
+    parentSpanId,
     ...(typeof contextId === 'string' && { contextId }),
     ...(callerLabel && { caller: { ...caller, label: callerLabel } }),
   });

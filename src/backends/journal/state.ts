@@ -53,7 +53,11 @@ export class RecordedState {
     this.#watcher.replaying = true;
     this.replay = new Replay({ tables, onTime: (at) => this.clock.hold(at) });
     this.ports = recordedPorts(backend, {
-      ...{ tables, clock: this.clock, records: this.records, tickets: this.replay.tickets, space: room },
+      tables,
+      clock: this.clock,
+      records: this.records,
+      tickets: this.replay.tickets,
+      space: room,
       within: (permit, act) => (transaction ? transaction.within(permit, act) : act()),
     });
   }

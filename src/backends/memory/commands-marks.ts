@@ -37,7 +37,7 @@ type MarksOptions<O> = {
 /** Marks of one part of a generation's table, as a snapshot keeps them. */
 export type MarkShard = { readonly generation: number; readonly marks: ShardContent };
 /** How many marks of a generation an owner has. */
-export type MarkOwner<O> = { readonly generation: number; readonly owner: O; readonly count: number };
+type MarkOwner<O> = { readonly generation: number; readonly owner: O; readonly count: number };
 /** Readers of all marks that were there at one time. Read all of `shards`, then all of `owners`. */
 type MarkReaders<O> = { readonly shards: Generator<MarkShard>; readonly owners: Generator<MarkOwner<O>> };
 

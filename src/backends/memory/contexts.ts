@@ -36,7 +36,7 @@ type MemoryContextsOptions = {
 };
 
 /** Core's ContextStore, with the method that acts on commands read in their own tick. */
-export interface MemoryContexts extends ContextStore {
+interface MemoryContexts extends ContextStore {
   state(key: ClientKey, contextId: string): ContextState;
 }
 

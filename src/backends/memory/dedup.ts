@@ -118,7 +118,7 @@ function bucketsOf(seconds: number): number {
 // each user and in total.
 
 /** The ids that identify a message to the deduplicator. */
-export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
+type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
 
 type DedupMarksOptions = {
   readonly shares: Shares;

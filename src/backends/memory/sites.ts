@@ -16,7 +16,7 @@ import { DueIndex, DueItem } from './due-index.ts';
 import { createSortedMap, type SortedMap } from './sorted-map.ts';
 
 /** What a journal keeps of a session: the session with its grants, and the digest of each grant's token by grant id. */
-export type KeptSession = { readonly session: SiteSession; readonly hashes: ReadonlyMap<string, string> };
+type KeptSession = { readonly session: SiteSession; readonly hashes: ReadonlyMap<string, string> };
 
 /** The state of sites and sessions, for a journal. */
 export type SiteTables = {

@@ -23,7 +23,7 @@ export function readFence(text: string | null): Fence | null {
  * ends before, after the batch `number`: a call never ran, or Redis has lost what it had confirmed. `lost`: another
  * process owns the partition now.
  */
-export type FenceState =
+type FenceState =
   { readonly kind: 'whole' } | { readonly kind: 'lost' } | { readonly kind: 'behind'; readonly number: number };
 
 /**

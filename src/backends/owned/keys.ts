@@ -9,7 +9,7 @@ import { tagsOf } from '../redis/keys.ts';
  * How users are divided. It must be the same for all processes: `map` is its text, which Redis has and each call compares.
  * `digest`: of the rule that gives users their scopes.
  */
-export type Division = { readonly partitions: number; readonly groups: number; readonly digest: string };
+type Division = { readonly partitions: number; readonly groups: number; readonly digest: string };
 
 /** The keys of one partition, and of the slot group that it is in. */
 export type PartitionKeys = {

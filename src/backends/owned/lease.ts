@@ -34,7 +34,7 @@ type LeaseFields = {
 };
 
 /** What a process reports of its node, and when. */
-export type LeaseReport = { readonly text: string; readonly at: number };
+type LeaseReport = { readonly text: string; readonly at: number };
 
 /**
  * Reads the text of a lease. A text of another form is that of a process which lives and may own nothing: it must not

@@ -287,7 +287,7 @@ function keep(destination: Destination, envelope: KeptEnvelope): void {
  * `request`: of a port, or its answer. `row`: of a node's mailbox. `event`: of the bus. `note`: about the owner of a
  * partition.
  */
-export type MailKind = 'request' | 'row' | 'event' | 'note';
+type MailKind = 'request' | 'row' | 'event' | 'note';
 export type MailMessage = { readonly kind: MailKind; readonly text: string };
 
 /**
@@ -295,7 +295,7 @@ export type MailMessage = { readonly kind: MailKind; readonly text: string };
  * number. `last`: the number of the last envelope that was sent. `has`: the answer if all up to it have arrived. `ask`: asks
  * for the envelopes from this number on. `begin`: no envelope before this number is kept.
  */
-export type EnvelopeKind = 'mail' | 'free' | 'last' | 'has' | 'ask' | 'begin';
+type EnvelopeKind = 'mail' | 'free' | 'last' | 'has' | 'ask' | 'begin';
 
 /**
  * `series`: numbers begin again with each series of the sender, and so does what it has sent. In an `ask` and a `has` it is

@@ -21,7 +21,7 @@ export type Order = (a: Position, b: Position) => number;
 export const falling: Order = (a, b) => comparePositions(b, a);
 
 /** A page of one source, and how many characters of text it took to get it here. */
-export type SourcePage = { readonly scan: Scan<unknown>; readonly chars: number };
+type SourcePage = { readonly scan: Scan<unknown>; readonly chars: number };
 
 /** A source of rows. `read`: reads a page of it; null if the source does not answer. */
 export type PageSource = { read(page: PageRequest): Promise<SourcePage | null> };

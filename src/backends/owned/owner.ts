@@ -41,10 +41,7 @@ type OwnerNote =
   | { readonly kind: 'knows' }
   | { readonly kind: 'owns' | 'forgot' | 'follow' | 'ready' | 'yours'; readonly partition: number };
 
-export type OwnersOptions = Omit<
-  PartitionParts,
-  'isAlive' | 'nodes' | 'onMove' | 'onLost' | 'onForgotten' | 'memory'
-> & {
+type OwnersOptions = Omit<PartitionParts, 'isAlive' | 'nodes' | 'onMove' | 'onLost' | 'onForgotten' | 'memory'> & {
   /** What the state of a partition is made with. */
   readonly memory: (partition: number) => PartitionParts['memory'];
   /** Whether this process may own partitions. */

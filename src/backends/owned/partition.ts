@@ -449,8 +449,13 @@ export class Partition {
     const { turns, keys, version, clock, loop, log: logger, onLost, onMove } = this.#parts;
     const { records, tables, replay } = state;
     const log = turns.open({
-      ...{ partition: this.number, keys: keys.of(this.number), fence, version },
-      ...{ records, room, head },
+      partition: this.number,
+      keys: keys.of(this.number),
+      fence,
+      version,
+      records,
+      room,
+      head,
       writeSnapshot: () => snapshots.write(),
       onLost: () => {
         snapshots.stop();
@@ -463,7 +468,14 @@ export class Partition {
       },
     });
     const snapshots = new Snapshots({
-      ...{ log, room, tables, clock, loop, logger, tickets: replay.tickets, nodes: replay.nodes },
+      log,
+      room,
+      tables,
+      clock,
+      loop,
+      logger,
+      tickets: replay.tickets,
+      nodes: replay.nodes,
     });
     state.onFirst = () => turns.wake(log);
     this.forgetGiven();

@@ -27,7 +27,7 @@ const EACH_OWNER_MS = 1_000;
 /** The members of a backend that are no ports and no methods of one. */
 type OwnMembers = Omit<Backend, PortName>;
 
-export type RoutedOptions = {
+type RoutedOptions = {
   readonly placement: Placement;
   readonly owners: OwnerTable;
   readonly transport: Transport;

@@ -101,7 +101,7 @@ type RouteOf<A extends List, R> =
   | HereRoute;
 
 /** The route of a method. */
-export type MethodRoute<F> = F extends (...args: infer A) => infer R ? RouteOf<A, Awaited<R>> : never;
+type MethodRoute<F> = F extends (...args: infer A) => infer R ? RouteOf<A, Awaited<R>> : never;
 
 /** The routes of ports: one for each method, also of those that only some stores have. */
 export type RoutesOf<Ports> = {

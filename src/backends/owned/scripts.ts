@@ -191,7 +191,7 @@ function wordsOf({ mapKey, map, appends, checks, mail }: TurnCall): readonly [nu
   return [keys.length, ...keys, ...args, ...mail];
 }
 
-export type FenceChange = {
+type FenceChange = {
   readonly keys: Pick<PartitionKeys, 'fence' | 'map'>;
   readonly map: string;
   /** The text that must be there; null: there must be none. */
@@ -263,7 +263,7 @@ function refuseSnapshot(): never {
  * `live`: returns the key of a process' lease. `processes`: the set of processes; absent: it is in another group. `report`:
  * the key of what the process reports, its text and how long it is kept, in milliseconds; null: it is as before.
  */
-export type LeaseText = Pick<PartitionKeys, 'live'> & {
+type LeaseText = Pick<PartitionKeys, 'live'> & {
   readonly processes?: string;
   readonly report?: { readonly key: string; readonly text: string; readonly ms: number } | null;
   readonly text: string;

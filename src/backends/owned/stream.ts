@@ -139,7 +139,7 @@ export class StreamReader {
   }
 }
 
-export type StreamPieces = {
+type StreamPieces = {
   readonly client: Client;
   /** The key of the pieces. No other snapshot has it, not even one that was given up. */
   readonly key: string;

@@ -40,7 +40,7 @@ export type Response = {
 };
 
 /** A message: a line of JSON about it, and then the text of the arguments, of the value or of the error. */
-export type WireMessage = { readonly head: Request | Response; readonly body: string };
+type WireMessage = { readonly head: Request | Response; readonly body: string };
 
 export function writeMessage(head: Request | Response, body: string): string {
   return `${JSON.stringify(head)}\n${body}`;

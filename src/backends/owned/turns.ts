@@ -21,7 +21,7 @@ export type OutgoingMail = {
   readonly after: ReadonlySet<number> | 'all';
 };
 
-export type TurnsOptions = {
+type TurnsOptions = {
   readonly client: Client;
   readonly keys: Keys;
   readonly clock: Clock;
@@ -70,7 +70,10 @@ export class Turns {
     const { client, keys, clock, log } = options;
     this.#options = options;
     const shared = {
-      ...{ client, keys, clock, log },
+      client,
+      keys,
+      clock,
+      log,
       onRecorded: () => this.#release(),
       onLost: (lost: PartitionLog) => this.#lose(lost),
       onFull: () => this.#noteFull(),
@@ -78,7 +81,8 @@ export class Turns {
     };
     this.#groups = Array.from({ length: keys.division.groups }, (_, number) => new SlotGroup({ ...shared, number }));
     this.#ofLog = {
-      ...{ client, clock },
+      client,
+      clock,
       flush: () => this.flush(),
       noteUnconfirmed: (of) => void this.#unconfirmed.add(of),
       recorded: () => this.recorded(),

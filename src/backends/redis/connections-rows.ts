@@ -69,7 +69,7 @@ export function asOf(
  * Returns the stamps of a row at this time. If the lease of its node is over, the link was lost when the lease ended,
  * unless it was lost before. Returns null if the row is due to be forgotten.
  */
-export function stampsAt(stamps: Stamps, { now, over }: LeaseView): Stamps | null {
+function stampsAt(stamps: Stamps, { now, over }: LeaseView): Stamps | null {
   const { nodeId, lastSeenAt } = stamps;
   const silentAt = lastSeenAt + DEAD_MS;
   const lease = over.get(nodeId);
@@ -80,7 +80,7 @@ export function stampsAt(stamps: Stamps, { now, over }: LeaseView): Stamps | nul
   return { nodeId, lastSeenAt, disconnectedAt: leaseAt, disconnectCause: 'node_lost', closeCode: null };
 }
 
-export function stampsOf(row: ReadonlyMap<string, string>): Stamps {
+function stampsOf(row: ReadonlyMap<string, string>): Stamps {
   return {
     nodeId: row.get('nodeId') ?? '',
     lastSeenAt: Number(row.get('lastSeenAt')),

@@ -50,7 +50,9 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
   /** Notes what an act found of the client's queue, which moves next. */
   const see = (key: ClientKey, [link, fields]: readonly Reply[], advertised: SeenQueue['advertised']): void =>
     void transactions?.remembered.seen.set(clientKeyText(key), {
-      ...{ link: textOr(link) ?? '', fields: Number(fields), advertised },
+      link: textOr(link) ?? '',
+      fields: Number(fields),
+      advertised,
     });
   return {
     async connect(request) {

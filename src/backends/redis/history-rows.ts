@@ -95,7 +95,7 @@ export function mayHaveKind({ text }: RawBlock, kinds: readonly MessageKind[]): 
 }
 
 /** The rows to decode: from `from` to before `to`, counted from the first row of the block, and of these kinds. */
-export type RowsWanted = {
+type RowsWanted = {
   readonly from: number;
   readonly to: number;
   /** Null: rows of every kind. */

@@ -63,7 +63,9 @@ export function createRedisHistory(redis: RedisParts): HistoryStore {
       known: (failed) => (failed ? null : {}),
       first: (keyOf, partition) => [['GET', keyOf(partition, 'mark', mark.hash)]],
       run: (_rules, tx) => tx.appendOnce(message, mark),
-      ...{ grows: true, chars, rowChars: chars },
+      grows: true,
+      chars,
+      rowChars: chars,
     });
     // What the message exceeds is removed before the answer, so that a caller who reads at once does not see it.
     await trimmed;

@@ -3,7 +3,7 @@ import { CallboardError } from '../../core/errors.ts';
 
 /** A host and a port, or the path of a socket of this machine. */
 export type Address = { readonly host: string; readonly port: number };
-export type SocketPath = { readonly path: string };
+type SocketPath = { readonly path: string };
 /** The login of a target. `replaceLogin` changes it, and connections read it at each attempt. */
 export type Login = { username: string | null; password: string | null };
 

@@ -53,7 +53,8 @@ async function attach(parts: CommandParts, key: CommandKey, request: NewWaiter):
       known: (failed) => knownCommand(parts, key, failed),
       first: commandReads(parts, key),
       run: (rules) => rules.attach(key, request),
-      ...{ grows: true, chars: 1_000 },
+      grows: true,
+      chars: 1_000,
     });
     if (answer.kind !== 'waiting') waits.drop(rpcId);
     if (answer.kind !== 'waiting' && answer.kind !== 'satisfied') return answer;
@@ -75,7 +76,8 @@ async function remove(parts: CommandParts, key: CommandKey, rpcId: string): Prom
     known: (failed) => knownCommand(parts, key, failed),
     first: commandReads(parts, key),
     run: (_rules, tx) => tx.unwait(key, wait.request),
-    ...{ grows: false, chars: 1_000 },
+    grows: false,
+    chars: 1_000,
   });
 }
 

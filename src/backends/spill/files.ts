@@ -6,11 +6,11 @@ import { dirname, join, resolve, sep } from 'node:path';
 import type { SpillRef } from '../../core/history/message.ts';
 
 /** The name and the expiry of an object, which decide where it is stored. */
-export type SpillLocation = Pick<SpillRef, 'name' | 'expiresAt'>;
+type SpillLocation = Pick<SpillRef, 'name' | 'expiresAt'>;
 /** The number of bytes that are stored for each owner, by the last digits of the names (`ownerOf`). */
-export type BytesByOwner = ReadonlyMap<string, number>;
+type BytesByOwner = ReadonlyMap<string, number>;
 /** What was removed: the number of objects, and the bytes of all files. */
-export type Freed = { readonly objects: number; readonly bytes: BytesByOwner };
+type Freed = { readonly objects: number; readonly bytes: BytesByOwner };
 
 /** The files of a directory. Only the own files are read, written and removed, and only in this directory. */
 export interface SpillFiles {

@@ -314,7 +314,7 @@ type Command = {
   readonly remainingMs?: number;
 };
 
-export type TrialOptions = {
+type TrialOptions = {
   readonly peer: Peer;
   readonly clock: Clock;
   readonly token: string;

@@ -170,7 +170,7 @@ export type ClaimResult = Pick<ConformanceClaim, 'name' | 'section' | 'says'> & 
   readonly why?: string;
 };
 
-export type CheckOptions = {
+type CheckOptions = {
   readonly clock: Clock;
   readonly port: number;
   readonly token: string;

@@ -87,7 +87,7 @@ export function requireToken(): string {
 }
 
 /** The members of the JSON object that an answer is. */
-export type AnswerBody = Readonly<Record<string, unknown>>;
+type AnswerBody = Readonly<Record<string, unknown>>;
 
 type Head = Pick<Response, 'status' | 'headers'>;
 

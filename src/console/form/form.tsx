@@ -352,7 +352,7 @@ type SegmentsProps = {
 const SIDE_BY_SIDE = 44;
 
 /** Shows a choice: the options side by side if they are few and short, otherwise as a menu. */
-export function Segments(props: SegmentsProps) {
+function Segments(props: SegmentsProps) {
   const { id, title, hint, description, options, chosen, canLeaveOut, isLeftOut, onChoose, children } = props;
   const all = canLeaveOut ? [LEFT_OUT, ...options] : options;
   const shift = canLeaveOut ? 1 : 0;
@@ -535,7 +535,7 @@ type HiddenProps = {
 };
 
 /** Names the members of a value that the form has no field for, because they are sent as well. */
-export function HiddenMembers({ value, shown, faultsOf }: HiddenProps) {
+function HiddenMembers({ value, shown, faultsOf }: HiddenProps) {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
   const hidden = Object.keys(value).filter((name) => !shown.includes(name));
   if (hidden.length === 0) return null;

@@ -110,7 +110,7 @@ function JsonField({ text, faults, hasSchema, onChange }: JsonFieldProps) {
 }
 
 /** The result of the latest check that ended. */
-export type LatestCheck = Checked & {
+type LatestCheck = Checked & {
   /** Whether it is of the present arguments. False: of earlier ones, or of none, and the present ones are being checked. */
   readonly isCurrent: boolean;
 };

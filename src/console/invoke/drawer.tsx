@@ -74,7 +74,10 @@ export function Drawer({ start, onClose }: DrawerProps) {
       {known && actionName !== '' && (target || away) ? (
         <CallForm
           key={`${userId}/${clientId}/${actionName}`}
-          {...{ userId, clientId, actionName, action }}
+          userId={userId}
+          clientId={clientId}
+          actionName={actionName}
+          action={action}
           places={target?.knowsPlaces ? target.contexts.nodes : []}
           onLeave={onClose}
         />

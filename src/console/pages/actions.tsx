@@ -325,7 +325,7 @@ function Advertisers({ name, found, isSample }: AdvertisersProps) {
             nameColumn('Client', 'c-1', (row: AdvertisedSample) => <ClientLink {...row} />),
             labelled('Version', 'nw c-3', ({ action }: AdvertisedSample) => action.version ?? <Nil why="none" />),
             quietColumn('Invoke', 'r c-2', ({ userId, clientId }: AdvertisedSample) => (
-              <InvokeAction {...{ userId, clientId }} action={name} />
+              <InvokeAction userId={userId} clientId={clientId} action={name} />
             )),
           ]}
           rows={clients.slice(0, LISTED)}

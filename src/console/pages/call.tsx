@@ -61,7 +61,7 @@ function OneCall(ids: CallIds) {
   return (
     <>
       {!found && <PageHead title="Call" crumbs={crumbsOf(userId, clientId)} />}
-      {found && <Case call={found} {...{ isGone, query, progress }} />}
+      {found && <Case call={found} isGone={isGone} query={query} progress={progress} />}
       {!found && <ErrorNotice query={query} what="this call" />}
       {query.data === null && query.loading && <Loading what="this call" />}
       {query.data && !found && <NoRecord user={userId} />}

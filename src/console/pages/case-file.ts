@@ -9,7 +9,7 @@ import { plural, WAIT_FOR, capitalWord } from '../ui/words.ts';
 import { executionText } from './states.ts';
 import { callerText, timelineOf, type CallDetails, type DeliveryDetails } from './timeline-entries.ts';
 
-export type CallCase = {
+type CallCase = {
   readonly call: CallDetails;
   /** The address of the page of the call. */
   readonly address: string;

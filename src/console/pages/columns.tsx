@@ -108,7 +108,7 @@ export function ClientState({ userId, clientId, reconnectsLastHour = 0, connecti
   return (
     <>
       <ConnectionMark status={status} recorded={isSilent(nodeId)} isUnstable={unstable} />
-      {unstable && status === 'CONNECTED' && <LastEnd {...{ userId, clientId }} before="because " />}
+      {unstable && status === 'CONNECTED' && <LastEnd userId={userId} clientId={clientId} before="because " />}
     </>
   );
 }

@@ -97,7 +97,7 @@ const MESSAGE_FILTERS: readonly Filter[] = [
 /** The columns of the link history of a user. They include the client of each link. */
 const COLUMNS: readonly Column<gql.LinkRowFragment & { readonly userId: string }>[] = [
   ...LINK_COLUMNS.slice(0, 2),
-  column('Client', 'c-3', ({ userId, clientId }) => clientId && <ClientLink {...{ userId, clientId }} />),
+  column('Client', 'c-3', ({ userId, clientId }) => clientId && <ClientLink userId={userId} clientId={clientId} />),
   ...LINK_COLUMNS.slice(2),
 ];
 
@@ -196,7 +196,7 @@ const STREAM_USER: Column<gql.StreamRowFragment & { readonly userId: string }> =
   cell: ({ userId }) => <a href={queryPath('history', { user: userId })}>{userId}</a>,
 };
 
-export const STREAM_COLUMNS: readonly Column<gql.StreamRowFragment>[] = [
+const STREAM_COLUMNS: readonly Column<gql.StreamRowFragment>[] = [
   nameColumn('Stream', 'c-1', ({ key, suffix }) => <NameLink href={streamHref(key)} text={suffix} />),
   labelled('Messages', 'r c-2', ({ messageCount }) =>
     messageCount === null ? <Nil why="this store cannot count them cheaply" /> : whole(messageCount),
@@ -282,7 +282,14 @@ function MessageReveal({ row, onClose }: { readonly row: HistoryRow; readonly on
     return textAt(text, ['data', 'node', 'payload']);
   };
   const subject = { subject: 'MESSAGE', userId: row.userId, messageId: row.id } as const;
-  return <Reveal title={`Payload of the ${capitalWord(row.kind).toLowerCase()}`} {...{ subject, own, onClose }} />;
+  return (
+    <Reveal
+      title={`Payload of the ${capitalWord(row.kind).toLowerCase()}`}
+      subject={subject}
+      own={own}
+      onClose={onClose}
+    />
+  );
 }
 
 type ResultProps = {
@@ -309,7 +316,7 @@ export function ResultReveal({ call, isExpired }: ResultProps) {
           Reveal the result…
         </button>
       )}
-      {open && <Reveal title={`Result of ${call.action}`} {...{ subject, own }} onClose={() => setOpen(false)} />}
+      {open && <Reveal title={`Result of ${call.action}`} subject={subject} own={own} onClose={() => setOpen(false)} />}
     </div>
   );
 }

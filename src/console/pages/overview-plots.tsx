@@ -82,7 +82,9 @@ function EndsPlot({ items, time, marks, missing }: PlotData) {
     <BarsPlot
       title="Ends by outcome"
       unit="a minute"
-      {...{ time, marks, layers }}
+      time={time}
+      marks={marks}
+      layers={layers}
       text={amount}
       summary={`In this window: ${counts.join(', ')}.${missing}`}
     />
@@ -103,7 +105,9 @@ function DurationPlot({ items, time, marks, missing }: PlotData) {
     <LinesPlot
       title="Admission to end"
       unit="logarithmic"
-      {...{ time, marks, summary }}
+      time={time}
+      marks={marks}
+      summary={summary}
       lines={[
         { name: 'p99', look: 'strong', points: p99 },
         { name: 'p50', look: 'quiet', points: p50 },
@@ -209,7 +213,17 @@ function OneLinePlot({ plot, items, time, marks, missing }: PlotData & { readonl
       })
     : none;
   const summary = said + missing;
-  return <LinesPlot {...{ title, unit, time, marks, summary }} lines={[{ name, look: 'strong', points }]} {...look} />;
+  return (
+    <LinesPlot
+      title={title}
+      unit={unit}
+      time={time}
+      marks={marks}
+      summary={summary}
+      lines={[{ name, look: 'strong', points }]}
+      {...look}
+    />
+  );
 }
 
 const timeText = (slot: number, time: PlotTime): string => clockAt(time.from + slot * time.stepMs);

@@ -136,7 +136,7 @@ function PlaceName(row: gql.ContextRowFragment) {
 /** Shows the task of a context: the action of its command, or the id of a task that is no command with a record. */
 function taskOf({ userId, clientId, taskId, command }: gql.ContextRowFragment) {
   if (taskId === null) return <Nil why="no task" />;
-  return command ? <ActionLink {...{ userId, clientId }} {...command} /> : <ShortId id={taskId} />;
+  return command ? <ActionLink userId={userId} clientId={clientId} {...command} /> : <ShortId id={taskId} />;
 }
 
 export const CONTEXT_COLUMNS: readonly Column<gql.ContextRowFragment>[] = [
@@ -182,7 +182,9 @@ const workersOf = (row: gql.WindowRowFragment): string =>
 
 export function PlacePage() {
   const { user: userId = '', client: clientId = '', context: contextId = '' } = useRoute().params;
-  return <OnePlace key={`${userId}/${clientId}/${contextId}`} {...{ userId, clientId, contextId }} />;
+  return (
+    <OnePlace key={`${userId}/${clientId}/${contextId}`} userId={userId} clientId={clientId} contextId={contextId} />
+  );
 }
 
 type PlaceIds = { readonly userId: string; readonly clientId: string; readonly contextId: string };
@@ -271,7 +273,7 @@ function Here({ place, running }: HereProps) {
         </div>
         <Facts
           rows={[
-            ['Client', <ClientLink {...{ userId, clientId }} />],
+            ['Client', <ClientLink userId={userId} clientId={clientId} />],
             ['Ownership', capitalWord(ownership)],
             ['Window', windowId ?? <Nil why="in no window" />],
             taskId === null ? null : ['Task', <FullId id={taskId} what="task id" />],

@@ -174,7 +174,7 @@ function SiteSessions({ site, canEnd, onChange }: SessionsProps) {
         none="None. The owner opens one with openSiteSession."
       />
       {nodes.map(
-        (session) => session.grants && <Grants key={session.sessionId} session={session} {...{ canEnd, run }} />,
+        (session) => session.grants && <Grants key={session.sessionId} session={session} canEnd={canEnd} run={run} />,
       )}
     </Section>
   );

@@ -108,7 +108,7 @@ export const executionText = (execution: ExecutionEvidence, isEnded: boolean): s
   execution === 'NOT_WRITTEN' && !isEnded ? 'Nothing has been written yet' : ENDED_EXECUTION[execution];
 
 /** A client that reconnected at least this often within an hour is unstable. */
-export const UNSTABLE_RECONNECTS = 6;
+const UNSTABLE_RECONNECTS = 6;
 
 export const isUnstable = (reconnectsLastHour: number): boolean => reconnectsLastHour >= UNSTABLE_RECONNECTS;
 

@@ -195,7 +195,11 @@ function joined(sources: readonly Source[]): { readonly entries: readonly Entry[
 function callEntry(kind: 'to' | 'by', row: gql.CallRowFragment): Entry {
   const { admittedAt: at, clientId, commandId } = row;
   return {
-    ...{ kind, at, clientId, commandId, key: `${kind}/${clientId}/${commandId}` },
+    kind,
+    at,
+    clientId,
+    commandId,
+    key: `${kind}/${clientId}/${commandId}`,
     what: <ActionLink {...row} />,
     who: <CallerLink caller={row.caller} page="calls" />,
     state: <CommandMark {...row} />,
@@ -214,7 +218,11 @@ function actEntry({
   const href =
     userId !== null && clientId !== null && commandId !== null ? callHref({ userId, clientId, commandId }) : null;
   return {
-    ...{ kind: 'acts', at, clientId, commandId, key: id },
+    kind: 'acts',
+    at,
+    clientId,
+    commandId,
+    key: id,
     what: href ? <a href={href}>{name}</a> : name,
     who: who.replace(/^admin:/, ''),
     state: outcome && plainWord(outcome),
@@ -227,7 +235,11 @@ function messageEntry(row: StreamRows['nodes'][number], { userId, stream }: Of):
   const { id, at, kind, clientId, commandId, payloadBytes } = row;
   const href = clientId !== null && commandId !== null ? callHref({ userId, clientId, commandId }) : streamHref(stream);
   return {
-    ...{ kind: 'messages', at, clientId, commandId, key: id },
+    kind: 'messages',
+    at,
+    clientId,
+    commandId,
+    key: id,
     what: <a href={href}>{stream === linkStream(userId) ? whatOf(row) : capitalWord(kind)}</a>,
     who: null,
     state: payloadBytes > 0 && <span class="quiet">{bytes(payloadBytes)}</span>,

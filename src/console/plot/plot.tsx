@@ -10,7 +10,7 @@ import { useSpan } from './span.tsx';
 /** A moment that is marked in every plot, such as the moment at which a node fell silent. `at`: epoch milliseconds. */
 export type PlotMark = { readonly at: number; readonly text: string };
 
-export type PlotBound = { readonly value: number; readonly text: string };
+type PlotBound = { readonly value: number; readonly text: string };
 
 export type PlotColumn = { readonly name: string; readonly points: readonly (number | null)[] };
 

@@ -50,7 +50,7 @@ export const givenId = (text: string): string => text.trim().replace(/^(…|\.\.
 const WHOLE_ID = /^(c-)?([\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32})$/i;
 
 /** Whether a text has the form of a whole id of a command. */
-export const isWholeId = (text: string): boolean => WHOLE_ID.test(text);
+const isWholeId = (text: string): boolean => WHOLE_ID.test(text);
 
 /** Whether a text can only be an id of a command, the last eight characters of one, or a trace id. */
 export function isCommandId(text: string): boolean {

@@ -14,7 +14,7 @@ export function matchesAny(patterns: ActionPatterns, text: string): boolean {
  * Whether the text matches the pattern. `*` matches any run of characters, also an empty one; every other character
  * matches itself.
  */
-export type Glob = (text: string) => boolean;
+type Glob = (text: string) => boolean;
 
 /** Compiles a pattern. Matching does not backtrack: for each `*` it takes time linear in the length of the text. */
 export function compileGlob(pattern: string): Glob {

@@ -11,7 +11,7 @@ export type EarlierCall = { readonly commandId: string } & (
 );
 
 /** How far an earlier call came. `never_ran`: it is proven that its handler did not begin, or it was cancelled. */
-export type EarlierState = 'running' | 'reported' | 'never_ran' | 'unknown';
+type EarlierState = 'running' | 'reported' | 'never_ran' | 'unknown';
 
 /** Whether the answer of a call is known to have been lost. */
 export type AnswerEvidence = 'none' | 'lost';
@@ -60,7 +60,7 @@ export type EqualCall = {
  * What becomes of a call. `run`: it is a call of its own. `long`: an earlier one that took so long that the host may
  * have given it up; `repeats`: the earlier one that the call names.
  */
-export type Judgement =
+type Judgement =
   | { readonly kind: 'run'; readonly long: EarlierCall | null; readonly repeats: EarlierCall | null }
   | { readonly kind: 'attach' | 'refuse'; readonly earlier: EarlierCall };
 

@@ -73,7 +73,8 @@ export class OwedAnswers {
     const { deps, questions } = parts;
     this.#parts = parts;
     this.#requests = new BoundedMap({
-      ...{ most: REQUESTS, order: 'set' },
+      most: REQUESTS,
+      order: 'set',
       ttl: { ms: REMEMBERED_MS, clock: deps.clock },
     });
     this.#own = `${deps.nodeId}${BETWEEN}${deps.crypto.randomToken().slice(0, 8)}.`;
@@ -84,7 +85,13 @@ export class OwedAnswers {
   begin(name: RequestName, cancel: () => void): OwedAnswer {
     const token = `${this.#own}${++this.#count}`;
     const request: Request = {
-      ...{ token, name, cancel, key: null, state: 'owed', recorded: false, running: true },
+      token,
+      name,
+      cancel,
+      key: null,
+      state: 'owed',
+      recorded: false,
+      running: true,
       note: Promise.resolve(),
     };
     this.#running.add(request);

@@ -171,8 +171,16 @@ function admitQuestion({ deps }: InvokeParts, call: PreparedCall): AdmitQuestion
   const { commandId, digest, namedInstanceId, contextId, params, connectWithinMs, waitFor } = checked;
   return {
     ...key,
-    ...{ chosenId: commandId !== null, digest, scopeId, scopeLimit, memberLimit },
-    ...{ namedInstanceId, contextId, knowsPlaces: knowsPlaces(checked, live), params, connectWithinMs },
+    chosenId: commandId !== null,
+    digest,
+    scopeId,
+    scopeLimit,
+    memberLimit,
+    namedInstanceId,
+    contextId,
+    knowsPlaces: knowsPlaces(checked, live),
+    params,
+    connectWithinMs,
     waiter: { waitFor },
     ...{ action: checked.action, caller: recordedAs },
     rate: rateOf(deps.policy, call),

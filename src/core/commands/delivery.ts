@@ -16,9 +16,7 @@ import { createInspection } from './inspection.ts';
 import { createOperatorActions } from './operator-actions.ts';
 import type { CommandLoad } from './command-store.ts';
 
-/** The API of commands: their records, their live updates, the state of delivery, and the actions of an operator. */
-export type Deliveries = ReturnType<typeof createDeliveries>;
-
+/** Creates the API of delivery, as `core.delivery` has it. */
 export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
   const { commands } = deps.backend;
   const many = (requester: Requester, keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]> => {

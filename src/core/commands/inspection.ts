@@ -133,7 +133,7 @@ export type ScopeView = CapacityScope & { readonly limit: number | null };
  * reservations, most first; at most SHOWN_SCOPES. `others`: the reservations of all other scopes, such as those of
  * single users. `fullest`: the highest fraction of its limit that any scope has used; 0 without reservations.
  */
-export type ReservationsView = {
+type ReservationsView = {
   readonly named: readonly Pick<ScopeView, 'scopeId' | 'reservedCommands' | 'limit'>[];
   readonly others: number;
   readonly fullest: number;

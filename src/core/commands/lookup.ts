@@ -149,10 +149,10 @@ function inPart(part: Part, scan: Scan<Command>): Scan<Command> {
 export const FAILURE_OUTCOMES: readonly Outcome[] = ['failed', 'expired', 'outcome_unknown'];
 
 /** What failures are grouped by. `client`: the target, with its user. `node`: the node of the target's link. */
-export const FAILURE_KEYS = ['action', 'code', 'client', 'node'] as const;
+const FAILURE_KEYS = ['action', 'code', 'client', 'node'] as const;
 export type FailureKey = (typeof FAILURE_KEYS)[number];
 
-export type FailureGrouping = Pick<PageRequest, 'reading'> & {
+type FailureGrouping = Pick<PageRequest, 'reading'> & {
   readonly by: readonly FailureKey[];
   readonly first: number;
 };

@@ -40,7 +40,7 @@ export type MailboxRow =
 export type NodeRow = Exclude<MailboxRow, { readonly key: CommandKey } | { readonly kind: 'reply' }>;
 
 /** What a node reports of its process. `startedAt`: when it started, in epoch milliseconds. */
-export type ProcessReport = ProcessFigures & { readonly version: string; readonly startedAt: number };
+type ProcessReport = ProcessFigures & { readonly version: string; readonly startedAt: number };
 
 /** What a node reports with each heartbeat. */
 export type NodeReport = {

@@ -202,10 +202,10 @@ function checkTime(parameter: string, time: number | null | undefined): number |
 }
 
 /** The default order is `oldest_first`. A cursor is valid only for the order in which it was given. */
-export type MessagePageArgs = PageArgs & { readonly order?: MessageOrder | null | undefined };
+type MessagePageArgs = PageArgs & { readonly order?: MessageOrder | null | undefined };
 
 /** `stream`: the full key of the stream. */
-export type MessageQuery = GivenFilter<MessageFilter> & { readonly stream: string };
+type MessageQuery = GivenFilter<MessageFilter> & { readonly stream: string };
 
 // Reads a bounded sample of stored rows, for operators only.
 

@@ -262,7 +262,7 @@ export function createMessageTurns(loop: EventLoop): Pick<ReadTurns, 'run'> {
 type DocumentRun = { readonly cost: number; readonly reading: DocumentReading };
 
 /** A document that is answered in steps. It counts as one of its requester's documents until it has ended. */
-export type SteppedDocument = {
+type SteppedDocument = {
   /** Runs a step when it is the user's turn, at once if that is now. `cost`: as for `run`; a step must not wait. */
   step<T>(cost: number, work: () => T): MaybePromise<T>;
   /** Ends the counting. Idempotent. */

@@ -75,7 +75,7 @@ export function createSites(parts: InvokeParts) {
  * Creates the API of site definitions, as each requester may see them. Writing needs the scope `host`, reading the
  * scope `invoke`. An administrator reads those of all users.
  */
-export function createRegistry(deps: Deps, watch: SessionWatch) {
+function createRegistry(deps: Deps, watch: SessionWatch) {
   const { backend, clock, cursors } = deps;
   const source = () => ['sites', clock.now()] as const;
   const sitesListing = (requester: Requester, userId: string | null): Listing =>

@@ -31,7 +31,7 @@ export type GraphqlParams = {
 };
 
 /** Throws the refusal of a body that is not JSON, or nested too deeply. */
-export type RefuseBody = (fault: JsonFault) => never;
+type RefuseBody = (fault: JsonFault) => never;
 
 /**
  * Checks the body of a POST and splits it into its members, in one pass. `variables` stay JSON text when they are an

@@ -28,7 +28,7 @@ function grantBytes({ events, actions }: Grant): number {
 
 // The types of a site’s sessions and grants. A token is shown once, when it is made.
 
-export const SessionStateEnum = wireEnum<SessionState>(
+const SessionStateEnum = wireEnum<SessionState>(
   'SessionState',
   'Whether a session can be used; derived when it is read.',
   {
@@ -46,7 +46,7 @@ export function grantOf({ sessionId }: Pick<SiteSession, 'sessionId'>, grant: Gr
   return { ...grant, sessionId };
 }
 
-export const GrantType = builder.objectRef<GrantView>('SiteGrant').implement({
+const GrantType = builder.objectRef<GrantView>('SiteGrant').implement({
   description:
     'What the holder of one token may do in a session: never more than the parent grant and the site’s definition allow.',
   interfaces: [NodeInterface],
@@ -66,7 +66,7 @@ export const GrantType = builder.objectRef<GrantView>('SiteGrant').implement({
   })),
 });
 
-export const SiteSessionType = builder.objectRef<SessionView>('SiteSession').implement({
+const SiteSessionType = builder.objectRef<SessionView>('SiteSession').implement({
   description: 'A limited time in which viewers may use a site.',
   interfaces: [NodeInterface],
   fields: fieldsOf((t) => ({

@@ -24,8 +24,8 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { conditionVariables, createCollect, hasFragmentArguments, type Collect } from '../selection.ts';
 import { usesVariables } from '../variables-arguments.ts';
 import { changesAtOf } from '../schema/cache-hints.ts';
+import { NO_INFO } from './no-info.ts';
 import {
-  NO_INFO,
   NO_VARIABLES,
   objectWriter,
   preparedWriter,

@@ -28,6 +28,7 @@ import {
   type TextInfo,
   type WriteValue,
 } from './texts.ts';
+import { NO_INFO, takesInfo } from './no-info.ts';
 
 /**
  * One member of an object. `pure`: depends on the object alone. `derived`: depends on the object and the time, and is
@@ -201,18 +202,6 @@ export interface Resolves {
   resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
 }
 
-/**
- * The value that is passed to resolvers as `info`. A resolver that reads it throws; graphql-js then executes the query,
- * and there `info` is available.
- */
-export const NO_INFO = new Proxy(
-  {},
-  {
-    get() {
-      throw new Error('`info` is unavailable on the fast path.');
-    },
-  },
-);
 const NO_ARGUMENTS = Object.freeze({});
 export const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
@@ -240,9 +229,6 @@ function refuse(): never {
   throw new TypeError('The arguments do not fit.');
 }
 
-/** The number of a resolver's parameters before `info`: the parent, the arguments and the context. */
-const PARAMETERS_BEFORE_INFO = 3;
-
 /** The resolvers of mutations as the schema declares them. */
 const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
 
@@ -253,7 +239,7 @@ const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
  */
 export function resolverOnce(field: GraphQLField<unknown, unknown>): Resolves | null {
   const { resolve } = ownResolver(field);
-  if (resolve.length > PARAMETERS_BEFORE_INFO) return null;
+  if (takesInfo(resolve)) return null;
   return {
     resolve(root, args, context, info) {
       if (!(root instanceof RootValue)) throw new TypeError('A mutation needs a root value.');

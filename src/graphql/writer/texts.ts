@@ -123,7 +123,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** A cache of the texts of entities; each lives as long as its entity. */
-export type JsonCache<T> = {
+type JsonCache<T> = {
   get(entity: object): T | undefined;
   /** Caches the text of an entity. `chars`: the length of the texts in `kept`. */
   set(entity: object, kept: T, chars: number): void;

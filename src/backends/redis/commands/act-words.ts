@@ -123,7 +123,7 @@ export type ExpectedClient = { readonly binding: Binding; readonly link: string 
 export type MarkOfRow = { readonly hash: string; readonly token: string; readonly isCounted: boolean };
 
 /** `place`: `<at>-<seq>` of a message that was appended before; null: the answer of Redis has it. */
-export type Appended = { readonly kind: 'appended'; readonly place: string | null } | { readonly kind: 'duplicate' };
+type Appended = { readonly kind: 'appended'; readonly place: string | null } | { readonly kind: 'duplicate' };
 
 /** Thrown if a transaction needs what was not read. The act begins again once it is. */
 export class Unread extends Error {
@@ -206,7 +206,9 @@ export class ActWords {
     const members = this.tick.hash(this.tick.key('members', this.parts.hash(scopeId)));
     const { above, most } = limits ?? { above: 0, most: NO_LIMIT };
     this.tick.number(this.act, members, this.parts.hash(userId), {
-      ...{ by, limit: most, code: 'share_exceeded' },
+      by,
+      limit: most,
+      code: 'share_exceeded',
       within: { sh: this.parts.hash(scopeId), above },
     });
   }
@@ -243,9 +245,18 @@ export class ActWords {
     const { userId, clientId, commandId, traceId, parentSpanId, contextId, caller } = command;
     const callerLabel = kind === 'command' ? caller.label : undefined;
     this.append({
-      ...{ userId, suffix: clientStream(clientId), id: id ?? `${commandId}:${kind}`, kind, clientId },
-      ...{ instanceId: instanceId ?? command.boundInstanceId, commandId, traceId, parentSpanId, error },
-      ...{ payload: kept?.payload ?? null, spill: kept?.spill ?? null },
+      userId,
+      suffix: clientStream(clientId),
+      id: id ?? `${commandId}:${kind}`,
+      kind,
+      clientId,
+      instanceId: instanceId ?? command.boundInstanceId,
+      commandId,
+      traceId,
+      parentSpanId,
+      error,
+      payload: kept?.payload ?? null,
+      spill: kept?.spill ?? null,
       ...(contextId !== undefined && { contextId }),
       ...(callerLabel && { callerLabel }),
     });

@@ -127,7 +127,7 @@ export function decodeMark(text: string): StoredMark | null {
 }
 
 /** Splits the text of a record into its state and its request. */
-export function splitRecord(whole: string): { readonly state: string; readonly request: string } {
+function splitRecord(whole: string): { readonly state: string; readonly request: string } {
   let at = 0;
   for (let i = 0; i < STATE.length; i++) at = whole.indexOf('\0', at) + 1;
   return { state: whole.slice(0, at), request: whole.slice(at) };
@@ -170,7 +170,7 @@ function withAnswer(request: string, before: Command, { answeredAt, owedBy }: Co
 }
 
 /** What the state of a record has besides core's Command. */
-export type StateExtras = {
+type StateExtras = {
   /** Grows with every write. Together with `admittedAt` it tells apart all states that a command ever has. */
   readonly rev: number;
   /** The place in the client's queue. */
@@ -186,7 +186,7 @@ export type StateExtras = {
 };
 
 /** Encodes the state of a record, in the order of STATE. */
-export function stateText(c: Command, more: StateExtras): string {
+function stateText(c: Command, more: StateExtras): string {
   const json = (value: unknown): string => (value === null ? '' : JSON.stringify(value));
   const reason = c.reason?.replaceAll('\0', '');
   const sightings = c.sightings.length === 0 ? '' : json(c.sightings);
@@ -232,7 +232,7 @@ export function stateText(c: Command, more: StateExtras): string {
 }
 
 /** Returns what a state, split into its fields, has besides the command. */
-export function extrasOf(state: readonly string[]): StateExtras {
+function extrasOf(state: readonly string[]): StateExtras {
   const [rows, forgetAt] = [fieldOf(state, 'progressRows'), fieldOf(state, 'forgetAt')];
   return {
     rev: Number(fieldOf(state, 'rev')),

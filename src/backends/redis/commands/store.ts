@@ -202,7 +202,8 @@ async function preview(parts: CommandParts, question: AdmitQuestion): Promise<Ad
       ['HGET', keyOf(partition, 'members', scope), user],
     ],
     run: (rules) => rules.preview(question),
-    ...{ grows: true, chars: 0 },
+    grows: true,
+    chars: 0,
   });
   const { answer } = found;
   if (answer.kind !== 'attached') return found;
@@ -232,7 +233,8 @@ async function dispatch(parts: CommandParts, key: CommandKey, { binding, attempt
       paramsRead(keyOf(partition, 'client', hash), key),
     ],
     run: (rules) => rules.dispatch(key, { binding, attempt }),
-    ...{ grows: false, chars: 1_000 },
+    grows: false,
+    chars: 1_000,
   });
   return answer;
 }
@@ -244,7 +246,9 @@ async function report(parts: CommandParts, key: CommandKey, reported: Report): P
     known: (failed) => knownCommand(parts, key, failed),
     first: commandReads(parts, key),
     run: (rules) => rules.report(key, reported),
-    ...{ grows: false, chars: 1_000, rowChars: (reported.kept?.payload?.length ?? 0) + ROW_CHARS },
+    grows: false,
+    chars: 1_000,
+    rowChars: (reported.kept?.payload?.length ?? 0) + ROW_CHARS,
   });
   return answer;
 }
@@ -271,7 +275,9 @@ async function finish(parts: CommandParts, key: CommandKey, end: End): Promise<F
     known: (failed) => knownCommand(parts, key, failed),
     first: commandReads(parts, key),
     run: (rules) => rules.finish(key, end),
-    ...{ grows: false, chars: 1_000 + 2 * (payload?.length ?? 0), rowChars: (kept.payload?.length ?? 0) + ROW_CHARS },
+    grows: false,
+    chars: 1_000 + 2 * (payload?.length ?? 0),
+    rowChars: (kept.payload?.length ?? 0) + ROW_CHARS,
   });
   if (answer.kind === 'unknown' || !isTerminal(answer.command) || !waits.awaits(key)) return answer;
   const { kind, command } = answer;
@@ -286,7 +292,9 @@ async function settle(parts: CommandParts, key: CommandKey, settlement: Settleme
     known: (failed) => knownCommand(parts, key, failed),
     first: commandReads(parts, key),
     run: (rules) => rules.settle(key, settlement),
-    ...{ grows: false, chars: 1_000, rowChars: ROW_CHARS },
+    grows: false,
+    chars: 1_000,
+    rowChars: ROW_CHARS,
   });
   return answer;
 }
@@ -319,7 +327,8 @@ async function readCommand<T>(
     known: () => null,
     first: commandReads(parts, key),
     run: (_rules, tx) => find(tx),
-    ...{ grows: false, chars: 0 },
+    grows: false,
+    chars: 0,
   });
   return answer;
 }
@@ -342,7 +351,10 @@ export async function moveQueue(parts: CommandParts, key: ClientKey, move: Move)
         const part = rules.rebind(key, { ...move, begun });
         return { ...part, more: tx.leavesMore };
       },
-      ...{ moves: true, grows: false, chars: 1_000, rowChars: ROW_CHARS },
+      moves: true,
+      grows: false,
+      chars: 1_000,
+      rowChars: ROW_CHARS,
     });
     remember(parts, done);
     const { more, ...part } = done.answer;

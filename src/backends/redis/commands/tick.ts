@@ -61,10 +61,10 @@ type Stream = Pick<StreamOf, 'userId' | 'uh' | 'suffix'> & {
 };
 
 /** A row of history. `commandId`: '' if it is of no command; `mark`: the words of its mark, '' if it has none. */
-export type RowOf = { readonly text: string; readonly commandId: string; readonly mark: string };
+type RowOf = { readonly text: string; readonly commandId: string; readonly mark: string };
 
 /** An amount of a share that an act takes or gives back. */
-export type ShareOf = {
+type ShareOf = {
   readonly letter: string;
   readonly uh: string;
   /** The span with which it is given back; '' if none. */
@@ -76,7 +76,7 @@ export type ShareOf = {
 };
 
 /** `within`: the limit holds only while a scope holds more than `above` reservations. */
-export type ChangeOfNumber = {
+type ChangeOfNumber = {
   readonly by: 1 | -1;
   readonly limit: number;
   readonly code: string;
@@ -334,7 +334,10 @@ export class Tick {
     heads.fields.add(sth).add('t');
     if (row.commandId !== '') places.fields.add(row.commandId);
     const held = this.#streams.get(sth) ?? {
-      ...{ userId, uh, suffix, words: [key, heads.slot, sth, suffix, places.slot] },
+      userId,
+      uh,
+      suffix,
+      words: [key, heads.slot, sth, suffix, places.slot],
       renewal,
       rows: [],
       ids: [],

@@ -35,7 +35,7 @@ const MOST_DROPS = 64;
 /** How often an act is decided again because Redis had something else. */
 const TRIES = 16;
 
-export type TransactionsParts = {
+type TransactionsParts = {
   readonly store: Store;
   readonly sha256: (text: string) => string;
   /** The clock of the store. */
@@ -331,7 +331,10 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       if (failure?.reason === 'closed' && way !== 'opening') closed.push(act);
       else
         one.done({
-          ...{ failure, at: tick.now, place: places.get(tx.act) ?? '', trimmed },
+          failure,
+          at: tick.now,
+          place: places.get(tx.act) ?? '',
+          trimmed,
           count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
         });
     }
