@@ -33,7 +33,7 @@ const OTHERS = [...Object.keys(COMMANDS), 'help', 'version'];
 export async function main(argv: readonly string[], process: Io): Promise<number> {
   const io = withVisibleText(process);
   const [name = '', ...rest] = startsRelay(argv) ? ['serve', ...argv] : argv;
-  if (isOperators(argv)) return (await import('./verbs.ts')).runOperator(argv, io);
+  if (isOperators(argv)) return (await import('./operator.ts')).runOperator(argv, io);
   if (name === '__complete') return complete(rest, io);
   if (name === 'help' || rest.includes('--help') || name === '--help' || name === '-h') return print(io, helpText());
   if (name === '--version' || name === 'version') return print(io, `${VERSION}\n`);
@@ -63,7 +63,7 @@ function isOperators([noun = '', verb]: readonly string[]): boolean {
 
 /** Prints proposals for the next word of a line, one proposal a line. The scripts of `callboard completion` run it. */
 async function complete(words: readonly string[], io: Io): Promise<number> {
-  const { completions } = await import('./verbs.ts');
+  const { completions } = await import('./operator.ts');
   const found = await completions(words, io);
   const [first = ''] = words;
   const others = words.length <= 1 ? OTHERS.filter((name) => name.startsWith(first)) : [];

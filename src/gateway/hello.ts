@@ -1,0 +1,183 @@
+/** Handles `hello`: authenticates the peer, opens its session in core and builds the `welcome`. */
+import { requirePrincipal, requireScope, requireUser, type Principal } from '../core/auth/principal.ts';
+import type { LinkSession } from '../core/commands/link-session.ts';
+import type { Core } from '../core/core.ts';
+import { requireAdvertised, requireDevice } from '../core/devices/device.ts';
+import { fail, invalid } from '../core/errors.ts';
+import {
+  ADVERTISED_BYTE_COST,
+  DEAD_MS,
+  IN_FLIGHT,
+  JSON_DEPTH,
+  LARGE_MESSAGE_BYTES,
+  MAX_FRAME_BYTES,
+} from '../core/limits.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import { holderOf } from '../core/shares/holder.ts';
+import type { Holdings } from '../core/shares/shares.ts';
+import { FRAMES_PER_MESSAGE } from '../protocol/frame-text.ts';
+import type { DownHeader } from '../protocol/frames.ts';
+import type { FrameWriter } from './socket.ts';
+import { readAdvertisement, readResumes, type Advertisement } from './payloads.ts';
+import type { HelloFrame, RouterServices } from './router.ts';
+
+type LinkRole = 'client' | 'caller';
+
+/**
+ * The result of an accepted `hello`. `session` is null for a link without a client id. The link is counted in
+ * `holdings`, and must be released there when it ends.
+ */
+export type Handshake = {
+  readonly holdings: Holdings;
+  readonly principal: Principal;
+  /** The client at the other end; null for a caller. */
+  readonly clientId: string | null;
+  readonly session: LinkSession | null;
+  readonly welcome: Extract<DownHeader, { type: 'welcome' }>;
+};
+
+type Hello = {
+  readonly hello: HelloFrame;
+  /** The peer's address. */
+  readonly address: string;
+  /**
+   * The number of bytes received up to and including `hello`. They are charged to the token's user even if the hello is
+   * refused.
+   */
+  readonly helloBytes: number;
+};
+
+/**
+ * Checks the token, its scopes and the fields of the hello, in this order. Then claims the link's share, and binds a
+ * client. Throws a CallboardError if any of these refuses, if the principal may not hold another link, or if the link has
+ * ended. The share stays claimed only if the link opens.
+ */
+export async function openLink(
+  parts: RouterServices,
+  { hello, address, helloBytes }: Hello,
+  link: FrameWriter,
+): Promise<Handshake> {
+  const { core, authenticator, inbound } = parts;
+  const kind = hello.client_id === undefined ? 'caller' : 'client';
+  const authenticated = await authenticator.authenticate(hello.token, address);
+  if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
+  const principal = admit(authenticated, kind);
+  const { metadata, actions } = await advertisedIn(parts, hello.payload, principal);
+  // A page that was loaded again has ended this link, and its next instance may be connected elsewhere by now. If this
+  // one were bound, that one would be replaced, and would not come back.
+  if (!link.open) fail('not_connected', 'The link has ended.');
+  if (kind === 'caller') {
+    if (core.draining) fail('draining', 'This node takes no new links.');
+    const holdings = claimLink(core, principal);
+    return { principal, clientId: null, session: null, holdings, welcome: welcomeOf(parts, principal, null) };
+  }
+  const clientId = hello.client_id ?? invalid('client_id', 'required');
+  requireNotRevoked(parts, principal, clientId);
+  requireDevice(principal, clientId, hello.client_type ?? null);
+  const request = {
+    clientId,
+    instanceId: hello.instance_id ?? invalid('instance_id', 'required for a client'),
+    clientType: hello.client_type ?? invalid('client_type', 'required for a client'),
+    places: hello.places === true,
+    metadata,
+    actions,
+    resumes: readResumes(hello.payload, hello.link_attempt),
+  };
+  const holdings = claimLink(core, principal);
+  try {
+    const session = await core.links.open(requireUser(principal, 'connect'), request, link);
+    return { principal, clientId, session, holdings, welcome: welcomeOf(parts, principal, session) };
+  } catch (error) {
+    releaseLink(holdings);
+    throw error;
+  }
+}
+
+/** Refuses a link of a client that is revoked. The authenticator has refused tokens that are revoked for all clients. */
+export function requireNotRevoked({ core }: RouterServices, principal: Principal, clientId: string | null): void {
+  if (core.revocations.find(principal, clientId)) fail('forbidden', 'The client was revoked.');
+}
+
+/** Reads what a hello advertises, when it is its user's turn. */
+function advertisedIn(
+  parts: RouterServices,
+  payload: string | null,
+  principal: Principal,
+): MaybePromise<Advertisement> {
+  const read = (): Advertisement => readAdvertised(parts, payload, principal);
+  if (payload === null || payload.length < LARGE_MESSAGE_BYTES) return read();
+  return parts.core.messages.run(holderOf(principal), read, payload.length);
+}
+
+/** Reads an advertisement. The bytes of a list that is not known are charged to the user by what they cost. */
+export function readAdvertised(
+  { actionLists, inbound }: RouterServices,
+  payload: string | null,
+  principal: Principal,
+): Advertisement {
+  const advertised = readAdvertisement(payload, actionLists, () => {
+    const more = (ADVERTISED_BYTE_COST - 1) * (payload?.length ?? 0);
+    if (principal.kind === 'user') inbound.of(principal.userId).charge(more);
+  });
+  requireAdvertised(principal, advertised.actions);
+  return advertised;
+}
+
+/** Claims a link, and its socket. Throws a CallboardError, and claims neither, if the principal may not hold both. */
+function claimLink({ shares }: Core, principal: Principal): Holdings {
+  const holdings = shares.of(holderOf(principal));
+  holdings.claim('links', 1);
+  try {
+    holdings.claim('sockets', 1);
+  } catch (error) {
+    holdings.release('links', 1);
+    throw error;
+  }
+  return holdings;
+}
+
+/** Releases what a link claimed. Call it once, when the link ends. */
+export function releaseLink(holdings: Holdings): void {
+  holdings.release('links', 1);
+  holdings.release('sockets', 1);
+}
+
+/**
+ * Checks that this principal may open a link, and returns it. A client needs a user's token with the scope `connect`. A
+ * caller needs the scope `invoke` or an administrator's token.
+ */
+export function admit(principal: Principal | null, kind: LinkRole): Principal {
+  const requester = requirePrincipal(principal);
+  return kind === 'client' ? requireUser(requester, 'connect') : requireScope(requester, 'invoke');
+}
+
+function welcomeOf(
+  { core, pingMs }: RouterServices,
+  principal: Principal,
+  session: LinkSession | null,
+): Handshake['welcome'] {
+  const { kind, connection, previous } = session?.result ?? {};
+  return {
+    type: 'welcome',
+    node_id: core.nodeId,
+    user_id: principal.kind === 'user' ? principal.userId : undefined,
+    client_id: connection?.clientId,
+    epoch: connection?.epoch,
+    resumed: kind === undefined ? undefined : kind === 'resumed',
+    replaced_instance_id: kind === 'replaced' ? previous?.instanceId : undefined,
+    ping_ms: pingMs,
+    dead_ms: DEAD_MS,
+    max_frame_bytes: MAX_FRAME_BYTES,
+    max_depth: JSON_DEPTH,
+    frames_per_message: FRAMES_PER_MESSAGE,
+    in_flight: IN_FLIGHT,
+    idempotency_window_ms: core.idempotencyWindowMs,
+    token_expires_at: principal.expiresAt ?? undefined,
+    home: homeOf(core, principal),
+  };
+}
+
+/** Returns the address of another relay that is nearer to the data of this user; undefined: none is. */
+export function homeOf(core: Core, principal: Principal): string | undefined {
+  return principal.kind === 'user' ? (core.homeOf(principal.userId) ?? undefined) : undefined;
+}
