@@ -19,7 +19,7 @@ import { FRAMES_PER_MESSAGE } from '../protocol/frame-text.ts';
 import type { DownHeader } from '../protocol/frames.ts';
 import type { FrameWriter } from './socket.ts';
 import { readAdvertisement, readResumes, type Advertisement } from './payloads.ts';
-import type { HelloFrame, RouterServices } from './router.ts';
+import type { HelloFrame, RouterServices } from './services.ts';
 
 type LinkRole = 'client' | 'caller';
 

@@ -16,7 +16,8 @@ import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp } from '../protoc
 import type { UpFrame } from '../protocol/frames.ts';
 import { CAUSE_OF_REASON, aboutFrame, causeOfSocket, reasonOfRefusal, refusalOf } from './refusals.ts';
 import { FrameWriter, type MessageSocket, type SocketHandler } from './socket.ts';
-import { FrameRouter, type HelloFrame, type LinkPeer, type RouterServices } from './router.ts';
+import { FrameRouter, type LinkPeer } from './router.ts';
+import type { HelloFrame, RouterServices } from './services.ts';
 import { openLink, type Handshake } from './hello.ts';
 
 /** After these disconnect causes, the ends of commands that the client still sends are recorded. */

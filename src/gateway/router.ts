@@ -1,28 +1,25 @@
 /** Opens a link after its `hello`, and then passes each frame to the part of core that handles it. */
-import { requireUser, subjectOf, type Authenticator, type Principal } from '../core/auth/principal.ts';
+import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/command-store.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
-import type { Core } from '../core/core.ts';
 import { requireDevice } from '../core/devices/device.ts';
 import { CallboardError, fail, isStoreUnavailable, notFound } from '../core/errors.ts';
 import type { TerminalError } from '../core/history/message.ts';
 import { toJson } from '../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../core/maybe-promise.ts';
-import type { Log } from '../core/ports.ts';
 import type { Holdings } from '../core/shares/shares.ts';
-import type { ByteRates } from '../core/shares/turns.ts';
 import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
 import type { Recorded, UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
 import { aboutFrame, clip, refusalOf, type OffendingFrame } from './refusals.ts';
-import type { FrameWriter, WriterOptions } from './socket.ts';
-import { BadPayload, payloadOf, payloadOrFault, readDefinition, readReport, type ActionLists } from './payloads.ts';
+import type { FrameWriter } from './socket.ts';
+import { BadPayload, payloadOf, payloadOrFault, readDefinition, readReport } from './payloads.ts';
 import { type Handshake, admit, homeOf, readAdvertised, releaseLink, requireNotRevoked } from './hello.ts';
+import type { HelloFrame, RouterServices } from './services.ts';
 
-export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
 type SiteFrame = Extract<UpFrame, { type: 'site' }>;
 type PauseFrame = Extract<UpFrame, { type: 'pause' }>;
@@ -31,19 +28,6 @@ type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { 
 
 /** Who is at the other end of a link: a client of this type, or a caller. */
 export type LinkPeer = ClientType | 'caller';
-
-/** What the routers of all links share. */
-export type RouterServices = WriterOptions & {
-  readonly core: Core;
-  readonly authenticator: Authenticator;
-  readonly log: Log;
-  /** The inbound byte rates of users. */
-  readonly inbound: ByteRates;
-  /** The interval of pings, in milliseconds. */
-  readonly pingMs: number;
-  /** The lists of actions that clients advertised most recently. */
-  readonly actionLists: ActionLists;
-};
 
 /** One link. `address`: the peer's address. */
 type RoutedLink = { readonly parts: RouterServices; readonly writer: FrameWriter; readonly address: string };
