@@ -11,12 +11,11 @@ import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/command-store.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
-import { requireAdvertised, requireDevice } from '../core/devices/device.ts';
+import { requireDevice } from '../core/devices/device.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../core/errors.ts';
 import type { TerminalError } from '../core/history/message.ts';
 import { toJson } from '../core/json.ts';
 import {
-  ADVERTISED_BYTE_COST,
   CLIENT_CONTEXTS,
   CLIENT_WINDOWS,
   DEAD_MS,
@@ -41,7 +40,7 @@ import {
   BadPayload,
   payloadOf,
   payloadOrFault,
-  readAdvertisement,
+  readAdvertised,
   readDefinition,
   readReport,
   readResumes,
@@ -537,20 +536,6 @@ function advertisedIn(
   const read = (): Advertisement => readAdvertised(parts, payload, principal);
   if (payload === null || payload.length < LARGE_MESSAGE_BYTES) return read();
   return parts.core.messages.run(holderOf(principal), read, payload.length);
-}
-
-/** Reads an advertisement. The bytes of a list that is not known are charged to the user by what they cost. */
-function readAdvertised(
-  { actionLists, inbound }: RouterServices,
-  payload: string | null,
-  principal: Principal,
-): Advertisement {
-  const advertised = readAdvertisement(payload, actionLists, () => {
-    const more = (ADVERTISED_BYTE_COST - 1) * (payload?.length ?? 0);
-    if (principal.kind === 'user') inbound.of(principal.userId).charge(more);
-  });
-  requireAdvertised(principal, advertised.actions);
-  return advertised;
 }
 
 /** Claims a link, and its socket. Throws a CallboardError, and claims neither, if the principal may not hold both. */

@@ -43,7 +43,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     may: [
       ...['graphql/', 'web/', 'protocol/codes.ts', 'core/auth/', 'core/errors.ts', 'core/ids.ts', 'core/json.ts'],
       ...['core/limits.ts', 'core/maybe-promise.ts', 'core/document-reading.ts', 'core/trace-context.ts'],
-      ...['core/shares/share-bounds.ts', 'core/sites/site-definition.ts'],
+      ...['core/shares/share-bounds.ts', 'core/sites/site-definition.ts', 'core/devices/device.ts'],
     ],
   },
   { of: 'gateway/', may: ['protocol/', 'core/', 'web/'] },

@@ -5,14 +5,14 @@ import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { readConfig } from '../../src/config.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { newDeviceKey } from '../kit/device-key.ts';
-import { eventually } from '../kit/patience.ts';
+import { TOKEN_SECONDS, eventually } from '../kit/patience.ts';
 import { startRedis } from '../kit/redis.ts';
 
 const ADMIN = 'an-administrator-of-the-test';
 const SECRET = 'a secret that is long enough for it';
 
 const tokenOf = (user: string): Promise<string> =>
-  signToken({ secret: SECRET, user, scopes: ['connect', 'invoke'], ttlSeconds: 600, now: Date.now() });
+  signToken({ secret: SECRET, user, scopes: ['connect', 'invoke'], ttlSeconds: TOKEN_SECONDS, now: Date.now() });
 
 async function post(url: string, path: string, body: object, token?: string) {
   const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
