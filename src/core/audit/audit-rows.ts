@@ -5,13 +5,23 @@ import { isRecord, parsedJson, toJson } from '../json.ts';
  * What an administrator did, or a user who paused or resumed. `payload`: read payloads by an argument of a listing.
  * `reveal`: read one payload and gave the reason.
  */
-export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal' | 'pause' | 'resume' | 'revoke' | 'enrol' | 'rename';
+export type OperatorAction =
+  'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal' | 'pause' | 'resume' | 'revoke' | 'enrol' | 'rename';
 
 /** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
 export type AuditSubject = Readonly<
   Partial<
     Record<
-      'userId' | 'clientId' | 'instanceId' | 'commandId' | 'messageId' | 'stream' | 'view' | 'nodeId' | 'pauseId' | 'tokenId',
+      | 'userId'
+      | 'clientId'
+      | 'instanceId'
+      | 'commandId'
+      | 'messageId'
+      | 'stream'
+      | 'view'
+      | 'nodeId'
+      | 'pauseId'
+      | 'tokenId',
       string
     >
   >
