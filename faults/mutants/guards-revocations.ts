@@ -38,8 +38,8 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
     says: 'a client that was revoked connects again',
     file: 'gateway/router.ts',
     find: `  requireNotRevoked(parts, principal, clientId);
-  const request = {`,
-    replace: '  const request = {',
+  requireDevice(`,
+    replace: '  requireDevice(',
     judge: RELAY,
   },
   {

@@ -305,7 +305,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'lists-for-nothing',
     says: 'a list of actions that is parsed counts like any other byte',
-    file: 'gateway/router.ts',
+    file: 'gateway/payloads.ts',
     find: 'inbound.of(principal.userId).charge(more);',
     replace: 'inbound.of(principal.userId).charge(0 * more);',
     judge: { test: 'test/gateway/message-turns.test.ts' },

@@ -1,4 +1,5 @@
 /** Separates the flags of a command from the flags that are settings of the relay. */
+import type { Flag } from './verb.ts';
 import { UsageError } from './exit-codes.ts';
 
 type Split = { readonly own: ReadonlyMap<string, string>; readonly rest: readonly string[] };
@@ -57,4 +58,18 @@ export const NOUNS: Readonly<Record<string, string>> = {
   mcp: 'An MCP server for agents, on standard input and output',
   conformance: 'Checks of an own client against PROTOCOL.md',
   completion: 'Completion for shells',
+};
+
+export const CURSOR_FLAG = { cursor: 'Where the page begins: next_cursor of the page before' };
+
+/** The flags of verbs that list rows in pages. */
+export const PAGE_FLAGS: Readonly<Record<string, Flag>> = {
+  limit: 'Most rows of a page, 1 to 1000 (default 100)',
+  ...CURSOR_FLAG,
+  all: { help: 'All pages, one after the other', on: true },
+};
+
+/** The flag of verbs that ask for confirmation before they act. */
+export const YES_FLAG: Readonly<Record<string, Flag>> = {
+  yes: { help: 'Do not ask; required if the input is not a terminal', on: true },
 };

@@ -1,4 +1,6 @@
 /** The table of all operator verbs and their flags. */
+import { ACCESS_VERBS } from './access-verbs.ts';
+import { CURSOR_FLAG, PAGE_FLAGS, YES_FLAG } from './flags.ts';
 import type { Flag, Verb } from './verb.ts';
 import { wordsOf } from './rest-words.ts';
 
@@ -17,23 +19,12 @@ const WAIT_FLAGS = {
   ...CALLER_FLAGS,
   older: 'Only waits older than this, such as 10s',
 };
-const CURSOR_FLAG = { cursor: 'Where the page begins: next_cursor of the page before' };
-/** The flags of verbs that list rows in pages. */
-const PAGE_FLAGS: Readonly<Record<string, Flag>> = {
-  limit: 'Most rows of a page, 1 to 1000 (default 100)',
-  ...CURSOR_FLAG,
-  all: { help: 'All pages, one after the other', on: true },
-};
 const TIME_FLAGS = {
   since: 'Only later than this: a time such as 2026-01-31T12:00:00Z, or an age such as 10m',
   until: 'Only earlier than this: a time or an age',
 };
 /** The flag of verbs that print events until they are interrupted. */
 const COUNT_FLAG = { count: 'End after this many lines' };
-/** The flag of verbs that ask for confirmation before they act. */
-const YES_FLAG: Readonly<Record<string, Flag>> = {
-  yes: { help: 'Do not ask; required if the input is not a terminal', on: true },
-};
 
 const PARAMS = { params: 'File with the parameters as JSON; - reads standard input' };
 const PLACE = { contextId: 'Id of the context, such as a tab, in which the command may run, and in no other' };
@@ -97,78 +88,7 @@ export const VERBS: readonly Verb[] = [
     flags: PAGE_FLAGS,
     load: async () => (await import('./run/status.ts')).capacityLs,
   },
-  {
-    name: 'revoke',
-    brief: 'Revoke tokens: end their links and streams, and refuse them from now on',
-    flags: {
-      userId: 'Only tokens of this user',
-      clientId: 'Only links of this client of the user',
-      tokenId: 'Only the token with this id (jti)',
-      issuedBefore: 'Only tokens that were issued before this: a time, or an age such as 10m (default: now)',
-      reason: 'Why',
-      ...YES_FLAG,
-    },
-    examples: ["revoke --user-id alice --client-id tablet --reason 'the tablet is lost' --yes"],
-    load: async () => (await import('./run/revocations.ts')).revoke,
-  },
-  {
-    name: 'revocations ls',
-    brief: 'List what is revoked, newest first',
-    flags: PAGE_FLAGS,
-    load: async () => (await import('./run/revocations.ts')).revocationsLs,
-  },
-  {
-    name: 'devices ls',
-    brief: 'List enrolled devices',
-    flags: { userId: 'Only devices of this user', ...PAGE_FLAGS },
-    load: async () => (await import('./run/devices.ts')).devicesLs,
-  },
-  {
-    name: 'devices confirm',
-    brief: 'Enrol the device that shows a code',
-    args: ['code'],
-    flags: {
-      userId: 'The user to whom it shall belong; needed by administrators',
-      clientId: 'The client that it shall be (default: made of its name)',
-      ...YES_FLAG,
-    },
-    examples: ['devices confirm WDJB-MJHT --user-id shop'],
-    load: async () => (await import('./run/devices.ts')).devicesConfirm,
-  },
-  {
-    name: 'devices deny',
-    brief: 'Deny the device that shows a code',
-    args: ['code'],
-    load: async () => (await import('./run/devices.ts')).devicesDeny,
-  },
-  {
-    name: 'devices rename',
-    brief: 'Give a device another name',
-    args: ['user', 'client', 'name'],
-    load: async () => (await import('./run/devices.ts')).devicesRename,
-  },
-  {
-    name: 'devices rm',
-    brief: 'Remove a device: end its link, and refuse its token from now on',
-    args: CLIENT_ADDRESS,
-    flags: { reason: 'Why', ...YES_FLAG },
-    load: async () => (await import('./run/devices.ts')).devicesRm,
-  },
-  {
-    name: 'policy check',
-    brief: 'Read a policy file and name each fault in it; needs no relay',
-    args: ['file'],
-    shared: [],
-    load: async () => (await import('./run/policy.ts')).policyCheck,
-  },
-  {
-    name: 'policy diff',
-    brief: 'Show which calls of the last hour a policy file would refuse',
-    args: ['file'],
-    flags: { since: 'How far to look back: a time, or an age (default 1h)' },
-    examples: ['policy diff policy.json --since 24h -o json'],
-    load: async () => (await import('./run/policy.ts')).policyDiff,
-  },
+  ...ACCESS_VERBS,
   {
     name: 'doctor',
     brief: 'Check settings, contexts, token and relay, one line each',

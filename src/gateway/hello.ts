@@ -2,23 +2,16 @@
 import { requirePrincipal, requireScope, requireUser, type Principal } from '../core/auth/principal.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
 import type { Core } from '../core/core.ts';
-import { requireAdvertised, requireDevice } from '../core/devices/device.ts';
+import { requireDevice } from '../core/devices/device.ts';
 import { fail, invalid } from '../core/errors.ts';
-import {
-  ADVERTISED_BYTE_COST,
-  DEAD_MS,
-  IN_FLIGHT,
-  JSON_DEPTH,
-  LARGE_MESSAGE_BYTES,
-  MAX_FRAME_BYTES,
-} from '../core/limits.ts';
+import { DEAD_MS, IN_FLIGHT, JSON_DEPTH, LARGE_MESSAGE_BYTES, MAX_FRAME_BYTES } from '../core/limits.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import { holderOf } from '../core/shares/holder.ts';
 import type { Holdings } from '../core/shares/shares.ts';
 import { FRAMES_PER_MESSAGE } from '../protocol/frame-text.ts';
 import type { DownHeader } from '../protocol/frames.ts';
 import type { FrameWriter } from './socket.ts';
-import { readAdvertisement, readResumes, type Advertisement } from './payloads.ts';
+import { readAdvertised, readResumes, type Advertisement } from './payloads.ts';
 import type { HelloFrame, RouterServices } from './services.ts';
 
 type LinkRole = 'client' | 'caller';
@@ -107,20 +100,6 @@ function advertisedIn(
   const read = (): Advertisement => readAdvertised(parts, payload, principal);
   if (payload === null || payload.length < LARGE_MESSAGE_BYTES) return read();
   return parts.core.messages.run(holderOf(principal), read, payload.length);
-}
-
-/** Reads an advertisement. The bytes of a list that is not known are charged to the user by what they cost. */
-export function readAdvertised(
-  { actionLists, inbound }: RouterServices,
-  payload: string | null,
-  principal: Principal,
-): Advertisement {
-  const advertised = readAdvertisement(payload, actionLists, () => {
-    const more = (ADVERTISED_BYTE_COST - 1) * (payload?.length ?? 0);
-    if (principal.kind === 'user') inbound.of(principal.userId).charge(more);
-  });
-  requireAdvertised(principal, advertised.actions);
-  return advertised;
 }
 
 /** Claims a link, and its socket. Throws a CallboardError, and claims neither, if the principal may not hold both. */

@@ -3,7 +3,10 @@
  * the lists of actions that it parsed.
  */
 import type { ActionAdvertisement, ActionEffects, ActionGuards } from '../core/connections/connection.ts';
+import type { Principal } from '../core/auth/principal.ts';
 import { BoundedMap } from '../core/collections.ts';
+import { requireAdvertised } from '../core/devices/device.ts';
+import type { ByteRates } from '../core/shares/turns.ts';
 import type { ContextReport, ReportPart, ReportedContext, ReportedWindow } from '../core/contexts/context.ts';
 import { invalid } from '../core/errors.ts';
 import { id, name as actionName } from '../core/ids.ts';
@@ -21,6 +24,7 @@ import {
   type Members,
 } from '../core/json.ts';
 import {
+  ADVERTISED_BYTE_COST,
   ACTION_BYTES,
   CLIENT_ACTIONS,
   CLIENT_CONTEXTS,
@@ -55,6 +59,20 @@ export function readAdvertisement(payload: string | null, lists: ActionLists, on
     return readActions(json);
   };
   return { metadata, actions: actions === null ? [] : lists.get(actions, { payload, parse }) };
+}
+
+/** Reads an advertisement. The bytes of a list that is not known are charged to the user by what they cost. */
+export function readAdvertised(
+  { actionLists, inbound }: { readonly actionLists: ActionLists; readonly inbound: ByteRates },
+  payload: string | null,
+  principal: Principal,
+): Advertisement {
+  const advertised = readAdvertisement(payload, actionLists, () => {
+    const more = (ADVERTISED_BYTE_COST - 1) * (payload?.length ?? 0);
+    if (principal.kind === 'user') inbound.of(principal.userId).charge(more);
+  });
+  requireAdvertised(principal, advertised.actions);
+  return advertised;
 }
 
 /**

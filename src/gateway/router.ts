@@ -16,8 +16,8 @@ import type { Recorded, UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
 import { aboutFrame, clip, refusalOf, type OffendingFrame } from './refusals.ts';
 import type { FrameWriter } from './socket.ts';
-import { BadPayload, payloadOf, payloadOrFault, readDefinition, readReport } from './payloads.ts';
-import { type Handshake, admit, homeOf, readAdvertised, releaseLink, requireNotRevoked } from './hello.ts';
+import { BadPayload, payloadOf, payloadOrFault, readAdvertised, readDefinition, readReport } from './payloads.ts';
+import { type Handshake, admit, homeOf, releaseLink, requireNotRevoked } from './hello.ts';
 import type { HelloFrame, RouterServices } from './services.ts';
 
 type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;

@@ -1,5 +1,5 @@
 /** Runs the verbs about devices: which are enrolled, and whether one that shows a code shall be. */
-import { confirmed } from '../arguments.ts';
+import { confirmed, readAddress } from '../arguments.ts';
 import { EXIT } from '../exit-codes.ts';
 import { listing } from '../listing.ts';
 import { objectText } from '../output.ts';
@@ -32,7 +32,8 @@ export const devicesDeny: RunVerb = async ({ args: [code = ''], io, relay }) => 
 };
 
 export const devicesRename: RunVerb = async ({ args, io, output, relay }) => {
-  const [userId = '', clientId = '', name = ''] = args;
+  const [userId, clientId] = readAddress(args[0] ?? '', 2);
+  const [, name = ''] = args;
   const renamed = await relay.read(pathOf(userId, clientId), { method: 'PUT', body: { name }, repeatable: true });
   io.print(objectText(renamed, output, DEVICE));
 };
@@ -40,7 +41,7 @@ export const devicesRename: RunVerb = async ({ args, io, output, relay }) => {
 /** Removes a device. Exits with 1 if a node has not answered: it may still accept its token. */
 export const devicesRm: RunVerb = async (run) => {
   const { args, flags, io, output, relay } = run;
-  const [userId = '', clientId = ''] = args;
+  const [userId, clientId] = readAddress(args[0] ?? '', 2);
   await confirmed(run, `Removing the device ${clientId}`, clientId);
   const { reason } = flags;
   const receipt = await relay.read(pathOf(userId, clientId), {

@@ -67,6 +67,8 @@ const siteOf = (title: string): string => `mutation {
 
 /** The arguments with which each verb is run. Verbs that change something come last within their noun. */
 export const ARGUMENTS: Readonly<Record<string, string>> = {
+  'devices rename': 'alice/none Hall',
+  'devices rm': 'alice/none --yes',
   top: '--count 1',
   'nodes drain': 'node-a --yes --within 1s',
   revoke: '--user-id nobody --issued-before 2026-01-31T00:00:00Z --reason golden --yes',
