@@ -89,12 +89,12 @@ function operationsOf(request: Request): readonly string[] {
  * send. What is not on the screen is not requested. `COMMAND` is replaced by the id of a call.
  */
 const PAGES: readonly (readonly [path: string, heading: string, text: string, operations: string])[] = [
-  ['', 'Overview', 'How calls ended', 'Overview OverviewSeries Failures'],
+  ['', 'Overview', 'How calls ended', 'Overview OverviewSeries Failures Pauses'],
   ['calls', 'Calls', 'notes.fail', 'Calls CallEvents Failures'],
   ['calls/alice/kiosk-1/COMMAND', 'notes.add', 'What is proven', 'CallPage'],
   ['waits', 'Waits', 'No caller waits', 'Waits CallEvents'],
   ['clients', 'Clients', 'kiosk-1', 'Clients BacklogCount ClientChanges'],
-  ['clients/alice/kiosk-1', 'kiosk-1', 'Adds a note', 'ClientPage Calls Messages ClientChanges'],
+  ['clients/alice/kiosk-1', 'kiosk-1', 'Adds a note', 'ClientPage Calls Messages ClientChanges Pauses'],
   ['clients?view=backlog', 'Clients with a backlog', 'No client has a call', 'TopClients BacklogCount ClientChanges'],
   ['clients?view=silent', 'Clients', 'No client is on a silent node', 'Clients BacklogCount ClientChanges'],
   [
@@ -104,7 +104,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
     'TopClients BacklogCount ClientChanges',
   ],
   ['clients?view=silence', 'Clients that were silent longest', 'till-', 'TopClients BacklogCount ClientChanges'],
-  ['clients/alice/nobody', 'nobody', 'no call and no link of it', 'ClientPage Calls Messages ClientChanges'],
+  ['clients/alice/nobody', 'nobody', 'no call and no link of it', 'ClientPage Calls Messages ClientChanges Pauses'],
   ['actions', 'Actions', 'notes.add', 'ActionSample'],
   [
     'actions/notes.add',
@@ -113,7 +113,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
     'ActionSample ActionCalls Failures ActionDetails ActionPermissions',
   ],
   ['users', 'Users', 'alice', 'Users'],
-  ['users/alice', 'alice', 'notes.fail', 'UserPage UserTimeLine Messages ActionPermissions ClientChanges'],
+  ['users/alice', 'alice', 'notes.fail', 'UserPage UserTimeLine Messages ActionPermissions ClientChanges Pauses'],
   ['history', 'History', 'Newest streams', 'NewestStreams'],
   ['history?user=alice', 'History', 'clients/kiosk-1', 'Streams'],
   ['history?stream=alice%2Fclients%2Fkiosk-1', 'clients/kiosk-1', 'messages on this page', 'Messages'],
@@ -125,7 +125,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
   ['limits', 'Limits', 'Commands with a record', 'Capacity'],
   ['sites', 'Sites', 'No site is registered', 'Sites'],
   ['audit', 'Audit', 'No operator did anything yet', 'Audit AuditCheck'],
-  ['agents', 'Agents', 'This relay does not serve agents', 'AgentCalls'],
+  ['agents', 'Agents', 'This relay does not serve agents', 'AgentCalls Pauses'],
   ['nowhere', 'No such page', 'no page at this address', ''],
 ];
 
