@@ -99,10 +99,13 @@ describe.runIf(KEPT)('enrol', () => {
     const shown = Promise.withResolvers<string>();
     const options = { url: relay.url, name: 'Kiosk', store: newStore(), clock: wrong, fetch: answered };
     const device = enrol({ ...options, onCode: shown.resolve });
-    await Promise.resolve();
-    for (let turn = 0; turn < 5; turn++) await relay.clock.advance(5_000);
-    expect((await confirm(relay, await shown.promise)).status).toBe(200);
-    await relay.clock.advance(5_000);
-    expect((await device).clientId).toBe('kiosk');
+    let code = '';
+    let clientId = '';
+    void shown.promise.then((one) => (code = one));
+    void device.then((one) => (clientId = one.clientId));
+    const passes = async (): Promise<void> => relay.clock.advance(5_000);
+    await expect.poll(() => passes().then(() => code)).not.toBe('');
+    expect((await confirm(relay, code)).status).toBe(200);
+    await expect.poll(() => passes().then(() => clientId)).toBe('kiosk');
   });
 });
