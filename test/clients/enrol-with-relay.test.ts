@@ -87,22 +87,4 @@ describe.runIf(KEPT)('enrol', () => {
     controller.abort(new Error('over'));
     await expect(other.device).rejects.toThrow('over');
   });
-
-  it('learns the time of the relay from an answer that refuses its proof', async () => {
-    await using relay = await startTestRelay();
-    const wrong = { now: () => relay.clock.now() - 86_400_000, after: relay.clock.after.bind(relay.clock) };
-    const answered = async (...given: Parameters<typeof fetch>): Promise<Response> => {
-      const answer = await fetch(...given);
-      const headers = { date: new Date(relay.clock.now()).toUTCString() };
-      return new Response(await answer.text(), { status: answer.status, headers });
-    };
-    const shown = Promise.withResolvers<string>();
-    const options = { url: relay.url, name: 'Kiosk', store: newStore(), clock: wrong, fetch: answered };
-    const device = enrol({ ...options, onCode: shown.resolve });
-    await Promise.resolve();
-    for (let turn = 0; turn < 5; turn++) await relay.clock.advance(5_000);
-    expect((await confirm(relay, await shown.promise)).status).toBe(200);
-    await relay.clock.advance(5_000);
-    expect((await device).clientId).toBe('kiosk');
-  });
 });
