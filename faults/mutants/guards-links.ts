@@ -129,7 +129,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'ended-link-replaces',
     says: 'a link that ended before its hello was checked replaces the next instance of its client',
-    file: 'gateway/router.ts',
+    file: 'gateway/hello.ts',
     find: "if (!link.open) fail('not_connected', 'The link has ended.');",
     replace: '',
     judge: { test: 'test/gateway/resume.test.ts' },

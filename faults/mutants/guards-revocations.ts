@@ -36,7 +36,7 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'revoked-client-connects',
     says: 'a client that was revoked connects again',
-    file: 'gateway/router.ts',
+    file: 'gateway/hello.ts',
     find: `  requireNotRevoked(parts, principal, clientId);
   requireDevice(`,
     replace: '  requireDevice(',

@@ -177,7 +177,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'link-sockets-uncounted',
     says: 'the sockets of links do not count in the share of sockets',
-    file: 'gateway/router.ts',
+    file: 'gateway/hello.ts',
     find: "holdings.claim('sockets', 1);",
     replace: '',
     judge: { test: 'test/gateway/shares.test.ts' },
