@@ -114,7 +114,7 @@ test.each([
 
 test('the built libraries need nothing except a browser, and stay small', () => {
   const sizes = Object.fromEntries(built.files.map(({ file, gzipBytes }) => [file, gzipBytes]));
-  expect(sizes['runtime.js']).toBeLessThanOrEqual(20_500);
+  expect(sizes['runtime.js']).toBeLessThanOrEqual(20_850);
   expect(sizes['caller.js']).toBeLessThanOrEqual(12_300);
   expect(sizes['site.js']).toBeLessThanOrEqual(7_300);
 });
