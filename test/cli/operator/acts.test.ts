@@ -208,7 +208,7 @@ describe('nodes of different versions', () => {
     expect(await printed('doctor')).toMatch(
       /^versions of the nodes +warning +they differ: relay-a .*; relay-b 9\.8\.7$/m,
     );
-    expect(await printed('nodes ls', null)).toMatch(/^relay-b +- +- +3 +0 +- +- +false +false /m);
+    expect(await printed('nodes ls', null)).toMatch(/^relay-b +- +- +3 +0 +- +- +- +false +false /m);
     expect(await printed('status', null)).toMatch(/^versions +differ: relay-a .*; relay-b not reported$/m);
   });
 });
