@@ -161,7 +161,6 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
           file: 'backends/owned/owner.ts',
           lines: [
             'await this.#looking?.catch(() => undefined);',
-            'if (!(await partition.give(next ?? NOBODY)) || next === null) continue;',
             '} catch (error) {',
             'if (!(await partition.give(to))) return;',
           ],

@@ -10,6 +10,7 @@ import type { ActionAdvertisement } from '../../src/core/connections/connection.
 import { CallboardError } from '../../src/core/errors.ts';
 import { toJson } from '../../src/core/json.ts';
 import type { NewGrant, NewSession, NewSite } from '../../src/core/sites/site-stores.ts';
+import type { NewRevocation } from '../../src/core/revocations/revocation.ts';
 import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
@@ -101,9 +102,14 @@ describe('a full disk', () => {
     capabilityProfile: { actionInvocation: true, sharing: true },
   };
 
+  const revocation: NewRevocation = {
+    ...{ userId: 'alice', clientId: null, tokenId: null, issuedBefore: null },
+    ...{ revocationId: 'r1', reason: 'lost', who: 'admin', at: 1, expiresAt: 2 },
+  };
+
   /** One call of each method that adds to what is kept. */
   function growing({ backend }: OpenData): Readonly<Record<string, () => unknown>> {
-    const { commands, connections, history, sites, sessions, tickets } = backend;
+    const { commands, connections, devices, history, revocations, sites, sessions, tickets } = backend;
     const message = { ...newMessage({ ...ALICE, suffix: 'events' }), clientId: 'tab', id: 'm1' };
     return {
       'commands.admit': () => commands.admit(admission('new', { connectWithinMs: 60_000 })),
@@ -113,6 +119,8 @@ describe('a full disk', () => {
       'sites.put': () => sites.put({ ...site, siteId: 'other' }),
       'sessions.open': () => sessions.open(session),
       'sessions.addGrant': () => sessions.addGrant('s1', grant),
+      'devices.decide': () => devices.decide('h1', { ...ALICE, proposed: ['hall'], at: 1, by: 'admin' }),
+      'revocations.add': () => revocations.add(revocation),
       'tickets.take': () => tickets.take('t1', 60_000),
     };
   }

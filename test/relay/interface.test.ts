@@ -314,8 +314,10 @@ const BESIDES: readonly string[] = [
   'GET /delivery/commands',
   'GET /delivery/failures',
   'GET /devices',
+  'GET /pauses',
   'GET /revocations',
   'DELETE /devices/{user_id}/{client_id}',
+  'DELETE /pauses/{pause_id}',
   'POST /commands/{user_id}/{client_id}/{command_id}/cancel',
   'POST /connections/{user_id}/{client_id}/actions/{action}',
   'POST /connections/{user_id}/{client_id}/actions/{action}/preflight',
@@ -326,6 +328,7 @@ const BESIDES: readonly string[] = [
   'POST /enrolments/decide',
   'POST /enrolments/lookup',
   'POST /ingest',
+  'POST /pauses',
   'POST /revocations',
   'PUT /devices/{user_id}/{client_id}',
 ];
