@@ -113,7 +113,7 @@ function tell({ plan, seed }: ReleaseRun, { report, faults, seconds, folder }: E
 function chosenRuns(): readonly ReleaseRun[] {
   const { plans, gate } = given;
   if (durable && plans === null) return durableRuns(seed, gate);
-  if (owned && gate && plans === null) return ownedRuns(seed);
+  if (owned && gate) return ownedRuns(seed).filter(({ plan }) => plans === null || plans.includes(plan));
   return gate ? releaseRuns(given.seed ?? 0) : (plans ?? ['F0']).map(asked);
 }
 

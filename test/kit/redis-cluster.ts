@@ -77,6 +77,7 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
       hand.disconnect();
       [servers[master], hands[master]] = [replica, follower];
       dead.splice(dead.indexOf(replica.server), 1, server);
+      await allMeet(servers, hands, id);
     },
     async moveSlotOf(key) {
       const slot = calculateSlot(key);
@@ -96,6 +97,19 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
     calls: (command) => Promise.all(hands.map((hand) => callsOf(hand, command))),
     stop,
   };
+}
+
+/**
+ * Makes all masters know each other, and not a dead one. Otherwise the next failover may end the only node by which one of
+ * them knows the others.
+ */
+async function allMeet(servers: readonly Launched[], hands: readonly Redis[], deadId: string): Promise<void> {
+  for (const hand of hands) {
+    // It may not have known the node.
+    await hand.call('CLUSTER', 'FORGET', deadId).catch(() => undefined);
+    for (const { server, bus } of servers) await hand.call('CLUSTER', 'MEET', '127.0.0.1', server.port, bus);
+  }
+  await Promise.all(hands.map((hand) => isWhole(hand, servers.length)));
 }
 
 /** Returns the place of the master that serves a slot, as all masters see it. */
