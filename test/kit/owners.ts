@@ -44,6 +44,15 @@ export type DeploymentOptions = {
   readonly connect?: (url: string) => Client;
 };
 
+/** How often it is looked whether Redis has answered. A process whose connection is broken may never get an answer. */
+const ANSWER_LOOKS = 50;
+
+/** Returns how many commands of a client Redis has not answered. */
+function openCommands(client: Client): number {
+  const queue: unknown = Reflect.get(client, 'commandQueue');
+  return typeof queue === 'object' && queue !== null ? Number(Reflect.get(queue, 'length')) : 0;
+}
+
 /** Starts processes that send each other notes, which a test may lose. */
 export class OwnerDeployment {
   readonly keys: Keys;
@@ -107,10 +116,17 @@ export class OwnerDeployment {
     return process;
   }
 
-  /** Resolves when Redis has answered what the processes have asked so far, and they have read that. */
+  /**
+   * Resolves when Redis has answered what the processes have asked so far, and what they have asked because of that. A
+   * look of a process takes several questions, one after the other.
+   */
   async answered(): Promise<void> {
-    await Promise.all([...this.#processes.values()].map(({ client }) => client.ping().catch(() => undefined)));
-    await settle();
+    for (let looks = 0; looks < ANSWER_LOOKS; looks++) {
+      const clients = [...this.#processes.values()].map(({ client }) => client);
+      await Promise.all(clients.map((client) => client.ping().catch(() => undefined)));
+      await settle();
+      if (clients.every((client) => openCommands(client) === 0)) return;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

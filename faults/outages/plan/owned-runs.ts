@@ -29,8 +29,8 @@ const ROWS: readonly Row[] = [
   { plan: 'F8', faults: 3 },
   // The tail of the log lost, and relays killed in between: more, because either fault is drawn.
   { plan: 'F29', faults: 1.5 * FAULTS },
-  // An owner cut from Redis alone, for longer than its lease.
-  { plan: 'F30', hold: [3_500, 5_000] },
+  // An owner cut from Redis alone, for longer than its lease. The next one may own what it did, and be cut itself.
+  { plan: 'F30', hold: [3_500, 5_000], gap: [6_000, 8_000] },
   // The clock of a relay wrong.
   { plan: 'F32' },
   // Failovers under a sentinel and in a cluster, slots that move, and a failover that takes a handover back.
