@@ -79,7 +79,7 @@ it('asks others first when a next owner has not answered in time, and says again
 
 it.each([
   ['four leases are over', async () => clock.advance(4 * LEASE_MS)],
-  ['nobody is left', async (changed: () => Promise<void>) => ((next = null), changed())],
+  ['no other process is left', async (changed: () => Promise<void>) => ((next = null), changed())],
   ['nothing can be given any more', async (changed: () => Promise<void>) => ((mayGive = false), changed())],
 ])('ends when %s', async (_when, happen) => {
   const { state, changed } = await begin();

@@ -314,8 +314,8 @@ export class Owners implements OwnerTable {
   }
 
   /**
-   * Gives all partitions away, or leaves them to whoever comes, and ends the lease. Next owners follow the logs first: until
-   * then this process goes on to decide, for a few leases at most.
+   * Gives all partitions away, or leaves them to a process that starts later, and ends the lease. This process decides until
+   * the next owners have read the logs, for a few leases at most.
    */
   async close(): Promise<void> {
     const { clock, leaseMs, lease, process } = this.#options;

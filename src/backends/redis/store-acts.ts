@@ -40,8 +40,13 @@ type BatchOptions = {
   readonly failed?: ((error: unknown) => void) | undefined;
 };
 
-type Batches = {
+/** The calls that change something in a partition, as a node of the deployment. */
+export type Batches = {
   add(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
+  /**
+   * Runs the program of transactions in a partition as the calling node. `words`: its arguments. Throws
+   * `store_unavailable` as `act` does, and `store_full`.
+   */
   transact(
     partition: number,
     program: Program,
@@ -49,12 +54,14 @@ type Batches = {
   ): Promise<readonly Reply[]>;
   /** Returns the node as which calls to this partition are made; null: as none. */
   callerOf(partition: number): Identity | null;
+  /** Makes all later calls to this partition as this node, or as no node (null). */
   identify(partition: number, identity: Identity | null): void;
   /**
-   * Says whether some node listened to hints of this partition's commands when Redis answered last. True before the
-   * first answer.
+   * Says whether some node listened to hints of this partition's commands when the last act was answered. True before
+   * the first answer.
    */
   watched(partition: number): boolean;
+  /** Adds a listener, which is called whenever a call was refused because of its node. */
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
 };
 

@@ -4,9 +4,9 @@
  */
 import type { Client } from './client.ts';
 import { hashOf, KeyNames, partitionOf, tagsOf, type KeyKind } from './keys.ts';
-import type { Program, Programs } from './program/program.ts';
+import type { Programs } from './program/program.ts';
 import type { ReadCommand, Reply } from './replies.ts';
-import { createBatches, type Identity, type StoreFrame, type Verdict } from './store-acts.ts';
+import { createBatches, type Batches } from './store-acts.ts';
 import { createReads } from './store-reads.ts';
 
 export type StoreOptions = {
@@ -27,7 +27,7 @@ export type StoreOptions = {
  * Runs acts, each of which is atomic, and lists of reads. The requests of one tick to a partition are sent together. An
  * act or a list takes one round trip; an act takes two if Redis does not have its program yet.
  */
-export interface Store {
+export interface Store extends Omit<Batches, 'add'> {
   readonly namespace: string;
   readonly partitions: number;
   /** Returns the partition of a user: 0 to partitions - 1. */
@@ -50,26 +50,6 @@ export interface Store {
   read(commands: readonly ReadCommand[]): Promise<readonly Reply[]>;
   /** Like `read`, but in every partition at the same time. Returns one list of answers for each partition. */
   readAll(commands: (partition: number) => readonly ReadCommand[]): Promise<readonly (readonly Reply[])[]>;
-  /**
-   * Runs the program of transactions in a partition as the calling node. `words`: its arguments. Throws
-   * `store_unavailable` as `act` does, and `store_full`.
-   */
-  transact(
-    partition: number,
-    program: Program,
-    words: (frame: StoreFrame) => readonly string[],
-  ): Promise<readonly Reply[]>;
-  /** Returns the node as which calls to this partition are made; null: as none. */
-  callerOf(partition: number): Identity | null;
-  /** Makes all later calls to this partition as this node, or as no node (null). */
-  identify(partition: number, identity: Identity | null): void;
-  /**
-   * Says whether some node listened to hints of this partition's commands when the last act was answered. True before
-   * the first answer.
-   */
-  watched(partition: number): boolean;
-  /** Adds a listener, which is called whenever a call was refused because of its node. */
-  onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
   /**
    * The number of round trips so far. A call of acts or a pipeline of reads counts once in each partition that it is
    * sent to.

@@ -20,7 +20,7 @@ interface Requeue {
 }
 
 type RequeuedLinks = {
-  /** Whether others may have marked the links as lost meanwhile. Those that they have are closed. */
+  /** Whether other nodes may have marked the links as lost. Links that they have marked are closed. */
   readonly mayBeLost: boolean;
   readonly concerns?: (userId: string) => boolean;
 };
@@ -34,13 +34,15 @@ export function createRequeue({ deps, dispatcher }: RequeueParts): Requeue {
   const isUp = (linkQueue: LinkQueue): boolean => dispatcher.has(linkQueue) && linkQueue.open && !linkQueue.quiet;
   const note = (linkQueue: LinkQueue, mayBeLost: boolean): void =>
     void behind.set(linkQueue, mayBeLost || behind.get(linkQueue) === true);
-  const requeue = async ([linkQueue, mayBeLost]: [LinkQueue, boolean]): Promise<void> => {
+  const requeue = async (linkQueue: LinkQueue): Promise<void> => {
     const { client, binding, link } = linkQueue;
+    // It may have been noted again since the pass began.
+    const mayBeLost = behind.get(linkQueue) === true;
     behind.delete(linkQueue);
     if (!isUp(linkQueue)) return;
     try {
       await deps.backend.commands.rebind(client, binding, 'again');
-      // A link that was lost meanwhile closes now, and not at its next sign of life: so its client comes back at once.
+      // If others have marked the link as lost, it closes now, so that its client connects again at once.
       if (mayBeLost && (await deps.backend.connections.touch(client, binding.epoch)) === null)
         link.close('node_lost', null);
     } catch (error) {
@@ -60,7 +62,7 @@ export function createRequeue({ deps, dispatcher }: RequeueParts): Requeue {
       if (running) return;
       running = true;
       try {
-        const linkQueues = [...behind];
+        const linkQueues = [...behind.keys()];
         for (let at = 0; at < linkQueues.length; at += AT_ONCE) {
           const done = await Promise.allSettled(linkQueues.slice(at, at + AT_ONCE).map(requeue));
           const failed = done.find((one) => one.status === 'rejected');
