@@ -5,8 +5,6 @@ import type { Clock } from '../../core/ports.ts';
 const WAIT_LEASES = 4;
 /** How often next owners are asked again in a lease. */
 const ASKS = 4;
-/** How many partitions are asked for at once: a process that follows many logs has long turns. */
-const AT_ONCE = 2;
 
 type DepartureOptions = {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
@@ -37,17 +35,18 @@ export class Departure {
   async run(): Promise<void> {
     const { clock, leaseMs, announce } = this.#options;
     const end = clock.monotonic() + WAIT_LEASES * leaseMs;
-    let asked = new Set<number>();
+    let asked: number | undefined;
     let askedAt = -Infinity;
     for (;;) {
       const left = this.#left();
       if (left.length === 0 || clock.monotonic() >= end) return;
       if (clock.monotonic() - askedAt >= leaseMs / ASKS) {
-        asked = new Set();
+        asked = undefined;
         askedAt = clock.monotonic();
         announce();
       }
-      this.#ask(left, asked);
+      // One at a time: a process that reads a log keeps the users waiting whose partition it has just taken over.
+      if (asked === undefined || !left.includes(asked)) asked = this.#ask(left);
       await this.#change(leaseMs / ASKS);
     }
   }
@@ -66,17 +65,12 @@ export class Departure {
     return left.filter((partition) => nextOf(partition) !== null).toSorted((a, b) => asks(a) - asks(b));
   }
 
-  #ask(left: readonly number[], asked: Set<number>): void {
-    let inProgress = left.filter((partition) => asked.has(partition)).length;
-    for (const partition of left) {
-      const to = this.#options.nextOf(partition);
-      if (inProgress >= AT_ONCE) return;
-      if (to === null || asked.has(partition)) continue;
-      asked.add(partition);
-      this.#asks.set(partition, (this.#asks.get(partition) ?? 0) + 1);
-      this.#options.ask(to, partition);
-      inProgress++;
-    }
+  #ask([partition]: readonly number[]): number | undefined {
+    const to = partition === undefined ? null : this.#options.nextOf(partition);
+    if (partition === undefined || to === null) return undefined;
+    this.#asks.set(partition, (this.#asks.get(partition) ?? 0) + 1);
+    this.#options.ask(to, partition);
+    return partition;
   }
 
   #change(withinMs: number): Promise<void> {
