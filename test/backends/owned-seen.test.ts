@@ -85,12 +85,12 @@ describe('an admission that relies on a connection that its owner told of', () =
     expect((await owner.inspector.summary()).trackedCommands).toBe(0);
   });
 
-  it('is refused as outdated under a known id too: the checks of the caller come first', async () => {
+  it('attaches to a command with its id, whatever link the client has by then: the request may have been made before', async () => {
     const seen = await see();
     expect(await admit(seen)).toBe('admitted');
     await comeUp('i2');
-    expect(await admit(seen)).toBe('outdated');
-    expect(await admit(await see())).toBe('attached');
+    expect(await admit(seen)).toBe('attached');
+    expect(await admit(seen, 'c2')).toBe('outdated');
   });
 
   it('counts if the partition has come to this process meanwhile', async () => {

@@ -30,9 +30,12 @@ afterAll(async () => {
 const BY_CHANCE = [
   'rpc_id',
   'node_id',
+  'nodes',
   'message_id',
   'session_id',
   'grant_id',
+  'pause_id',
+  'revocation_id',
   'parent_id',
   'token',
   'ticket',

@@ -50,6 +50,9 @@ it('every documented query is answered, or forbidden if it shows what belongs to
   }
 });
 
+/** A policy file, for the verb that compares it with what was called. */
+const POLICY = join(import.meta.dirname, '../../deploy/kubernetes/base/policy.json');
+
 /** The arguments of the verbs that need some; a verb that waits for events is not run. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   call: ['demo/desk', 'work'],
@@ -68,9 +71,17 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   'messages ls': ['demo/clients/desk'],
   'nodes drain': ['n1', '--yes'],
   top: ['--count', '1'],
+  pause: ['--client-id', 'desk', '--reason', 'a reason'],
+  resume: ['p1'],
+  revoke: ['--client-id', 'tablet', '--reason', 'a reason', '--yes'],
+  'devices confirm': ['WDJB-MJHT', '--yes'],
+  'devices deny': ['WDJB-MJHT'],
+  'devices rename': ['demo/tablet', 'a name'],
+  'devices rm': ['demo/tablet', '--reason', 'a reason', '--yes'],
+  'policy diff': [POLICY],
 };
 const FOLLOWS = ['calls tail', 'waits watch', 'clients watch', 'messages tail', 'mcp'];
-const LOCAL = /^(context|completion|conformance|doctor)/;
+const LOCAL = /^(context|completion|conformance|doctor|policy check)/;
 
 const verbs = VERBS.map(({ name }) => name).filter((name) => !FOLLOWS.includes(name) && !LOCAL.test(name));
 

@@ -61,7 +61,7 @@ export type AdmitRequest = AdmitQuestion & {
    * commands waits to be dispatched, the store may record the dispatch in the same act.
    */
   readonly claim?: DispatchClaim | null;
-  /** Whether this request was made before and its answer was lost. It admits nothing twice, whoever chose the id. */
+  /** Whether this request may have been made before, and its answer lost. It admits nothing twice, whoever chose the id. */
   readonly repeated?: boolean;
 };
 
