@@ -32,7 +32,7 @@ export function createReader(folder: URL, edit?: (text: string) => string): (nam
 }
 
 /** The browser builds that are served. No other file of the directory can be requested. */
-export const CLIENT_FILES: readonly string[] = ['runtime.js', 'caller.js', 'site.js'];
+export const CLIENT_FILES: readonly string[] = ['runtime.js', 'caller.js', 'enrol.js', 'site.js'];
 
 /** Serves the browser builds of the client libraries from `folder`. */
 export function createClientFiles(folder: URL): (info: RequestInfo, name: string) => Promise<void> {

@@ -1,6 +1,7 @@
 /** Tests what all HTTP handlers have in common: tokens, headers, paths and refusals. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { CLIENT_FILES } from '../../src/http/built-files.ts';
 import { FAILURES_A_MINUTE } from '../../src/http/token-guard.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { ADMIN, postJson, raw, startHttpRelay, SECRET, tokenOf, type Ask, type HttpRelay } from './kit/http-relay.ts';
@@ -127,7 +128,7 @@ describe('paths', () => {
       '/openapi.json',
     ])
       expect(text).toContain(`<code>${path}</code>`);
-    for (const file of ['runtime.js', 'site.js']) expect(text).toContain(`/clients/${file}`);
+    for (const file of CLIENT_FILES) expect(text).toContain(`/clients/${file}`);
   });
 
   it('a HEAD is answered without a body', async () => {

@@ -259,7 +259,7 @@ function createPages(port: number): Pages {
       page.on('pageerror', failed.reject);
       await Promise.race([page.goto(`http://127.0.0.1:${port}/${name}#${fragment}`), failed.promise]);
       if (confirm) {
-        const shown = page.getByText(/^Code: /).textContent({ timeout: 0 });
+        const shown = page.getByText(/^Code: /).textContent({ timeout: WAIT_MS });
         await confirm(String(await Promise.race([shown, failed.promise])).replace('Code: ', ''));
       }
       const click = async (): Promise<void> => {
