@@ -326,6 +326,11 @@ const PROBLEMS: Readonly<Record<string, ProblemStatus>> = {
     says: 'The relay failed; `id` is in its log.',
     example: ['internal', 'The relay failed; its log has the cause under the id 7c7bd5a4.'],
   },
+  501: {
+    name: 'NotSupported',
+    says: 'The store of this deployment cannot do it.',
+    example: ['not_supported', 'The store of this deployment has no pauses. A relay alone, and owners, have them.'],
+  },
   503: {
     name: 'Unavailable',
     says: 'The relay cannot do this now: its store does not answer, it is full, or the node is draining.',
@@ -370,7 +375,9 @@ function problemStatuses(route: Route): readonly string[] {
     ...(missing ? ['404'] : []),
     ...(route.mutates || mayBeAmbiguous(route) ? ['409'] : []),
     ...(takesBody(route) ? ['413', '415'] : []),
-    ...['429', '500', '503'],
+    ...['429', '500'],
+    ...(route.mutates ? ['501'] : []),
+    '503',
   ];
 }
 

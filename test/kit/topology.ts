@@ -23,6 +23,11 @@ declare module 'vitest' {
   }
 }
 
+/** Whether the store of the run has pauses, revocations and devices: one over Redis without owners has none. */
+export const HAS_PAUSES = !inject('topology').startsWith('shared');
+export const HAS_REVOCATIONS = HAS_PAUSES;
+export const HAS_DEVICES = HAS_PAUSES;
+
 /**
  * Returns the number of random runs of a property test: `ofMemory` in memory, and a tenth of it over Redis, which
  * answers far more slowly.

@@ -1,11 +1,9 @@
 /** Tests how devices are enrolled, renew their tokens and end, over REST, GraphQL and links; and attacks on that. */
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newDeviceKey, type DeviceKey } from '../kit/device-key.ts';
+import { HAS_DEVICES } from '../kit/topology.ts';
 import type { Answer } from '../http/kit/http-relay.ts';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
-
-/** Whether the store of the run keeps devices. */
-const KEPT = !inject('topology').startsWith('shared');
 
 const KIOSK = { name: 'Kiosk 7', client_type: 'browser' };
 
@@ -45,14 +43,14 @@ async function enrolled(relay: TestRelay, claims: object = {}) {
   return { ...device, code, token, clientId: client_id };
 }
 
-it.runIf(!KEPT)('is refused clearly by a store that keeps no devices', async () => {
+it.runIf(!HAS_DEVICES)('is refused clearly by a store that keeps no devices', async () => {
   await using relay = await startTestRelay();
   const device = await newDevice(relay);
   expect(statusOf(await device.begin())).toEqual([501, 'not_supported']);
   expect((await relay.rest('/devices')).json?.['items']).toEqual([]);
 });
 
-describe.runIf(KEPT)('a device', () => {
+describe.runIf(HAS_DEVICES)('a device', () => {
   it('shows a code, gets a token when a person has confirmed it, and connects as its client', async () => {
     await using relay = await startTestRelay();
     const device = await newDevice(relay);
@@ -163,7 +161,7 @@ describe.runIf(KEPT)('a device', () => {
   });
 });
 
-describe.runIf(KEPT)('an attack', () => {
+describe.runIf(HAS_DEVICES)('an attack', () => {
   it('by guessing codes ends after five wrong ones, also if they are sent at once', async () => {
     await using relay = await startTestRelay();
     const code = await codeOf((await newDevice(relay)).begin());

@@ -4,6 +4,7 @@ import { browserWindow, report, snapshot, worker } from '../contract/kit/context
 import { meanwhile } from '../kit/clock.ts';
 import { newDeviceKey } from '../kit/device-key.ts';
 import { connect, type TestClient, user } from '../kit/core.ts';
+import { HAS_DEVICES, HAS_PAUSES, HAS_REVOCATIONS } from '../kit/topology.ts';
 import type { OpenedCore } from '../kit/topology-core.ts';
 import { type RestServer, startRestRelay } from './kit/rest-server.ts';
 
@@ -49,6 +50,22 @@ async function askSites(relay: RestServer & OpenedCore, client: TestClient): Pro
 }
 
 const invokePath = '/connections/alice/tab/actions/open';
+
+/** The answers of routes that the store of the run does not have: it refuses them. */
+const LACKING = [
+  ...(HAS_PAUSES ? [] : ['DELETE /pauses/{pause_id} 200', 'POST /pauses 201']),
+  ...(HAS_REVOCATIONS ? [] : ['POST /revocations 201']),
+  ...(HAS_DEVICES
+    ? []
+    : [
+        'DELETE /devices/{user_id}/{client_id} 200',
+        'POST /devices/token 200',
+        'POST /enrolments 201',
+        'POST /enrolments/decide 200',
+        'POST /enrolments/lookup 200',
+        'PUT /devices/{user_id}/{client_id} 200',
+      ]),
+].toSorted();
 
 describe('descriptions', () => {
   test('a real answer of every route, in each success status, matches its OpenAPI description', async () => {
@@ -117,7 +134,7 @@ describe('descriptions', () => {
     const pause = { client_id: 'tab', user_id: 'alice', reason: 'wait', queued: 'cancel', running: 'leave' };
     const paused = await relay.ask({ method: 'POST', path: '/pauses', body: pause });
     await relay.ask('/pauses');
-    await relay.ask({ method: 'DELETE', path: `/pauses/${paused.body.pause_id}` });
+    await relay.ask({ method: 'DELETE', path: `/pauses/${paused.body.pause_id ?? 'none'}` });
     const key = await newDeviceKey(() => relay.clock.now());
     const device = { name: 'Hall', client_type: 'browser', proof: await key.prove('enrol') };
     const begun = await relay.ask({ method: 'POST', path: '/enrolments', requester: '', body: device });
@@ -147,7 +164,7 @@ describe('descriptions', () => {
         return (invokes ? [200, 202, 504] : [done]).map((status) => `${method} ${path} ${status}`);
       })
       .filter((answer) => !relay.answered.has(answer));
-    expect(missing).toEqual([]);
+    expect(missing.toSorted()).toEqual(LACKING);
   });
 });
 

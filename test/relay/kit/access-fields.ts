@@ -1,5 +1,5 @@
 /** Lists who may call which GraphQL field, and with which answer. */
-import { HAS_PAUSES } from './planted.ts';
+import { HAS_DEVICES, HAS_PAUSES } from '../../kit/topology.ts';
 
 // Defines a row in the access table of GraphQL fields: a call, and the answer that each requester must get.
 
@@ -354,9 +354,9 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   ],
   // Open to everybody: a proof counts, which devices.test.ts tests.
   ...{ 'Mutation.enrol': [], 'Mutation.deviceToken': [] },
-  'Mutation.lookUpEnrolment': [
-    { rule: 'mine', call: 'lookUpEnrolment(userCode: "BCDF-GHJK")', found: 'not_found', other: 'not_found' },
-  ],
+  'Mutation.lookUpEnrolment': !HAS_DEVICES
+    ? []
+    : [{ rule: 'mine', call: 'lookUpEnrolment(userCode: "BCDF-GHJK")', found: 'not_found', other: 'not_found' }],
   'Mutation.decideEnrolment': [
     {
       rule: 'owned',
@@ -366,17 +366,26 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       harmful: true,
     },
   ],
-  'Mutation.renameDevice': [
-    {
-      rule: 'owned',
-      call: 'renameDevice(userId: $user, clientId: $client, deviceName: "Hall")',
-      found: 'not_found',
-      other: 'not_found',
-    },
-  ],
-  'Mutation.removeDevice': [
-    { rule: 'owned', call: 'removeDevice(userId: $user, clientId: $client)', found: 'not_found', other: 'not_found' },
-  ],
+  'Mutation.renameDevice': !HAS_DEVICES
+    ? []
+    : [
+        {
+          rule: 'owned',
+          call: 'renameDevice(userId: $user, clientId: $client, deviceName: "Hall")',
+          found: 'not_found',
+          other: 'not_found',
+        },
+      ],
+  'Mutation.removeDevice': !HAS_DEVICES
+    ? []
+    : [
+        {
+          rule: 'owned',
+          call: 'removeDevice(userId: $user, clientId: $client)',
+          found: 'not_found',
+          other: 'not_found',
+        },
+      ],
   'Mutation.revoke': [
     {
       rule: 'owned',

@@ -1,5 +1,6 @@
 /** Lists who may use which REST route, and with which answer. */
 import { CLIENT_FILES } from '../../../src/http/built-files.ts';
+import { HAS_DEVICES, HAS_PAUSES, HAS_REVOCATIONS } from '../../kit/topology.ts';
 import type { Ids } from './planted.ts';
 
 // Defines a row in the access table of REST: a request, who may send it, and the answers.
@@ -24,6 +25,13 @@ export type Route = {
   /** Whether the request would remove what later rows need. If so, only requesters without permission send it. */
   readonly harmful?: true;
 };
+
+/** Returns the rows, or none if the store of the run lacks what they are about: then it refuses with `not_supported`. */
+function onlyIf(isKept: boolean, routes: readonly Route[]): readonly Route[] {
+  return isKept ? routes : [];
+}
+/** Whether pauses are shown by their list: a store without pauses has an empty list. */
+const SHOWN = HAS_PAUSES ? {} : { plain: true as const };
 
 // Lists who may use which REST route of sites, and with which answer.
 
@@ -193,10 +201,10 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     { access: 'invoke', target: (ids) => `${command(ids)}/cancel`, body: () => ({}), found: 200, absent: 404 },
   ],
   'GET /pauses': [
-    { access: 'invoke', target: () => '/pauses', found: 200, absent: 200, mine: true },
-    { access: 'invoke', target: ({ user }) => `/pauses?user_id=${user}`, found: 200, absent: 200 },
+    { access: 'invoke', target: () => '/pauses', found: 200, absent: 200, mine: true, ...SHOWN },
+    { access: 'invoke', target: ({ user }) => `/pauses?user_id=${user}`, found: 200, absent: 200, ...SHOWN },
   ],
-  'POST /pauses': [
+  'POST /pauses': onlyIf(HAS_PAUSES, [
     {
       access: 'invoke',
       target: () => '/pauses',
@@ -205,10 +213,10 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
       absent: 201,
       harmful: true,
     },
-  ],
-  'DELETE /pauses/{pause_id}': [
+  ]),
+  'DELETE /pauses/{pause_id}': onlyIf(HAS_PAUSES, [
     { access: 'invoke', target: ({ pause }) => `/pauses/${pause}`, found: 200, absent: 404, harmful: true },
-  ],
+  ]),
   'GET /contexts': [
     { access: 'admin', target: () => '/contexts', found: 200, absent: 200 },
     { access: 'admin', target: ({ user }) => `/contexts?user_id=${user}&ownership=worker`, found: 200, absent: 200 },
@@ -253,7 +261,7 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     { access: 'admin', target: () => '/delivery/summary', found: 200, absent: 200, plain: true },
   ],
   'GET /revocations': [{ access: 'admin', target: () => '/revocations', found: 200, absent: 200, plain: true }],
-  'POST /revocations': [
+  'POST /revocations': onlyIf(HAS_REVOCATIONS, [
     {
       access: 'invoke',
       target: () => '/revocations',
@@ -262,10 +270,10 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
       absent: 201,
       harmful: true,
     },
-  ],
+  ]),
   // Open to everybody: a proof counts, which devices.test.ts tests.
   ...{ 'POST /enrolments': [], 'POST /devices/token': [] },
-  'POST /enrolments/lookup': [
+  'POST /enrolments/lookup': onlyIf(HAS_DEVICES, [
     {
       access: 'invoke',
       target: () => '/enrolments/lookup',
@@ -275,8 +283,8 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
       mine: true,
       plain: true,
     },
-  ],
-  'POST /enrolments/decide': [
+  ]),
+  'POST /enrolments/decide': onlyIf(HAS_DEVICES, [
     {
       access: 'invoke',
       target: () => '/enrolments/decide',
@@ -285,12 +293,12 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
       absent: 404,
       harmful: true,
     },
-  ],
+  ]),
   'GET /devices': [
     { access: 'invoke', target: () => '/devices', found: 200, absent: 200, mine: true, plain: true },
     { access: 'invoke', target: ({ user }) => `/devices?user_id=${user}`, found: 200, absent: 200, plain: true },
   ],
-  'PUT /devices/{user_id}/{client_id}': [
+  'PUT /devices/{user_id}/{client_id}': onlyIf(HAS_DEVICES, [
     {
       access: 'invoke',
       target: ({ user, client }) => `/devices/${user}/${client}`,
@@ -299,8 +307,8 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
       absent: 404,
       plain: true,
     },
-  ],
-  'DELETE /devices/{user_id}/{client_id}': [
+  ]),
+  'DELETE /devices/{user_id}/{client_id}': onlyIf(HAS_DEVICES, [
     {
       access: 'invoke',
       target: ({ user, client }) => `/devices/${user}/${client}`,
@@ -308,7 +316,7 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
       absent: 404,
       plain: true,
     },
-  ],
+  ]),
   'GET /delivery/nodes': [{ access: 'admin', target: () => '/delivery/nodes', found: 200, absent: 200, plain: true }],
   'GET /delivery/tenants': [{ access: 'admin', target: () => '/delivery/tenants', found: 200, absent: 200 }],
   'GET /delivery/status': [

@@ -1,14 +1,10 @@
 /** Creates the data of two users. Tests of access look for the data of one of them in the answers to everybody else. */
-import { inject } from 'vitest';
 import type { CallboardOptions } from '../../../src/callboard.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { postJson } from '../../http/kit/http-relay.ts';
 import { nodeIdOf } from '../../../src/graphql/schema/node-ids.ts';
 import { admin } from '../../kit/core.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
-
-/** Whether the store of the run has pauses. */
-export const HAS_PAUSES = !inject('topology').startsWith('shared');
 
 /** The word that every id, text and payload of the tested owner contains, so that any leak is found. */
 export const MARK = 'planted';
