@@ -370,13 +370,14 @@ function problems(statuses: readonly string[]): Responses {
 /** Returns the statuses in PROBLEMS that the route can answer with. */
 function problemStatuses(route: Route): readonly string[] {
   const missing = route.mutates || route.body.nullable || namesSomething(route);
+  const invokes = route.body.variants.some(({ kind }) => kind === 'invocation');
   return [
     ...['400', '401', '403'],
     ...(missing ? ['404'] : []),
     ...(route.mutates || mayBeAmbiguous(route) ? ['409'] : []),
     ...(takesBody(route) ? ['413', '415'] : []),
     ...['429', '500'],
-    ...(route.mutates ? ['501'] : []),
+    ...(route.mutates && !invokes ? ['501'] : []),
     '503',
   ];
 }
