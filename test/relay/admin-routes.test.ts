@@ -63,6 +63,7 @@ describe('a path of administrators', () => {
       '/delivery/summary',
       '/delivery/tenants',
       '/history/raw-messages',
+      '/revocations',
     ]);
   });
 
@@ -85,6 +86,7 @@ describe('a path of administrators', () => {
     const fields: Readonly<Record<string, string>> = {
       '/history/raw-messages': '{ rawMessages { __typename } }',
       '/delivery/commands': '{ delivery { commands(first: 1) { __typename } } }',
+      '/revocations': '{ revocations { __typename } }',
     };
     const asked = await relay.graphql(fields[path] ?? `{ ${room} { ${name} { __typename } } }`, {
       requester: 'alice:invoke',

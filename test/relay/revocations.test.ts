@@ -62,6 +62,8 @@ describe.runIf(KEPT)('a revocation', () => {
     const tab = await relay.client(TAB);
     expect((await revoke(relay, { user_id: 'alice', client_id: 'tab' })).json).toMatchObject({ links: 1 });
     expect(await tab.closed).toMatchObject({ code: 4403 });
+    const own = await revoke(relay, { client_id: 'phone' }, 'alice');
+    expect(own.json?.['revocation']).toMatchObject({ user_id: 'alice', client_id: 'phone' });
     await expect(relay.client(TAB)).rejects.toThrow();
     await relay.client({ ...TAB, client_id: 'desk' });
     expect((await relay.graphql('{ viewer { kind } }', { requester: 'alice' })).status).toBe(200);
@@ -73,6 +75,7 @@ describe.runIf(KEPT)('a revocation', () => {
     expect((await revoke(relay, {})).status).toBe(409);
     expect((await revoke(relay, { client_id: 'tab' })).status).toBe(409);
     expect((await revoke(relay, { user_id: 'alice', reason: '' })).status).toBe(400);
+    expect((await revoke(relay, { client_id: 'tab', token_id: '' })).status).toBe(400);
     expect((await relay.rest('/revocations', { requester: 'alice' })).status).toBe(403);
     expect((await relay.rest('/revocations')).json?.['items']).toEqual([]);
   });

@@ -142,14 +142,15 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
     /** Confirms or denies the device that shows a code. The first decision counts. Null: it was denied. */
     async decide(requester: Requester, request: DecideRequest, requestId?: string | null): Promise<DeviceView | null> {
       const person = requirePerson(requester);
-      const { decision } = request;
-      const userId = userOf(person, request);
       // A device gets the scope `connect`, so nobody gives it away who does not have it.
       requireScope(requester, 'connect');
+      const { decision } = request;
+      const code = readCode(request.code);
       const clientId =
         request.clientId === undefined || request.clientId === null ? null : id('client_id', request.clientId);
-      // The code is checked first, so that wrong ones are not in the audit.
-      const { name } = await withCode(person, request.code, (hash) => store.find(hash));
+      const userId = userOf(person, request);
+      // The code is looked up first, so that wrong ones are not in the audit.
+      const { name } = await withCode(person, code, (hash) => store.find(hash));
       const act =
         person.kind === 'admin'
           ? await deps.audit.record(person, {
@@ -162,7 +163,7 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
       const by = subjectOf(person);
       const proposed = clientIdsOf(name, randomChars(crypto, SUFFIX_CHARS));
       const confirmation = decision === 'deny' ? null : { userId, clientId, proposed, at: clock.now(), by };
-      const decided = await store.decide(hashOf(readCode(request.code)), confirmation);
+      const decided = await store.decide(hashOf(code), confirmation);
       await act?.end(decided.kind);
       if (decided.kind === 'absent') return fail('not_found', NO_ENROLMENT);
       if (decided.kind === 'taken') return invalid('client_id', 'another device of the user has it');

@@ -210,15 +210,16 @@ function rowOf({ crypto, clock }: Deps, revoker: CallingPrincipal, given: Revoke
     // Tokens that are issued later are not covered.
     issuedBefore: issuedBefore === undefined || issuedBefore === null ? null : Math.min(issuedBefore, now + 1),
   };
-  if (Object.values(target).every((member) => member === null))
-    fail('ambiguous', 'Name at least one of user_id, client_id, token_id and issued_before.');
-  if (target.clientId !== null && target.userId === null) fail('ambiguous', 'Name the user_id of the client.');
   if (target.tokenId !== null && (target.tokenId === '' || !hasAtMost(target.tokenId, TOKEN_ID_CHARS)))
     invalid('token_id', `expected 1 to ${TOKEN_ID_CHARS} characters`);
   if (reason === '') invalid('reason', 'expected a reason');
   checkReason(reason);
+  if (Object.values(target).every((member) => member === null))
+    fail('ambiguous', 'Name at least one of user_id, client_id, token_id and issued_before.');
+  const allowed = withinRights(revoker, target);
+  if (allowed.clientId !== null && allowed.userId === null) fail('ambiguous', 'Name the user_id of the client.');
   return {
-    ...withinRights(revoker, target),
+    ...allowed,
     issuedBefore: target.tokenId === null ? (target.issuedBefore ?? now + 1) : target.issuedBefore,
     ...{ revocationId: crypto.randomId(), reason, who: subjectOf(revoker), at: now },
     expiresAt: now + REVOCATION_KEEP_MS,
