@@ -325,9 +325,10 @@ describe('processes that own partitions', () => {
       (await redis.get(place.keys.of(partition).fence)) ?? '';
 
     it.each([
-      ['the handover', 'c2'],
-      ['the handover, and acts before it', 'c1'],
-    ])('%s is taken back, if the next owner had not begun', async (_, known) => {
+      ['the handover', 'c2', 'a.1'],
+      ['the handover, and acts before it', 'c1', 'a.1'],
+      ['the handover, acts before it, and the claim of its giver', 'c1', 'dead.1'],
+    ])('%s is taken back, if the next owner had not begun', async (_, known, ownedBefore) => {
       const [first, second] = await startTwo(REDIS);
       const [partition] = first.owners.owned;
       if (!partition) throw new Error('nothing is owned');
@@ -338,7 +339,9 @@ describe('processes that own partitions', () => {
       const given = readFence(await fenceOf(partition.number));
       expect(given?.process).toBe('b.1');
       await until(() => expect(second.owners.ownerOf(partition.number)?.process).toBe('b.1'));
-      await forgetAfter(partition.number, kept);
+      const { epoch = 0, number = 0 } = readFence(kept) ?? {};
+      const claimed = ownedBefore === 'a.1' ? 0 : 1;
+      await forgetAfter(partition.number, fenceText({ process: ownedBefore, epoch: epoch - claimed, number }));
       await until(() => expect(ownedBy(first)).toContain(partition.number));
       await first.turns.recorded();
       await expectCommands([first], ['c1', 'c2']);

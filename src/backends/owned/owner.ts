@@ -21,6 +21,8 @@ const CLAIM_LEASES = 1.5;
  * and answered, as if this process were gone.
  */
 export const SUSPEND_LEASES = 1.5;
+/** For how many leases a process leaves a partition, of which Redis has lost something, to one that may have it. */
+const CUT_LEASES = 2;
 /** How often the lease is renewed in its time. */
 const BEATS = 4;
 /** How soon it is looked again whether this process still owns what it decides in, in milliseconds. */
@@ -499,7 +501,8 @@ export class Owners implements OwnerTable {
   }
 
   /** Whether a partition has no living owner, and this process should try to become it now. */
-  #mayClaim({ number, stores, isTaking, owner }: Partition): boolean {
+  #mayClaim(partition: Partition): boolean {
+    const { number, stores, isTaking, owner } = partition;
     const { lease, leaseMs, clock, process } = this.#options;
     const isOrphan = !stores && !isTaking && (owner === null || owner === process || !this.#alive.has(owner));
     if (!isOrphan) {
@@ -513,7 +516,9 @@ export class Owners implements OwnerTable {
     // Nobody else may be about to go on in it.
     if (owner === null || owner === NOBODY) return isMine || now - since > leaseMs;
     if (lease.heldMs < CLAIM_LEASES * leaseMs) return false;
-    if (owner === process) return now - since > CLAIM_LEASES * leaseMs;
+    if (owner === process || partition.isForgotten) return now - since > CLAIM_LEASES * leaseMs;
+    // A living process may have what Redis has lost, and claims before this one.
+    if (partition.isCut) return now - since > CUT_LEASES * leaseMs;
     return isMine || now - since > leaseMs;
   }
 

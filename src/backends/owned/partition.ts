@@ -149,6 +149,16 @@ export class Partition {
     return given && this.#seen?.process === given.fence.process ? given.fence.process : null;
   }
 
+  /** Whether this process has the state that it gave away, and Redis has forgotten the handover. */
+  get isForgotten(): boolean {
+    return this.#forgottenAt(this.#seen) !== null;
+  }
+
+  /** Whether Redis has lost something of the partition: a living process may still have it. */
+  get isCut(): boolean {
+    return this.#isCut(this.#seen);
+  }
+
   /** Notes that a process decides in the partition. */
   accepted(by: string): void {
     if (this.#given?.fence.process === by) this.forgetGiven();
@@ -170,12 +180,12 @@ export class Partition {
   /** Notes a fence that was read. One that is missing was lost: the owner writes it again, if it lives. */
   see(text: string | null): void {
     const fence = readFence(text);
-    const [before, epoch] = [this.owner, this.#seen?.epoch ?? 0];
+    const seen = this.#seen;
+    const [before, epoch] = [this.owner, seen?.epoch ?? 0];
     // What this process has given away and Redis has forgotten is its own again.
     this.#seen = fence ?? (this.#given ? null : this.#seen);
     if (!this.#isCut(fence)) this.#furthest = fence;
-    const isOthers = fence !== null && fence.process !== this.#parts.process;
-    if (isOthers && this.#given && isAfter(fence, this.#given.fence)) this.forgetGiven();
+    if (fence !== null && fence.process !== this.#parts.process) this.#keepGivenUnless(fence, seen);
     const isOther = this.owner !== before;
     // With a higher epoch the same owner may have lost the partition meanwhile, and what it was asked.
     if (!isOther && (this.#seen?.epoch ?? 0) <= epoch) return;
@@ -200,7 +210,7 @@ export class Partition {
     const isCut = this.#isCut(before);
     const owner = this.#seen?.process ?? process;
     if (owner !== process && isAlive(owner)) return false;
-    const given = owner === process ? this.#given : null;
+    const given = this.#forgottenAt(before);
     const epoch = Math.max(before?.epoch ?? 0, given?.fence.epoch ?? 0) + 1;
     const next = { process, epoch, number: before?.number ?? 0 };
     const dead = owner === process ? [] : [of.live(owner)];
@@ -325,6 +335,21 @@ export class Partition {
     else owned.state.tables.discard();
     this.#seen = given;
     if (given) this.#furthest = given;
+  }
+
+  /** Forgets what was given away if a process has decided since, also one that went on from what Redis still had. */
+  #keepGivenUnless(fence: Fence, seen: Fence | null): void {
+    if (!this.#given) return;
+    const { fence: given } = this.#given;
+    const isGiven = fence.process === given.process && fence.epoch === given.epoch;
+    const wasForgotten = !isGiven && !this.#isGiving && seen !== null && seen.epoch < given.epoch;
+    if (isAfter(fence, given) || (wasForgotten && isAfter(fence, seen))) this.forgetGiven();
+  }
+
+  /** Returns what was given away if a fence is of before that; otherwise null. */
+  #forgottenAt(fence: Fence | null): Given | null {
+    const given = this.#isGiving ? null : this.#given;
+    return given && (fence === null || fence.epoch < given.fence.epoch) ? given : null;
   }
 
   /** Discards what was given away and is kept until the next owner decides. */
