@@ -36,12 +36,13 @@ describe('processes that own partitions', () => {
     if (!stores) throw new Error(`the partition ${partition} is not here`);
     return stores;
   };
-  /** Lets time pass until what is expected is so. */
+  /** Lets time pass until what is expected is so. Time never passes while Redis has not answered what was asked before. */
   const until = (see: () => void): Promise<void> =>
     eventually(async () => {
       await clock.advance(LEASE_MS / 4);
+      await place.answered();
       see();
-    });
+    }, 1);
   const ownsAll = (process: OwnerProcess) => until(() => expect(ownedBy(process)).toEqual(ALL));
   /** Lets one lease pass, in looks of a process. */
   async function passLease({ client }: OwnerProcess): Promise<void> {
