@@ -19,7 +19,8 @@ const PARTITIONS = 6;
 /** How long a command waits for its client, which never comes, in milliseconds. */
 const WAIT_MS = 600_000_000;
 const ALL = Array.from({ length: PARTITIONS }, (_, partition) => partition);
-const FAILOVERS = 20;
+/** How many failovers occur in a test: a longer run sets CALLBOARD_TEST_ROUNDS. */
+const FAILOVERS = Number(process.env['CALLBOARD_TEST_ROUNDS'] ?? 5);
 
 describe('owners over a Redis with a replica', () => {
   let clock: FakeClock;

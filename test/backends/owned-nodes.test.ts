@@ -12,12 +12,15 @@ const REPORT: NodeReport = {
   ...{ unfinishedCommands: 0, draining: false, counters: new Map(), process: null },
 };
 
+/** Reports are noted with each renewal of a lease, four times in it. */
+const LEASE_MS = 8_000;
+
 it('names a node whose report Redis has lost, until it reports again', async () => {
   const place = ownedPlace(systemClock);
   const names = [`a-${randomUUID()}`, `b-${randomUUID()}`] as const;
   const [a, b] = [
-    await place.open({ nodeId: names[0], scopeOf: String }),
-    await place.open({ nodeId: names[1], scopeOf: String }),
+    await place.open({ nodeId: names[0], scopeOf: String, leaseMs: LEASE_MS }),
+    await place.open({ nodeId: names[1], scopeOf: String, leaseMs: LEASE_MS }),
   ];
   const redis = new Redis(inject('redisUrl'));
   try {
