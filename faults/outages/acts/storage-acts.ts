@@ -104,7 +104,7 @@ export const ACTS_OF_REDIS = {
     await master.restart();
     // A failover needs a replica, so this waits until the replica follows the new master.
     if (!(await until(() => follows(master), REPLICA_FOLLOWS_MS)))
-      throw new Error('the old master does not follow the new one');
+      throw new Error(`the old master does not follow the new one: ${await replicationOf(master)}`);
   },
 } as const satisfies Record<string, Act>;
 
@@ -115,12 +115,16 @@ function endOfLog(folder: string): { readonly path: string; readonly bytes: numb
   return { path, bytes: statSync(path).size };
 }
 
-async function follows({ url }: RedisServer): Promise<boolean> {
+async function follows(server: RedisServer): Promise<boolean> {
+  return (await replicationOf(server)).includes('master_link_status:up');
+}
+
+async function replicationOf({ url }: RedisServer): Promise<string> {
   const hand = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
   hand.on('error', () => {});
   try {
     await hand.connect();
-    return (await hand.info('replication')).includes('master_link_status:up');
+    return await hand.info('replication');
   } finally {
     hand.disconnect();
   }
