@@ -16,7 +16,9 @@ import { ShortId, StateMark } from '../ui/values.tsx';
 import { capitalWord, nameClass, plainWord, plural } from '../ui/words.ts';
 import { SaveButton } from './audit-file.tsx';
 
-const ACTS: readonly gql.OperatorAction[] = ['CANCEL', 'DISCONNECT', 'DRAIN', 'PAYLOAD', 'REVEAL'];
+const ACTS: readonly gql.OperatorAction[] = [
+  ...(['CANCEL', 'DISCONNECT', 'DRAIN', 'ENROL', 'PAUSE', 'PAYLOAD', 'RENAME', 'RESUME', 'REVEAL', 'REVOKE'] as const),
+];
 const FILTERS: readonly Filter[] = [
   { name: 'act', label: 'Act', choices: choicesOf(ACTS) },
   { name: 'who', label: 'Who' },
