@@ -224,8 +224,8 @@ it('lets a user confirm and see devices of its own, and offers no list of revoca
   await main().getByText('You may revoke tokens of your own').waitFor();
   await tabAndEnter(button('Revoke tokens…'));
   expect(await page.getByRole('textbox', { name: 'User', exact: true }).count()).toBe(0);
-  await tabTo(page.getByRole('radio', { name: 'all of mine' }));
-  await page.keyboard.press('ArrowRight');
+  await tabTo(page.getByLabel('Which tokens'));
+  await page.keyboard.press('ArrowDown');
   await tabAndType(page.getByLabel('Client id'), 'pocket');
   await tabAndType(page.getByLabel('Reason'), 'left in a train');
   await page.keyboard.press('Enter');
@@ -270,9 +270,9 @@ describe('revocations', () => {
     page.on('request', (request) => void sent.push(request.postData() ?? ''));
     await goTo(page, 'revocations');
     await tabAndEnter(button('Revoke tokens…'));
-    await tabTo(page.getByRole('radio', { name: 'of a user' }));
-    await page.keyboard.press('ArrowRight');
-    await page.keyboard.press('ArrowRight');
+    await tabTo(page.getByLabel('Which tokens'));
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
     await tabAndType(page.getByLabel('Token id'), token);
     await tabAndType(page.getByLabel('Reason'), 'it was in a log');
     await page.keyboard.press('Enter');
@@ -282,8 +282,8 @@ describe('revocations', () => {
     expect(sent.join('\n')).not.toContain(token);
     expect((await relay.rest('/connections', { requester: 'bob' })).status).toBe(401);
     await tabAndEnter(button('Revoke tokens…'));
-    await tabTo(page.getByRole('radio', { name: 'of a user' }));
-    await page.keyboard.press('ArrowLeft');
+    await tabTo(page.getByLabel('Which tokens'));
+    await page.keyboard.press('End');
     await tabAndType(page.getByLabel('Issued before, in UTC'), 'yesterday');
     await tabAndType(page.getByLabel('Reason'), 'the issuer was broken into');
     await page.keyboard.press('Enter');

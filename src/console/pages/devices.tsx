@@ -12,8 +12,8 @@ import type { Filter } from '../ui/filters.tsx';
 import { List, pageOf } from '../ui/list.tsx';
 import { Empty, Information } from '../ui/notices.tsx';
 import { ActButton, AsOf, ClientLink, Nil, PageHead } from '../ui/page.tsx';
-import { column, labelled, nameColumn, quietColumn, timeColumn, type Column } from '../ui/table.tsx';
-import { Ago, Time } from '../ui/times.tsx';
+import { column, labelled, nameColumn, quietColumn, type Column } from '../ui/table.tsx';
+import { Ago } from '../ui/times.tsx';
 import { useUrlState } from '../ui/url-state.ts';
 import { ConnectionMark, NameLink, StateMark } from '../ui/values.tsx';
 import { capitalWord, nameClass, personText, plural } from '../ui/words.ts';
@@ -29,15 +29,22 @@ const keyOf = ({ userId, clientId }: Pick<Row, 'userId' | 'clientId'>): string =
 const COLUMNS: readonly Column<Row>[] = [
   column('Status', 'c-1', (row) => <DeviceState {...row} />),
   nameColumn('Device', 'c-3', (row) => <NameLink href={clientHref(row)} text={row.name} />),
-  column('Client', 'c-4 c-wide', (row) => <ClientLink {...row} />),
-  labelled('Type', 'nw c-5', ({ clientType }) => capitalWord(clientType)),
-  labelled('May advertise', 'c-6 c-wide', ({ actions }) => <Advertised actions={actions} />),
-  { ...timeColumn<Row>('Confirmed', 'nw c-7', ({ enrolledAt }) => <Time at={enrolledAt} />), label: 'confirmed' },
-  labelled('By', 'c-7', ({ enrolledBy }) => <span class={nameClass(enrolledBy)}>{personText(enrolledBy)}</span>),
+  column('Client', 'c-5 c-wide', (row) => <ClientLink {...row} />),
+  labelled('Type', 'nw c-6', ({ clientType }) => capitalWord(clientType)),
+  labelled('May advertise', 'c-6', ({ actions }) => <Advertised actions={actions} />),
+  labelled('Confirmed', 'c-7 c-wide', (row) => <Confirmed {...row} />),
   labelled('Last token', 'nw c-8', ({ usedAt }) =>
     usedAt === null ? <Nil why="it has got no token yet" /> : <Ago at={usedAt} />,
   ),
 ];
+
+function Confirmed({ enrolledAt, enrolledBy }: Row) {
+  return (
+    <span class={nameClass(enrolledBy)}>
+      <Ago at={enrolledAt} /> by {personText(enrolledBy)}
+    </span>
+  );
+}
 
 function DeviceState({ revoked, connection }: Row) {
   if (revoked) return <StateMark shape="cancelled">Revoked</StateMark>;
@@ -123,8 +130,8 @@ export function DevicesPage() {
 }
 
 function actsColumn(onAct: (act: Act) => void): Column<Row> {
-  return quietColumn('Acts', 'r nw c-2 c-end', (device) => (
-    <span class="row-acts">
+  return quietColumn('Acts', 'r c-9 c-wide', (device) => (
+    <span class="row-acts row-acts-line">
       <ActButton class="btn-s" label={`Rename ${device.name}…`} onClick={() => onAct({ kind: 'rename', device })}>
         Rename…
       </ActButton>

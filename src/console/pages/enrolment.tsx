@@ -144,7 +144,7 @@ function DecisionDialog({ code, found, owner, onDecided, onBack, onClose }: Deci
       title="Is this the device?"
       about={
         // The focus is here, and in no field, so that a second Enter confirms nothing that nobody has read.
-        <div class="device-claims" role="group" aria-label="What the device says of itself" tabIndex={-1} autofocus>
+        <div class="claims" role="group" aria-label="What the device says of itself" tabIndex={-1} autofocus>
           <Facts
             rows={[
               ['Name', <b>{name}</b>],

@@ -3,16 +3,17 @@ import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { RequestError, accepted, request } from '../api/request.ts';
+import { pagePath } from '../base.ts';
 import { tokenIdOf } from '../session.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { plural, nameClass, personText } from '../ui/words.ts';
-import { CloseAct, Dialog, FormDialog, Switch, TextField } from '../ui/dialogs.tsx';
+import { CloseAct, Dialog, FormDialog, Select, TextField } from '../ui/dialogs.tsx';
 import { List, pageOf } from '../ui/list.tsx';
 import { Empty, Notice } from '../ui/notices.tsx';
 import { ActButton, AsOf, Facts, Nil, PageHead } from '../ui/page.tsx';
-import { column, labelled, nameColumn, timeColumn, type Column } from '../ui/table.tsx';
+import { column, nameColumn, timeColumn, type Column } from '../ui/table.tsx';
 import { readTime } from '../ui/time-input.ts';
-import { Time } from '../ui/times.tsx';
+import { DayTime, When } from '../ui/times.tsx';
 import { useUrlState } from '../ui/url-state.ts';
 
 export function RevocationsPage() {
@@ -40,7 +41,7 @@ export function RevocationsPage() {
         ]}
       >
         Tokens that no node accepts any more, because they leaked or their holder is to be kept out. To remove a device,
-        use its row of Devices.
+        use its row of <a href={pagePath('devices')}>Devices</a>.
       </PageHead>
       {isAdmin.value ? (
         <List
@@ -74,15 +75,17 @@ export function RevocationsPage() {
 type Row = gql.RevocationRowFragment;
 
 const COLUMNS: readonly Column<Row>[] = [
-  timeColumn('When', 'nw c-2 c-end', ({ at }) => <Time at={at} />),
+  timeColumn('When', 'nw c-2 c-end', ({ at }) => <When at={at} />),
   nameColumn('Revoked', 'c-1', (row) => <Covered {...row} />),
-  labelled('Issued before', 'nw c-5', ({ issuedBefore }) =>
-    issuedBefore === null ? <Nil why="whenever it was issued" /> : <Time at={issuedBefore} />,
-  ),
+  { ...timeColumn<Row>('Issued before', 'c-5', (row) => <IssuedBefore {...row} />), label: 'issued before' },
   column('By', 'c-3', ({ who }) => <span class={nameClass(who)}>{personText(who)}</span>),
   column('Reason', 'why c-6 c-wide', ({ reason }) => reason),
-  column('Kept until', 'nw c-off', ({ expiresAt }) => <Time at={expiresAt} />),
+  timeColumn('Kept until', 'c-off', ({ expiresAt }) => <DayTime at={expiresAt} />),
 ];
+
+function IssuedBefore({ issuedBefore }: Row) {
+  return issuedBefore === null ? <Nil why="whenever it was issued" /> : <DayTime at={issuedBefore} />;
+}
 
 function Covered({ userId, clientId, tokenId }: Row) {
   const of = userId === null ? '' : ` of ${userId}`;
@@ -104,22 +107,24 @@ type Receipt = gql.RevocationReceiptPartFragment;
 /** What a person revokes. `before`: all tokens that were issued before a time. */
 type Kind = 'user' | 'client' | 'token' | 'before';
 
-const KINDS_OF_ADMIN: readonly { readonly value: Kind; readonly text: string }[] = [
-  { value: 'user', text: 'of a user' },
-  { value: 'client', text: 'of a client' },
-  { value: 'token', text: 'one' },
-  { value: 'before', text: 'all' },
+type Choice = { readonly value: Kind; readonly text: string };
+
+const ONE: readonly Choice[] = [
+  { value: 'client', text: 'those with which a client is linked' },
+  { value: 'token', text: 'one token' },
 ];
-const KINDS_OF_USER = [
-  { value: 'user', text: 'all of mine' },
-  { value: 'client', text: 'of a client' },
-  { value: 'token', text: 'one' },
-] as const;
+const CHOICES_OF_ADMIN: readonly Choice[] = [
+  { value: 'user', text: 'all of a user' },
+  ...ONE,
+  { value: 'before', text: 'all of everybody that were issued before a time' },
+];
+const CHOICES_OF_USER: readonly Choice[] = [{ value: 'user', text: 'all of mine' }, ...ONE];
 
 type RevokeProps = { readonly onDone: (receipt: Receipt) => void; readonly onClose: () => void };
 
 function RevokeDialog({ onDone, onClose }: RevokeProps) {
   const [kind, setKind] = useState<Kind>('user');
+  const choices = isAdmin.value ? CHOICES_OF_ADMIN : CHOICES_OF_USER;
   const act = async (values: FormData): Promise<void> => {
     const input = inputOf(kind, (name) => String(values.get(name) ?? '').trim());
     onDone(accepted((await request(gql.RevokeTokensDocument, { input })).revoke));
@@ -141,15 +146,12 @@ function RevokeDialog({ onDone, onClose }: RevokeProps) {
       onClose={onClose}
     >
       <div class="field">
-        <span class="label" aria-hidden="true">
-          Which tokens
-        </span>
-        <Switch
-          legend="Which tokens"
-          name="revoke-what"
-          choices={isAdmin.value ? KINDS_OF_ADMIN : KINDS_OF_USER}
-          chosen={kind}
-          onChoose={setKind}
+        <label for="revoke-what">Which tokens</label>
+        <Select
+          id="revoke-what"
+          value={kind}
+          choices={choices}
+          onChoose={(value) => setKind(choices.find((choice) => choice.value === value)?.value ?? 'user')}
         />
       </div>
       <p role="status">{whatOf(kind)}</p>

@@ -40,7 +40,7 @@ export const sentenceCase = (text: string): string => text.charAt(0).toUpperCase
 
 /** Writes `admin:ada` as `administrator ada`, and `user:alice` as `user alice`. */
 export const personText = (subject: string): string =>
-  subject.replace(/^admin:/, 'administrator ').replace(/^user:/, 'user ');
+  subject.replace(/^(?:admin|user):/, (kind) => (kind === 'admin:' ? 'administrator ' : 'user '));
 
 // Writes times in the zone that the user has chosen: UTC, or the zone of the browser.
 
