@@ -82,15 +82,23 @@ it('says what to do, shows a device before the decision, confirms it for a user,
   for (const text of ['Kiosk 7', 'Browser', 'receipt.*, page.show', 'Nothing of it is proved']) {
     await claims.getByText(text).waitFor();
   }
-  // A second Enter confirms nothing.
+  // A second Enter does nothing: the focus is on what the device says.
+  await expect.poll(() => claims.evaluate((element) => element === document.activeElement)).toBe(true);
   await page.keyboard.press('Enter');
+  expect(await dialog().getByRole('alert').count()).toBe(0);
   await tabAndEnter(button('Confirm'));
   await dialog().getByRole('alert').getByText('Write the user').waitFor();
   await tabAndType(page.getByLabel('For the user'), 'shop');
   await page.keyboard.press('Enter');
   await dialog().getByText('Kiosk 7 was confirmed').waitFor();
   await dialog().getByRole('link', { name: 'shop / kiosk-7' }).waitFor();
-  await tabAndEnter(button('Close'));
+  // The next device is proposed for the same user.
+  await tabAndEnter(button('Another device…'));
+  await tabAndType(page.getByLabel('Code on the device'), (await begin('Kiosk 8')).code);
+  await page.keyboard.press('Enter');
+  await claims.getByText('Kiosk 8').waitFor();
+  expect(await page.getByLabel('For the user').inputValue()).toBe('shop');
+  await page.keyboard.press('Escape');
   await rows().getByText('Not connected').waitFor();
   await rows().getByText('administrator').waitFor();
   await relay.clock.advance(POLL_MS);

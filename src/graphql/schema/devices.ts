@@ -5,7 +5,7 @@ import type { OpenEnrolment } from '../../core/devices/device.ts';
 import type { DeviceAnswer, DeviceView, ShownCode } from '../../core/devices/devices.ts';
 import { builder, wireEnum } from './builder.ts';
 import { fieldsOf, flag, id, int, nullable, text, time, typed } from './fields.ts';
-import { ClientTypeEnum, ConnectionSnapshot, loadConnection } from './connections.ts';
+import { ClientTypeEnum, ConnectionSnapshot, loadSized } from './connections.ts';
 import type { Context } from './context.ts';
 import { ROWS_OF_USER, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
@@ -34,7 +34,7 @@ const DeviceType = builder.objectRef<DeviceView>('Device').implement({
       type: ConnectionSnapshot,
       nullable: true,
       description: 'The device’s connection now; null if it has none, or it is forgotten.',
-      resolve: (device, _, context) => loadConnection(context, device),
+      resolve: (device, _, context) => loadSized(context, device),
     }),
   })),
 });
