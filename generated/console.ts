@@ -161,6 +161,18 @@ export type ContextStatus =
   /** It was last reported as active or idle, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
 
+/** A code, and what the person decides. */
+export type DecideEnrolmentInput = {
+  /** The client that it shall be. Omitted: one that is made of its name. */
+  clientId?: string | null | undefined;
+  /** What the person decides. */
+  decision: EnrolmentChoice;
+  /** The code that the device shows. */
+  userCode: string;
+  /** The user to whom the device shall belong. A user may omit it, and may name no other one. */
+  userId?: string | null | undefined;
+};
+
 /** Which commands to list. A command must match every member that is given. */
 export type DeliveryFilter = {
   /** Only commands that invoke this action. */
@@ -239,6 +251,13 @@ export type DurabilityKind =
   | 'MEMORY'
   /** In the store that all nodes share. */
   | 'STORE';
+
+/** What a person decides. */
+export type EnrolmentChoice =
+  /** The device becomes a client of the user. */
+  | 'CONFIRM'
+  /** The device gets nothing. */
+  | 'DENY';
 
 /** What is proven about execution. It is never proof that an effect outside the client is complete. */
 export type ExecutionEvidence =
@@ -720,6 +739,20 @@ export type RevealSubject =
   /** The payload of a retained message. Needs `messageId`. */
   | 'MESSAGE';
 
+/** Which tokens to revoke: those that match every member that is given; at least one. */
+export type RevokeInput = {
+  /** Only links of this client of the user. */
+  clientId?: string | null | undefined;
+  /** Only tokens that were issued before this time. Omitted without `tokenId`: before now. */
+  issuedBefore?: string | null | undefined;
+  /** Why: 1 to 256 characters. */
+  reason: string;
+  /** Only the token with this id (`jti`). */
+  tokenId?: string | null | undefined;
+  /** Only tokens of this user. A user may omit it, and may name no other one. */
+  userId?: string | null | undefined;
+};
+
 /** What a user’s token allows. */
 export type Scope =
   /** Connect clients of the user. */
@@ -779,6 +812,85 @@ export type WindowStatus =
   | 'OPEN'
   /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
+
+export type DevicesQueryVariables = Exact<{
+  userId?: string | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type DevicesQuery = { devices: { nodes: Array<{ userId: string, clientId: string, name: string, clientType: ClientType, actions: Array<string> | null, enrolledAt: string, enrolledBy: string, usedAt: string | null, revoked: boolean, connection: { status: ConnectionStatus, nodeId: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type LookUpEnrolmentMutationVariables = Exact<{
+  userCode: string;
+}>;
+
+
+export type LookUpEnrolmentMutation = { lookUpEnrolment:
+    | { __typename: 'OpenEnrolment', name: string, clientType: ClientType, actions: Array<string> | null, network: string, at: string, expiresAt: string }
+    | { __typename: 'Refusal', retryAfterMs: number | null, by: RefusedBy, code: RefusalCode, message: string }
+   };
+
+export type DecideEnrolmentMutationVariables = Exact<{
+  input: DecideEnrolmentInput;
+}>;
+
+
+export type DecideEnrolmentMutation = { decideEnrolment:
+    | { __typename: 'EnrolmentDecision', device: { userId: string, clientId: string, name: string } | null }
+    | { __typename: 'Refusal', retryAfterMs: number | null, by: RefusedBy, code: RefusalCode, message: string }
+   };
+
+export type RenameDeviceMutationVariables = Exact<{
+  userId: string;
+  clientId: string;
+  deviceName: string;
+}>;
+
+
+export type RenameDeviceMutation = { renameDevice:
+    | { __typename: 'Device' }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+   };
+
+export type RemoveDeviceMutationVariables = Exact<{
+  userId: string;
+  clientId: string;
+  reason?: string | null | undefined;
+}>;
+
+
+export type RemoveDeviceMutation = { removeDevice:
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'RevocationReceipt', links: number, sockets: number, cancelled: number, nodes: Array<string>, silent: Array<string> }
+   };
+
+export type RevocationsQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type RevocationsQuery = { revocations: { nodes: Array<{ revocationId: string, userId: string | null, clientId: string | null, tokenId: string | null, issuedBefore: string | null, reason: string, who: string, at: string, expiresAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type RevokeTokensMutationVariables = Exact<{
+  input: RevokeInput;
+}>;
+
+
+export type RevokeTokensMutation = { revoke:
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'RevocationReceipt', links: number, sockets: number, cancelled: number, nodes: Array<string>, silent: Array<string> }
+   };
+
+export type DeviceRowFragment = { userId: string, clientId: string, name: string, clientType: ClientType, actions: Array<string> | null, enrolledAt: string, enrolledBy: string, usedAt: string | null, revoked: boolean, connection: { status: ConnectionStatus, nodeId: string } | null };
+
+export type CodeRefusalPartFragment = { retryAfterMs: number | null, by: RefusedBy, code: RefusalCode, message: string };
+
+export type RevocationRowFragment = { revocationId: string, userId: string | null, clientId: string | null, tokenId: string | null, issuedBefore: string | null, reason: string, who: string, at: string, expiresAt: string };
+
+export type RevocationReceiptPartFragment = { links: number, sockets: number, cancelled: number, nodes: Array<string>, silent: Array<string> };
 
 export type StreamsQueryVariables = Exact<{
   userId: string;
@@ -1356,6 +1468,62 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
+export const DeviceRowFragmentDoc = new TypedDocumentString(`
+    fragment DeviceRow on Device {
+  userId
+  clientId
+  name
+  clientType
+  actions
+  enrolledAt
+  enrolledBy
+  usedAt
+  revoked
+  connection {
+    status
+    nodeId
+  }
+}
+    `, {"fragmentName":"DeviceRow"}) as unknown as TypedDocumentString<DeviceRowFragment, unknown>;
+export const RefusalPartFragmentDoc = new TypedDocumentString(`
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}
+    `, {"fragmentName":"RefusalPart"}) as unknown as TypedDocumentString<RefusalPartFragment, unknown>;
+export const CodeRefusalPartFragmentDoc = new TypedDocumentString(`
+    fragment CodeRefusalPart on Refusal {
+  ...RefusalPart
+  retryAfterMs
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`, {"fragmentName":"CodeRefusalPart"}) as unknown as TypedDocumentString<CodeRefusalPartFragment, unknown>;
+export const RevocationRowFragmentDoc = new TypedDocumentString(`
+    fragment RevocationRow on Revocation {
+  revocationId
+  userId
+  clientId
+  tokenId
+  issuedBefore
+  reason
+  who
+  at
+  expiresAt
+}
+    `, {"fragmentName":"RevocationRow"}) as unknown as TypedDocumentString<RevocationRowFragment, unknown>;
+export const RevocationReceiptPartFragmentDoc = new TypedDocumentString(`
+    fragment RevocationReceiptPart on RevocationReceipt {
+  links
+  sockets
+  cancelled
+  nodes
+  silent
+}
+    `, {"fragmentName":"RevocationReceiptPart"}) as unknown as TypedDocumentString<RevocationReceiptPartFragment, unknown>;
 export const AuditRowFragmentDoc = new TypedDocumentString(`
     fragment AuditRow on AuditEvent {
   id
@@ -1678,13 +1846,6 @@ export const NodeRowFragmentDoc = new TypedDocumentString(`
   unfinishedCommands
 }
     `, {"fragmentName":"NodeRow"}) as unknown as TypedDocumentString<NodeRowFragment, unknown>;
-export const RefusalPartFragmentDoc = new TypedDocumentString(`
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}
-    `, {"fragmentName":"RefusalPart"}) as unknown as TypedDocumentString<RefusalPartFragment, unknown>;
 export const ClientRowFragmentDoc = new TypedDocumentString(`
     fragment ClientRow on ConnectionSnapshot {
   userId
@@ -1828,6 +1989,187 @@ export const SiteRowFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"SiteRow"}) as unknown as TypedDocumentString<SiteRowFragment, unknown>;
+export const DevicesDocument = new TypedDocumentString(`
+    query Devices($userId: ID, $first: Int!, $after: String) {
+  devices(userId: $userId, first: $first, after: $after) {
+    nodes {
+      ...DeviceRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment DeviceRow on Device {
+  userId
+  clientId
+  name
+  clientType
+  actions
+  enrolledAt
+  enrolledBy
+  usedAt
+  revoked
+  connection {
+    status
+    nodeId
+  }
+}
+fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<DevicesQuery, DevicesQueryVariables>;
+export const LookUpEnrolmentDocument = new TypedDocumentString(`
+    mutation LookUpEnrolment($userCode: String!) {
+  lookUpEnrolment(userCode: $userCode) {
+    __typename
+    ... on OpenEnrolment {
+      name
+      clientType
+      actions
+      network
+      at
+      expiresAt
+    }
+    ...CodeRefusalPart
+  }
+}
+    fragment CodeRefusalPart on Refusal {
+  ...RefusalPart
+  retryAfterMs
+}
+fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<LookUpEnrolmentMutation, LookUpEnrolmentMutationVariables>;
+export const DecideEnrolmentDocument = new TypedDocumentString(`
+    mutation DecideEnrolment($input: DecideEnrolmentInput!) {
+  decideEnrolment(input: $input) {
+    __typename
+    ... on EnrolmentDecision {
+      device {
+        userId
+        clientId
+        name
+      }
+    }
+    ...CodeRefusalPart
+  }
+}
+    fragment CodeRefusalPart on Refusal {
+  ...RefusalPart
+  retryAfterMs
+}
+fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<DecideEnrolmentMutation, DecideEnrolmentMutationVariables>;
+export const RenameDeviceDocument = new TypedDocumentString(`
+    mutation RenameDevice($userId: ID!, $clientId: ID!, $deviceName: String!) {
+  renameDevice(userId: $userId, clientId: $clientId, deviceName: $deviceName) {
+    __typename
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<RenameDeviceMutation, RenameDeviceMutationVariables>;
+export const RemoveDeviceDocument = new TypedDocumentString(`
+    mutation RemoveDevice($userId: ID!, $clientId: ID!, $reason: String) {
+  removeDevice(userId: $userId, clientId: $clientId, reason: $reason) {
+    __typename
+    ...RevocationReceiptPart
+    ...RefusalPart
+  }
+}
+    fragment RevocationReceiptPart on RevocationReceipt {
+  links
+  sockets
+  cancelled
+  nodes
+  silent
+}
+fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<RemoveDeviceMutation, RemoveDeviceMutationVariables>;
+export const RevocationsDocument = new TypedDocumentString(`
+    query Revocations($first: Int!, $after: String) {
+  revocations(first: $first, after: $after) {
+    nodes {
+      ...RevocationRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment RevocationRow on Revocation {
+  revocationId
+  userId
+  clientId
+  tokenId
+  issuedBefore
+  reason
+  who
+  at
+  expiresAt
+}
+fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<RevocationsQuery, RevocationsQueryVariables>;
+export const RevokeTokensDocument = new TypedDocumentString(`
+    mutation RevokeTokens($input: RevokeInput!) {
+  revoke(input: $input) {
+    __typename
+    ...RevocationReceiptPart
+    ...RefusalPart
+  }
+}
+    fragment RevocationReceiptPart on RevocationReceipt {
+  links
+  sockets
+  cancelled
+  nodes
+  silent
+}
+fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<RevokeTokensMutation, RevokeTokensMutationVariables>;
 export const StreamsDocument = new TypedDocumentString(`
     query Streams($userId: ID!, $prefix: String, $first: Int!, $after: String) {
   streams(userId: $userId, prefix: $prefix, first: $first, after: $after) {

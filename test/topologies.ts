@@ -139,7 +139,7 @@ const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason:
   { files: ['test/browser/console-operator.test.ts'], reason: 'drains the only node of a deployment' },
   { files: ['test/browser/console-walk.test.ts'], reason: 'counts clicks, which no store changes' },
   {
-    files: ['frame', 'lookup', 'sessions', 'shell', 'user', 'who'].map(
+    files: ['devices', 'frame', 'lookup', 'sessions', 'shell', 'user', 'who'].map(
       (name) => `test/browser/console-${name}.test.ts`,
     ),
     reason:

@@ -68,7 +68,7 @@ function revoke(given: string): void {
 }
 
 /** Reads the id (`jti`) of a signed token; null if it has none. */
-function tokenIdOf(given: string): string | null {
+export function tokenIdOf(given: string): string | null {
   try {
     const claims: unknown = JSON.parse(atob((given.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')));
     return textMember(claims, 'jti');

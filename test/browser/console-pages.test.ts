@@ -114,6 +114,8 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
   ],
   ['users', 'Users', 'alice', 'Users'],
   ['users/alice', 'alice', 'notes.fail', 'UserPage UserTimeLine Messages ActionPermissions ClientChanges Pauses'],
+  ['devices', 'Devices', 'No device is enrolled', 'Devices ClientChanges'],
+  ['revocations', 'Revocations', 'No token is revoked', 'Revocations'],
   ['history', 'History', 'Newest streams', 'NewestStreams'],
   ['history?user=alice', 'History', 'clients/kiosk-1', 'Streams'],
   ['history?stream=alice%2Fclients%2Fkiosk-1', 'clients/kiosk-1', 'messages on this page', 'Messages'],

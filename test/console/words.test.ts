@@ -1,8 +1,9 @@
-/** Tests how the console writes numbers and days. */
+/** Tests how the console writes numbers, days and people. */
 import fc from 'fast-check';
 import { afterEach, beforeAll, expect, it, vi } from 'vitest';
 
 let amounts: typeof import('../../src/console/ui/amounts.ts');
+let words: typeof import('../../src/console/ui/words.ts');
 let zones: typeof import('../../src/console/ui/zones.ts');
 
 const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
@@ -13,6 +14,7 @@ beforeAll(async () => {
   // The first format of `Intl` takes a browser tens of milliseconds, and each further one some tenths of one.
   vi.stubGlobal('Intl', {});
   amounts = await import('../../src/console/ui/amounts.ts');
+  words = await import('../../src/console/ui/words.ts');
   zones = await import('../../src/console/ui/zones.ts');
 });
 
@@ -42,4 +44,10 @@ it('writes days with their month, without a format of the browser', () => {
     }),
   );
   expect(format).not.toHaveBeenCalled();
+});
+
+it('writes people by their kind, whatever their names have in them', () => {
+  expect(['admin:ada', 'user:alice', 'admin:user:x', 'nobody'].map(words.personText)).toEqual([
+    ...['administrator ada', 'user alice', 'administrator user:x', 'nobody'],
+  ]);
 });

@@ -72,6 +72,10 @@ describe.runIf(HAS_DEVICES)('a device', () => {
       payload: { actions: [{ name: 'page.show' }] },
     });
     await tab.sync();
+    const devices = '{ devices { nodes { clientId connection { status } } } }';
+    expect((await relay.data(devices, { requester: 'alice' }))['devices'].nodes).toEqual([
+      { clientId: 'kiosk-7', connection: { status: 'CONNECTED' } },
+    ]);
     const { items } = (await relay.rest('/devices', { requester: 'alice' })).json ?? {};
     expect(items).toMatchObject([{ client_id: 'kiosk-7', used_at: expect.any(String) }]);
   });

@@ -16,7 +16,18 @@ import { ShortId, StateMark } from '../ui/values.tsx';
 import { capitalWord, nameClass, plainWord, plural } from '../ui/words.ts';
 import { SaveButton } from './audit-file.tsx';
 
-const ACTS: readonly gql.OperatorAction[] = ['CANCEL', 'DISCONNECT', 'DRAIN', 'PAYLOAD', 'REVEAL'];
+const ACTS: readonly gql.OperatorAction[] = [
+  'CANCEL',
+  'DISCONNECT',
+  'DRAIN',
+  'ENROL',
+  'PAUSE',
+  'PAYLOAD',
+  'RENAME',
+  'RESUME',
+  'REVEAL',
+  'REVOKE',
+];
 const FILTERS: readonly Filter[] = [
   { name: 'act', label: 'Act', choices: choicesOf(ACTS) },
   { name: 'who', label: 'Who' },
@@ -74,7 +85,8 @@ export function AuditPage() {
         about={`${plural(list?.nodes.length ?? 0, 'event')} on this page, newest first.`}
         empty={
           <Empty title="No operator did anything yet" mark="all">
-            Reveals, cancellations of others’ calls, disconnects and drains are written here.
+            Reveals, cancellations of others’ calls, stops, disconnects, drains, confirmed devices and revocations are
+            written here.
           </Empty>
         }
         caption="Audit events"

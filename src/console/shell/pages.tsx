@@ -34,6 +34,8 @@ const clients = () => import('../pages/clients.tsx');
 const actions = () => import('../pages/actions.tsx');
 const contexts = () => import('../pages/places.tsx');
 const users = () => import('../pages/users.tsx');
+const devices = () => import('../pages/devices.tsx');
+const revocations = () => import('../pages/revocations.tsx');
 const sites = () => import('../pages/sites.tsx');
 const call = () => import('../pages/call.tsx');
 const client = () => import('../pages/client.tsx');
@@ -54,6 +56,8 @@ const PlacePage = page('Context', contexts, (room) => room.PlacePage);
 const UsersPage = page('Users', users, (room) => room.UsersPage);
 const OwnPage = page('Overview', users, (room) => room.OwnPage);
 const UserPage = page('User', users, (room) => room.UserPage);
+const DevicesPage = page('Devices', devices, (room) => room.DevicesPage);
+const RevocationsPage = page('Revocations', revocations, (room) => room.RevocationsPage);
 const SitesPage = page('Sites', sites, (room) => room.SitesPage);
 const SitePage = page('Site', sites, (room) => room.SitePage);
 const CallPage = page('Call', call, (room) => room.CallPage);
@@ -91,6 +95,8 @@ const GROUPS: readonly (readonly [name: string, pages: readonly PageEntry[]])[] 
   ],
   Who: [
     { path: 'users', name: 'Users', icon: 'users', key: 'u', page: UsersPage, admin: true },
+    { path: 'devices', name: 'Devices', icon: 'devices', key: 'd', page: DevicesPage },
+    { path: 'revocations', name: 'Revocations', icon: 'revocations', key: 'v', page: RevocationsPage },
     { path: 'sites', name: 'Sites', icon: 'sites', key: 's', page: SitesPage },
     { path: 'places', name: 'Workers and windows', icon: 'places', key: 'p', page: PlacesPage },
   ],

@@ -116,6 +116,8 @@ const ACTS = (): readonly PaletteTarget[] => [
     text: paused.value ? 'Go on live' : 'Pause live updates',
     run: () => void (paused.value = !paused.value),
   },
+  { kind: 'Act', text: 'Confirm a device', href: pagePath('devices') },
+  { kind: 'Act', text: 'Revoke tokens', href: pagePath('revocations') },
   ...(isAdmin.value ? [{ kind: 'Act', text: 'Drain a node', href: nodesHref() } as const] : []),
   { kind: 'Act', text: 'Sign out', run: signOut },
 ];

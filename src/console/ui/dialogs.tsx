@@ -78,24 +78,32 @@ type FormDialogProps = {
   readonly stays?: boolean;
   /** Runs the act with the values of the form. The dialog then closes, or shows the error if the act rejects. */
   readonly act: (values: FormData) => Promise<void>;
+  /** Another act, with the label of its button. It runs as `act` does, but never by Enter. */
+  readonly other?: { readonly text: string; readonly act: (values: FormData) => Promise<void> };
   readonly onClose: () => void;
+  /** What `keep` does, if it does not close the dialog. */
+  readonly onKeep?: () => void;
 };
 
 export function FormDialog(props: FormDialogProps) {
   const { title, about, children, confirm, keep, busyText = confirm, danger = true, isReady = true } = props;
-  const { failed, stays = false, act, onClose } = props;
+  const { failed, stays = false, act, other, onClose, onKeep = onClose } = props;
   const [error, setError] = useState<RequestError | null>(null);
   const [busy, setBusy] = useState(false);
   const why = whyNoActs();
-  const submit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    if (busy || !isReady || why !== undefined || !(event.currentTarget instanceof HTMLFormElement)) return;
+  const run = (chosen: typeof act, form: EventTarget | null): void => {
+    if (busy || !isReady || why !== undefined || !(form instanceof HTMLFormElement)) return;
     setBusy(true);
-    act(new FormData(event.currentTarget)).then(stays ? undefined : onClose, (cause: unknown) => {
+    chosen(new FormData(form)).then(stays ? undefined : onClose, (cause: unknown) => {
       setError(errorOf(cause));
       setBusy(false);
     });
   };
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    run(act, event.currentTarget);
+  };
+  const cannot = busy || !isReady || why !== undefined;
   return (
     <Dialog title={title} onClose={onClose}>
       <form onSubmit={submit}>
@@ -108,12 +116,19 @@ export function FormDialog(props: FormDialogProps) {
           </p>
         )}
         <div class="dialog-acts">
-          <Button text={keep} onClick={onClose} />
+          <Button text={keep} onClick={onKeep} />
+          {other && (
+            <Button
+              text={other.text}
+              aria-disabled={cannot}
+              onClick={(event) => run(other.act, event.currentTarget.form)}
+            />
+          )}
           <Button
             look={danger ? 'btn-danger' : 'btn-primary'}
             text={busy ? busyText : confirm}
             type="submit"
-            aria-disabled={busy || !isReady || why !== undefined}
+            aria-disabled={cannot}
           />
         </div>
       </form>

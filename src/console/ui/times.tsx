@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { now } from '../api/visible.ts';
 import { age } from './amounts.ts';
-import { bothTimes, clock, exactClock, isSameDay, shortDay } from './zones.ts';
+import { bothTimes, clock, day, exactClock, isSameDay, shortDay } from './zones.ts';
 
 type At = { readonly at: string };
 
@@ -22,6 +22,15 @@ export function Time({ at, exact = false }: At & { readonly exact?: boolean }) {
     <Timed at={at}>
       {isToday ? '' : `${shortDay(at)}, `}
       {exact ? exactClock(at) : clock(at)}
+    </Timed>
+  );
+}
+
+/** Shows a time with its day and year, because it may be years away: `21 November 2026, 14:31:12`. */
+export function DayTime({ at }: At) {
+  return (
+    <Timed at={at}>
+      {day(at)}, {clock(at)}
     </Timed>
   );
 }

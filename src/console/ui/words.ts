@@ -38,6 +38,10 @@ export const capitalWord = (name: string): string => sentenceCase(plainWord(name
 /** Returns the text with a capital at its beginning. */
 export const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
+/** Writes `admin:ada` as `administrator ada`, and `user:alice` as `user alice`. */
+export const personText = (subject: string): string =>
+  subject.replace(/^(?:admin|user):/, (kind) => (kind === 'admin:' ? 'administrator ' : 'user '));
+
 // Writes times in the zone that the user has chosen: UTC, or the zone of the browser.
 
 /** Returns the last eight characters of an id after an ellipsis, or a short id whole. */

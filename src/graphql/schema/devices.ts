@@ -5,7 +5,7 @@ import type { OpenEnrolment } from '../../core/devices/device.ts';
 import type { DeviceAnswer, DeviceView, ShownCode } from '../../core/devices/devices.ts';
 import { builder, wireEnum } from './builder.ts';
 import { fieldsOf, flag, id, int, nullable, text, time, typed } from './fields.ts';
-import { ClientTypeEnum } from './connections.ts';
+import { ClientTypeEnum, ConnectionSnapshot, loadSized } from './connections.ts';
 import type { Context } from './context.ts';
 import { ROWS_OF_USER, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
@@ -30,6 +30,12 @@ const DeviceType = builder.objectRef<DeviceView>('Device').implement({
     enrolledBy: t.string({ description: 'Who confirmed it: `admin:<name>` or `user:<id>`.', resolve: ({ by }) => by }),
     usedAt: nullable.time('When it last got a token; null: never.'),
     revoked: flag('Whether a revocation covers it: it gets no token any more.'),
+    connection: t.field({
+      type: ConnectionSnapshot,
+      nullable: true,
+      description: 'The device’s connection now; null if it has none, or it is forgotten.',
+      resolve: (device, _, context) => loadSized(context, device),
+    }),
   })),
 });
 
