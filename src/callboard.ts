@@ -312,8 +312,10 @@ async function ownedPlace(
 
 const fitSockets = (bound: ShareBound): ShareBound => withinDescriptors(bound, descriptorLimit());
 
-function policyOf({ policy, config, log = silentLog }: CallboardOptions): Policy {
-  return policy ?? new LivePolicy(config.policy ?? null, { sha256: createCrypto('').sha256, log });
+function policyOf({ policy, config: { redis, policy: file = null }, log = silentLog }: CallboardOptions): Policy {
+  const isDivided = redis && (redis.store === 'owned' || redis.partitions > 1);
+  const scopeMove = isDivided ? 'namespace' : redis ? 'restarts' : 'restart';
+  return policy ?? new LivePolicy(file, { sha256: createCrypto('').sha256, log, scopeMove });
 }
 
 /** A relay, and what starts it in a server of the program. */

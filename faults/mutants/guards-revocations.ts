@@ -44,10 +44,10 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'revoked-queue-runs',
-    says: 'what a revoked user has queued is dispatched',
+    says: 'what was queued with a revoked token is dispatched',
     file: 'core/revocations/revocations.ts',
-    find: 'if (isTerminal(row) || row.dispatchedAt !== null || !isOfCaller(row)) continue;',
-    replace: 'if (isTerminal(row) || isOfCaller(row)) continue;',
+    find: 'if (isTerminal(row) || row.dispatchedAt !== null || !coversCaller(revocation, row.caller)) continue;',
+    replace: 'if (isTerminal(row) || coversCaller(revocation, row.caller)) continue;',
     judge: RELAY,
   },
   {
@@ -62,8 +62,8 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
     name: 'undated-token-survives',
     says: 'a token that does not say when it was issued is covered by no time',
     file: 'core/revocations/revocation.ts',
-    find: 'issuedAt === null || issuedAt < row.issuedBefore',
-    replace: '(issuedAt !== null && issuedAt < row.issuedBefore)',
+    find: 'issuedAt === null || issuedAt < issuedBefore',
+    replace: '(issuedAt !== null && issuedAt < issuedBefore)',
     judge: COVERED,
   },
 ];

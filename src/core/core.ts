@@ -38,6 +38,7 @@ import { createIngest } from './ingest/ingest.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, READ_TURNS } from './limits.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import { createSeries, type Series } from './metrics/series.ts';
+import { PausedClients } from './pauses/paused-clients.ts';
 import { createPauses } from './pauses/pauses.ts';
 import type { Cancel, Clock, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
@@ -120,7 +121,9 @@ export function createCore({
   const series = createSeries(deps, questions);
   const revocations = createRevocations({ deps, acts, questions });
   const server = serverInfo(deps);
-  const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server, revocations };
+  const pausedClients = new PausedClients(deps);
+  const background = { series, revocations, pausedClients };
+  const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, server, background };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
   const renewPermits = createPermits({ deps, dispatcher, questions });
@@ -149,6 +152,8 @@ export function createCore({
     audit: createAudits({ ...deps, store: backend.audit, keys: kept.keys ?? [kept.sign] }),
     /** Stops calls, and lets them go on. */
     pauses: createPauses({ deps, settle: acts.settle, renewPermits }),
+    /** Says which clients are paused as a whole. */
+    pausedClients: pausedClients as Pick<PausedClients, 'of' | 'onChange'>,
     /** Lets administrators read payloads, as far as the deployment allows it. */
     reveals: createReveals(deps),
     /** Revokes tokens, and says which are revoked. */
@@ -218,13 +223,18 @@ type LifecycleOptions = {
   readonly acts: DeliveryActs;
   readonly retryQueue: StoreRetryQueue;
   readonly questions: NodeQuestions;
-  readonly series: Pick<Series, 'start'>;
   readonly server: ServerInfo;
-  readonly revocations: Pick<Revocations, 'start'>;
+  /** What works in the background, each until its end. */
+  readonly background: {
+    readonly series: Pick<Series, 'start'>;
+    readonly revocations: Pick<Revocations, 'start'>;
+    readonly pausedClients: Pick<PausedClients, 'start'>;
+  };
 };
 
 function createLifecycle(parts: LifecycleOptions) {
-  const { deps, correlator, dispatcher, acts, retryQueue, questions, series, server, revocations } = parts;
+  const { deps, correlator, dispatcher, acts, retryQueue, questions, server, background } = parts;
+  const { series, revocations, pausedClients } = background;
   const { backend } = deps;
   let draining = false;
   let cancels: Cancel[] = [];
@@ -254,7 +264,7 @@ function createLifecycle(parts: LifecycleOptions) {
         onMoved: (concerns) => void reattach(concerns),
         onReply: correlator.resolve.bind(correlator),
       });
-      cancels = [loops, revocations.start(), series.start(), () => deps.events.close()];
+      cancels = [loops, revocations.start(), pausedClients.start(), series.start(), () => deps.events.close()];
     },
     /** Stops admitting (`draining`), waits at most `withinMs` for the commands in flight, then closes the links. */
     drain,

@@ -97,6 +97,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const stopHomes = core.onHome((concerns) => {
     for (const link of links) link.tellHome(concerns);
   });
+  const stopPauses = core.pausedClients.onChange((concerns) => {
+    for (const link of links) link.tellPause(concerns);
+  });
 
   const add = (socket: MessageSocket, address: string): void => void links.add(new Link(socket, address, parts));
   const busy = (): ReasonedRefusal | null => {
@@ -129,6 +132,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (all.length > 0) await allGone.promise;
       stopBeat();
       stopHomes();
+      stopPauses();
     },
     endRevoked(isCovered) {
       let ended = 0;

@@ -6,6 +6,7 @@ import { requireDevice } from '../core/devices/device.ts';
 import { fail, invalid } from '../core/errors.ts';
 import { DEAD_MS, IN_FLIGHT, JSON_DEPTH, LARGE_MESSAGE_BYTES, MAX_FRAME_BYTES } from '../core/limits.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { Pause } from '../core/pauses/pause.ts';
 import { holderOf } from '../core/shares/holder.ts';
 import type { Holdings } from '../core/shares/shares.ts';
 import { FRAMES_PER_MESSAGE } from '../protocol/frame-text.ts';
@@ -153,7 +154,17 @@ function welcomeOf(
     idempotency_window_ms: core.idempotencyWindowMs,
     token_expires_at: principal.expiresAt ?? undefined,
     home: homeOf(core, principal),
+    ...(connection && pauseMembers(core.pausedClients.of(connection))),
   };
+}
+
+type PauseMembers = Omit<Extract<DownHeader, { type: 'paused' }>, 'type'>;
+
+/** Returns what a client is told of the pause that covers all its calls; nothing: there is none. */
+export function pauseMembers(pause: Pause | null): PauseMembers {
+  if (pause === null) return {};
+  const { by, reason, until } = pause;
+  return { paused_by: `${by.kind} ${by.name}`, paused_reason: reason, ...(until !== null && { paused_until: until }) };
 }
 
 /** Returns the address of another relay that is nearer to the data of this user; undefined: none is. */

@@ -6,6 +6,7 @@ import { Buffer } from 'node:buffer';
 import type { RawData } from 'ws';
 import type { Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause, LinkEnd } from '../core/connections/connection.ts';
+import type { ClientKey } from '../core/ids.ts';
 import { BACK_PRESSURE_MS, DEAD_MS, HELLO_MS, LARGE_MESSAGE_BYTES, MAX_FRAME_BYTES, STALE_MS } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Cancel, Clock } from '../core/ports.ts';
@@ -139,6 +140,11 @@ export class Link implements SocketHandler {
   /** Called when other relays may be nearer to the data of these users than before. */
   tellHome(concerns: (userId: string) => boolean): void {
     this.#router?.tellHome(concerns);
+  }
+
+  /** Tells a client which pause covers all its calls: see `Router.tellPause`. */
+  tellPause(concerns: (client: ClientKey) => boolean): void {
+    this.#router?.tellPause(concerns);
   }
 
   /** Closes the link with `forbidden` if it is welcomed and covered. Returns whether it did. */
@@ -312,6 +318,8 @@ export class Link implements SocketHandler {
     this.#pending = null;
     // The token may have been revoked since it was authenticated.
     this.endIfRevoked((token, clientId) => parts.core.revocations.find(token, clientId) !== null);
+    // A pause may have begun since `welcome` was made.
+    router.tellPause(() => true);
     return undefined;
   }
 

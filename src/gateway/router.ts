@@ -6,6 +6,7 @@ import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
 import { requireDevice } from '../core/devices/device.ts';
 import { CallboardError, fail, isStoreUnavailable, notFound } from '../core/errors.ts';
 import type { TerminalError } from '../core/history/message.ts';
+import type { ClientKey } from '../core/ids.ts';
 import { toJson } from '../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../core/maybe-promise.ts';
@@ -17,7 +18,7 @@ import { Callers, type CallerFrame } from './callers.ts';
 import { aboutFrame, clip, refusalOf, type OffendingFrame } from './refusals.ts';
 import type { FrameWriter } from './socket.ts';
 import { BadPayload, payloadOf, payloadOrFault, readAdvertised, readDefinition, readReport } from './payloads.ts';
-import { type Handshake, admit, homeOf, releaseLink, requireNotRevoked } from './hello.ts';
+import { type Handshake, admit, homeOf, pauseMembers, releaseLink, requireNotRevoked } from './hello.ts';
 import type { HelloFrame, RouterServices } from './services.ts';
 
 type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
@@ -69,6 +70,8 @@ export class FrameRouter {
   #leaving = false;
   /** The address of the user's home that the peer was told; undefined: none. */
   #home: string | undefined;
+  /** What the peer was told of the pause that covers all its calls, as text. */
+  #paused: string;
 
   constructor({ parts, writer, address }: RoutedLink, { principal, clientId, session, holdings, welcome }: Handshake) {
     this.#parts = parts;
@@ -79,6 +82,8 @@ export class FrameRouter {
     this.#clientId = clientId;
     this.#holdings = holdings;
     this.#home = welcome.home;
+    const { paused_by, paused_reason, paused_until } = welcome;
+    this.#paused = JSON.stringify({ paused_by, paused_reason, paused_until });
     // Core knows how long the link of a client was open.
     this.#openedAt = session ? 0 : parts.clock.monotonic();
     if (!session) parts.log.debug({ requester: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
@@ -215,6 +220,19 @@ export class FrameRouter {
     if (url === this.#home) return;
     this.#home = url;
     this.#writer.send({ type: 'home', url });
+  }
+
+  /** Says which pause covers all calls of the client, if it is one of these and it is another one than before. */
+  tellPause(concerns: (client: ClientKey) => boolean): void {
+    const principal = this.#principal;
+    if (this.#leaving || this.#clientId === null || principal.kind !== 'user') return;
+    const client = { userId: principal.userId, clientId: this.#clientId };
+    if (!concerns(client)) return;
+    const members = pauseMembers(this.#parts.core.pausedClients.of(client));
+    const text = JSON.stringify(members);
+    if (text === this.#paused) return;
+    this.#paused = text;
+    this.#writer.send({ type: 'paused', ...members });
   }
 
   /** Releases the share and ends the waits and the session, once. Resolves when core recorded the end, or failed to. */

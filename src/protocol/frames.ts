@@ -120,6 +120,8 @@ export const DOWN_TO_ALL = {
     /** See `ping`. Always 0. */
     at_ms: 'int?',
     home: 'text?',
+    /** As in the frame `paused`. */
+    ...{ paused_by: 'text?', paused_reason: 'text?', paused_until: 'int?' },
   },
   /** The address of another relay that is nearer to the user's data from now on. Absent: none is. */
   home: { url: 'text?' },
@@ -168,6 +170,12 @@ export const DOWN_TO_CLIENT = {
   site_ack: { ref: 'id' },
   /** The relay carried out the `pause` frame with this `ref`: no node writes a covered command to the client. */
   pause_ack: { ref: 'id' },
+  /**
+   * A pause covers all calls of the client from now on, or another one does than before. `paused_by`: who set it, as a
+   * kind and a name; absent: no pause covers all of them any more. `paused_until`: epoch milliseconds, by the relay's
+   * clock; absent: until somebody resumes.
+   */
+  paused: { paused_by: 'text?', paused_reason: 'text?', paused_until: 'int?' },
   /** Answers `closing`: no further command follows. Payload: `{ commands }`, the ids of those that have not ended. */
   closed: {},
   /** Another instance of this client replaced this one. */

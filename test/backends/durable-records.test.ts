@@ -49,6 +49,28 @@ function written(before: Command, after: Command): Command {
 describe('the difference of two records of a command', () => {
   const before: Command = { ...NEW_COMMAND, ...KEY };
 
+  it('keeps the token of a caller, with or without a label, in few bytes', () => {
+    const label = { kind: 'mcp', name: 'host', version: '1' } as const;
+    const token = { id: 'Vd3mOoq0kX9cC2ar', issuedAt: AT };
+    for (const more of [{ token }, { token, label }, { token: { id: null, issuedAt: null } }, { label }, {}]) {
+      const after: Command = { ...before, caller: { kind: 'user', name: 'alice', ...more } };
+      expect(written(before, after)).toEqual(after);
+    }
+    const lengthOf = (caller: Command['caller']): number => differenceOf(before, { ...before, caller }, AT).length;
+    const plain = lengthOf({ kind: 'user', name: 'alice' });
+    expect(lengthOf({ kind: 'user', name: 'alice', token }) - plain).toBe(36);
+  });
+
+  it.each([
+    [['user', 'alice'], { kind: 'user', name: 'alice' }],
+    [
+      ['grant', 'g1', 'mcp', 'host', '1'],
+      { kind: 'grant', name: 'g1', label: { kind: 'mcp', name: 'host', version: '1' } },
+    ],
+  ])('of an earlier version is read: %j', (packed, caller) => {
+    expect(applyDifference(before, [0, 1, 13, packed], { at: AT, intern: new Interned() }).caller).toEqual(caller);
+  });
+
   it.each(Object.keys(OTHER) as (keyof typeof OTHER)[])('keeps %s, alone and with all others', (member) => {
     const after = { ...before, [member]: OTHER[member] };
     expect(written(before, after)).toEqual(after);

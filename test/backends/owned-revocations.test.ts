@@ -58,6 +58,17 @@ it('a revocation counts on every relay when it is answered: for requests, links,
   expect((await post(third, '/devices/token', { proof })).json.token).toEqual(expect.any(String));
   expect((await post(first, '/devices/token', { proof })).status).toBe(401);
 
+  // One token is revoked with what it has queued, and the user's other token keeps what it has.
+  const other = await tokenOf('alice');
+  const { jti } = JSON.parse(Buffer.from(other.split('.')[1] ?? '', 'base64url').toString());
+  const waiting = { connect_within_ms: 60_000, wait_for: 'admitted' };
+  for (const [command_id, by] of [['o1', other] as const, ['o2', token] as const])
+    expect((await post(first, '/connections/alice/away/actions/open', { ...waiting, command_id }, by)).status).toBe(
+      202,
+    );
+  const one = await post(second, '/revocations', { token_id: jti, reason: 'it was in a log' }, ADMIN);
+  expect(one.json).toMatchObject({ cancelled: 1, links: 0, silent: [] });
+
   // Callers on two relays call without a pause while the third revokes.
   let isRevoked = false;
   const late: string[] = [];

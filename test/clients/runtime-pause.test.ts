@@ -1,5 +1,6 @@
 /** Tests how a runtime pauses its calls: what it tells the relay, and what it refuses itself until the relay has answered. */
 import { describe, expect, test } from 'vitest';
+import type { Paused } from '../../src/clients/runtime/index.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
 import { startRuntimeBench } from './kit/runtime-bench.ts';
 
@@ -100,5 +101,28 @@ describe('a runtime that is paused', () => {
     await bench.runtime.close({ withinMs: 0 });
     await expect(paused).rejects.toMatchObject({ name: 'LinkClosedError', reason: 'client_closed' });
     await expect(bench.runtime.resume()).rejects.toMatchObject({ name: 'LinkClosedError' });
+  });
+});
+
+describe('a runtime that the relay tells of a pause', () => {
+  test('shows it from welcome on, each change once, and its end', async () => {
+    const seen: (Paused | null)[] = [];
+    const welcomes = [{ paused_by: 'admin ops', paused_reason: 'runs wild', paused_until: 7_000 }, {}, {}];
+    const onPaused = (paused: Paused | null): void => void seen.push(paused);
+    await using bench = await startRuntimeBench({ onPaused, admit: () => welcomes.shift() ?? {} });
+    expect(bench.runtime.paused).toBeNull();
+    const first = await bench.up();
+    const wild = { by: 'admin ops', reason: 'runs wild', until: 7_000 };
+    expect([bench.runtime.paused, seen]).toEqual([wild, [wild]]);
+    // It has ended while there was no link.
+    const second = await bench.again(first);
+    expect([bench.runtime.paused, seen.length]).toEqual([null, 2]);
+    second.send({ type: 'paused', paused_by: 'user alice', paused_reason: 'lunch' });
+    await expect.poll(() => bench.runtime.paused).toEqual({ by: 'user alice', reason: 'lunch', until: null });
+    second.send({ type: 'paused' });
+    await expect.poll(() => bench.runtime.paused).toBeNull();
+    // An older relay says nothing.
+    await bench.again(second);
+    expect(seen).toEqual([wild, null, { by: 'user alice', reason: 'lunch', until: null }, null]);
   });
 });

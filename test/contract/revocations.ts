@@ -1,7 +1,9 @@
 /** Defines the contract tests of the port RevocationStore. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { CommandCaller } from '../../src/core/commands/command.ts';
+import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import type { NewRevocation } from '../../src/core/revocations/revocation.ts';
-import type { Bench, MakeBench } from './kit/bench.ts';
+import { admission, CALLER, read, type Bench, type MakeBench } from './kit/bench.ts';
 
 const MINUTE = 60_000;
 
@@ -37,6 +39,28 @@ export function revocationContract(name: string, make: MakeBench): void {
       expect(await revocations.after(0, 2)).toEqual([first, second]);
       expect(await revocations.after(second?.seq ?? 0, 2)).toEqual([third]);
       expect(await revocations.after(third?.seq ?? 0, 2)).toEqual([]);
+    });
+
+    it('find the commands that were invoked with a token, in the record and in listings', async () => {
+      const { backend } = bench;
+      const tokens = [
+        { id: 't1', issuedAt: 1_764_500_000_123 },
+        { id: null, issuedAt: 0 },
+        { id: 't\n2', issuedAt: null },
+      ];
+      const label = { kind: 'mcp', name: 'agent', version: null } as const;
+      const callers: readonly CommandCaller[] = [
+        ...tokens.map((token) => ({ ...CALLER, token })),
+        ...tokens.map((token) => ({ kind: 'admin', name: 'ops', label, token }) as const),
+        { ...CALLER, label },
+        CALLER,
+      ];
+      for (const [at, caller] of callers.entries())
+        await backend.commands.admit(admission(`c${at}`, { caller, connectWithinMs: 5_000 }));
+      for (const [at, caller] of callers.entries()) expect((await read(bench, `c${at}`)).caller).toEqual(caller);
+      const { rows } = await backend.inspector.list({ ...ANY_COMMAND, userId: 'alice' }, { first: 100, after: null });
+      const listed = new Map(rows.map(({ row: command }) => [command.commandId, command.caller]));
+      expect(listed).toEqual(new Map(callers.map((caller, at) => [`c${at}`, caller])));
     });
 
     it('are kept until they expire, and their numbers are not used again', async () => {

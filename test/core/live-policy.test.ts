@@ -1,6 +1,12 @@
 /** Tests the policy that is replaced while a node runs. */
 import { expect, it } from 'vitest';
-import { LivePolicy, policyDigest, scopeMapOf } from '../../src/core/auth/live-policy.ts';
+import {
+  LivePolicy,
+  policyDigest,
+  scopeMapDigest,
+  scopeMapOf,
+  type ScopeMove,
+} from '../../src/core/auth/live-policy.ts';
 import type { UserPrincipal } from '../../src/core/auth/principal.ts';
 import type { PolicyFile } from '../../src/core/auth/policy-file.ts';
 import { silentLog } from '../../src/core/ports.ts';
@@ -13,10 +19,10 @@ const file = (given: Partial<PolicyFile> = {}): PolicyFile => ({ rules: [], scop
 const NO_WIPE = file({ rules: [{ name: 'no-wipe', effect: 'deny', actions: ['*.wipe'] }] });
 const SUPPORT = { id: 'support', members: ['*@support.example'], capacity: 5 };
 
-function opened(first: PolicyFile | null) {
+function opened(first: PolicyFile | null, scopeMove: ScopeMove = 'restart') {
   const told: string[] = [];
   const log = { ...silentLog, error: (_: object, text: string) => void told.push(text) };
-  return { told, policy: new LivePolicy(first, { sha256, log }) };
+  return { told, policy: new LivePolicy(first, { sha256, log, scopeMove }) };
 }
 
 it('decides by the new file from the next call on, as a whole', () => {
@@ -40,10 +46,23 @@ it('refuses a file that would move users between scopes, and takes one that chan
     [{ ...SUPPORT, id: 'help' }],
     [{ ...SUPPORT, id: 'alice', members: ['bob'] }, SUPPORT],
   ])
-    expect(() => policy.replace({ ...NO_WIPE, scopes })).toThrow('restart of all relays');
+    expect(() => policy.replace({ ...NO_WIPE, scopes })).toThrow('Restart the relay with this file.');
   expect(policy.decide(ALICE, WIPE)).toEqual({ allowed: true });
   policy.replace(file({ scopes: [{ ...SUPPORT, capacity: 9 }] }));
   expect(policy.scopeOf('a@support.example')).toMatchObject({ id: 'support', limit: 9 });
+});
+
+it.each<[ScopeMove, string]>([
+  ['restart', 'Restart the relay with this file.'],
+  ['restarts', 'one after the other'],
+  ['namespace', 'another NAMESPACE'],
+])('says what moves users to other scopes instead: %s', (scopeMove, how) => {
+  const { policy } = opened(file({ scopes: [SUPPORT] }), scopeMove);
+  expect(() => policy.replace(file())).toThrow(how);
+  const digests = [null, file({ scopes: [SUPPORT] }), file({ scopes: [{ ...SUPPORT, capacity: 9 }] })].map((one) =>
+    scopeMapDigest(one, sha256),
+  );
+  expect(new Set(digests).size).toBe(2);
 });
 
 it('reports its digest, and a fault until the next file that it takes', () => {

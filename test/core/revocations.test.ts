@@ -1,9 +1,11 @@
 /** Tests which tokens a revocation covers, and the index that finds it. */
 import { describe, expect, it } from 'vitest';
 import type { Principal, UserPrincipal } from '../../src/core/auth/principal.ts';
+import type { CommandCaller } from '../../src/core/commands/command.ts';
 import {
   RevocationIndex,
   covers,
+  coversCaller,
   type Revocation,
   type RevocationTarget,
 } from '../../src/core/revocations/revocation.ts';
@@ -39,6 +41,26 @@ describe('a revocation', () => {
     const row = rowOf(1, given);
     index.add(row);
     expect(index.find(principal, clientId)).toBe(expected ? row : null);
+  });
+});
+
+describe('a revocation of what was invoked', () => {
+  const token = { id: 't1', issuedAt: 1_000 };
+  const byUser = { kind: 'user', name: 'alice', token } as const;
+  it.each<[string, Partial<RevocationTarget>, CommandCaller, boolean]>([
+    ['its token', { tokenId: 't1' }, byUser, true],
+    ['no other token', { tokenId: 't2' }, byUser, false],
+    ['no record without a token', { tokenId: 't1' }, { kind: 'user', name: 'alice' }, false],
+    ['its user, by a token that was issued before', { userId: 'alice', issuedBefore: 1_001 }, byUser, true],
+    ['no token that was issued later', { userId: 'alice', issuedBefore: 1_000 }, byUser, false],
+    ['a record of a user without a token', { userId: 'alice', issuedBefore: 1 }, { kind: 'user', name: 'alice' }, true],
+    ['no other user', { userId: 'bob' }, byUser, false],
+    ['an administrator by its token', { tokenId: 't1' }, { kind: 'admin', name: 'ops', token }, true],
+    ['no configured token', { userId: 'ops', issuedBefore: 2_000 }, { kind: 'admin', name: 'ops' }, false],
+    ['no holder of a grant', { issuedBefore: 2_000 }, { kind: 'grant', name: 'g1' }, false],
+    ['nothing, if it names a client', { userId: 'alice', clientId: 'tab' }, byUser, false],
+  ])('covers %s', (_, given, caller, expected) => {
+    expect(coversCaller(target(given), caller)).toBe(expected);
   });
 });
 

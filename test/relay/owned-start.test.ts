@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config.ts';
 import { eventually } from '../kit/patience.ts';
 import { connectCommands, startRedis } from '../kit/redis.ts';
 
-it('a relay whose name another one has is refused, and closes its connections to Redis', async () => {
+it('a relay whose name another one has, or whose scopes divide users otherwise, is refused, and closes its connections to Redis', async () => {
   const redis = await startRedis();
   const url = `redis://127.0.0.1:${redis.port}`;
   const config = readConfig(
@@ -28,6 +28,11 @@ it('a relay whose name another one has is refused, and closes its connections to
       .split('\n').length;
   const before = await connections();
   await expect(openCallboard({ config })).rejects.toThrow('Another live node is called "a".');
+  await eventually(async () => expect(await connections()).toBe(before));
+  // Its scopes divide the users otherwise, so it would look for their data where it is not.
+  const scopes = [{ id: 'support', members: ['*@support.example'], capacity: 5 }];
+  const other = { ...config, nodeId: 'b', policy: { rules: [], scopes, userCapacity: null } };
+  await expect(openCallboard({ config: other })).rejects.toThrow('POLICY_FILE: scopes:');
   await eventually(async () => expect(await connections()).toBe(before));
   client.disconnect();
   await first.close();

@@ -39,14 +39,39 @@ describe.runIf(KEPT)('a revocation', () => {
     expect((await relay.graphql('{ viewer { kind } }', { requester: 'bob' })).status).toBe(200);
   });
 
-  it('of one token leaves the other tokens of the user', async () => {
+  it('of one token leaves the other tokens of the user, and what they have queued', async () => {
     await using relay = await startTestRelay();
     const first = await relay.token('alice');
     const token_id = await tokenIdOf(relay, 'alice');
-    expect((await revoke(relay, { token_id }, 'alice')).json).toMatchObject({ cancelled: 0 });
+    const other = 'alice:invoke';
+    const queued = { connect_within_ms: 60_000, wait_for: 'admitted' };
+    const path = '/connections/alice/late/actions/open';
+    expect((await relay.post(path, { ...queued, command_id: 'c1' }, 'alice')).status).toBe(202);
+    expect((await relay.post(path, { ...queued, command_id: 'c2' }, other)).status).toBe(202);
+    expect((await revoke(relay, { token_id }, 'alice')).json).toMatchObject({ cancelled: 1 });
     expect((await relay.ask('/connections', { token: first })).status).toBe(401);
+    const statusOf = async (command_id: string) =>
+      (await relay.rest(`/delivery/status?user_id=alice&client_id=late&command_id=${command_id}`)).json;
+    expect(await statusOf('c1')).toMatchObject({ outcome: 'cancelled', dispatched_at: null });
+    expect(await statusOf('c2')).toMatchObject({ outcome: null, stage: 'admitted' });
     const items = (await relay.rest('/revocations')).json?.['items'];
     expect(items).toMatchObject([{ user_id: 'alice', token_id, issued_before: null, who: 'user:alice' }]);
+  });
+
+  it('by GraphQL of what was issued before a time cancels what such tokens have queued, and no more', async () => {
+    await using relay = await startTestRelay();
+    const path = '/connections/alice/late/actions/open';
+    const queued = { connect_within_ms: 60_000, wait_for: 'admitted' };
+    expect((await relay.post(path, { ...queued, command_id: 'c1' }, 'alice')).status).toBe(202);
+    const revokeBefore = async (issuedBefore: string) => {
+      const input = `{ issuedBefore: "${issuedBefore}", reason: "the issuer was broken into" }`;
+      const document = `mutation { revoke(input: ${input}) { ... on RevocationReceipt { cancelled } } }`;
+      return (await relay.data(document))['revoke'];
+    };
+    expect(await revokeBefore('2001-01-01T00:00:00Z')).toEqual({ cancelled: 0 });
+    expect(await revokeBefore('2100-01-01T00:00:00Z')).toEqual({ cancelled: 1 });
+    const record = await relay.rest('/delivery/status?user_id=alice&client_id=late&command_id=c1');
+    expect(record.json).toMatchObject({ outcome: 'cancelled', dispatched_at: null });
   });
 
   it('ends event streams that are open', async () => {

@@ -353,7 +353,7 @@ export function differenceOf(before: Command, after: Command, at: number): strin
   if (a.digest !== b.digest) text += `,10,${json(a.digest)}`;
   if (a.namedInstanceId !== b.namedInstanceId) text += `,11,${quote(a.namedInstanceId)}`;
   if (a.clientType !== b.clientType) text += `,12,${quote(a.clientType)}`;
-  if (a.caller !== b.caller) text += `,13,["${a.caller.kind}",${quote(a.caller.name)}${labelOf(a.caller)}]`;
+  if (a.caller !== b.caller) text += `,13,["${a.caller.kind}",${quote(a.caller.name)}${moreOf(a.caller)}]`;
   if (a.callSpan !== b.callSpan) text += `,14,${json(a.callSpan)}`;
   if (a.traceId !== b.traceId) text += `,15,${json(a.traceId)}`;
   if (a.parentSpanId !== b.parentSpanId) text += `,16,${json(a.parentSpanId)}`;
@@ -382,9 +382,13 @@ export function differenceOf(before: Command, after: Command, at: number): strin
   return `${text}]`;
 }
 
-/** Returns the label of a caller as further elements of an array: its kind, name and version. */
-function labelOf({ label }: CommandCaller): string {
-  return label ? `,"${label.kind}",${quote(label.name)},${quote(label.version)}` : '';
+/** Returns the label of a caller, and its token, as further elements of a PackedCaller. */
+function moreOf({ label, token }: CommandCaller): string {
+  const shown = label ? `,"${label.kind}",${quote(label.name)},${quote(label.version)}` : '';
+  if (token === undefined) return shown;
+  const { id, issuedAt } = token;
+  // Not `quote`: tokens may be as many as calls.
+  return `${shown || ',0,0,0'},${json(id)},${issuedAt === null ? null : issuedAt / 1_000}`;
 }
 
 function since(time: number | null, at: number): number | null {
@@ -484,13 +488,18 @@ export function addRow(
   records.addText(`"row","${kind}",${quote(instanceId)},${packed},${place},${more}`);
 }
 
-/** The kind and the name of a caller, and those of its label with the version, if it has one. */
+/**
+ * The kind and the name of a caller; those of its label with the version, or 0 for each of the three; and the id of its
+ * token and the time of issue in seconds. What a caller does not have is left out at the end.
+ */
 type PackedCaller = readonly [
   kind: CommandCaller['kind'],
   name: string,
-  labelKind?: CallerLabel['kind'],
-  labelName?: string,
-  version?: string | null,
+  labelKind?: CallerLabel['kind'] | 0,
+  labelName?: string | 0,
+  version?: string | 0 | null,
+  tokenId?: string | null,
+  issuedAt?: number | null,
 ];
 
 /** The most strings and callers that are remembered at once. */
@@ -510,13 +519,22 @@ export class Interned {
   }
 
   caller(packed: PackedCaller): CommandCaller {
-    const key = packed.join('\n');
+    // The length tells callers of equal texts apart: an id of a token may hold any character.
+    const key = `${packed.length}\n${packed.join('\n')}`;
     const known = this.#callers.get(key);
     if (known) return known;
     if (this.#callers.size >= INTERNED) this.#callers = new Map();
-    const [kind, name, labelKind, labelName = '', version = null] = packed;
-    const made = { kind, name, ...(labelKind && { label: { kind: labelKind, name: labelName, version } }) };
+    const made = callerOf(packed);
     this.#callers.set(key, made);
     return made;
   }
+}
+
+function callerOf([kind, name, labelKind, labelName, version, id, issuedAt]: PackedCaller): CommandCaller {
+  const text = (element: string | 0 | null | undefined): string | null =>
+    typeof element === 'string' ? element : null;
+  const label = labelKind ? { kind: labelKind, name: text(labelName) ?? '', version: text(version) } : null;
+  const time = issuedAt === null || issuedAt === undefined ? null : Math.round(issuedAt * 1_000);
+  const token = issuedAt === undefined ? null : { id: id ?? null, issuedAt: time };
+  return { kind, name, ...(label && { label }), ...(token && { token }) };
 }

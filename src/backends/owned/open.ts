@@ -82,14 +82,27 @@ export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
   await client.connect();
   const parts = composed(options, client);
   try {
+    await checkDivision(client, parts.keys);
     await parts.channels.ready();
     await parts.owners.start();
+    // Another first relay of the namespace may have divided the users otherwise.
+    await checkDivision(client, parts.keys);
   } catch (error) {
     parts.owners.stop();
     parts.stop();
     throw error;
   }
   return { backend: parts.backend, owners: parts.owners };
+}
+
+/** Throws `invalid_argument` if the other relays of the namespace divide users otherwise: calls would miss their data. */
+async function checkDivision(client: Pick<Client, 'get'>, keys: Keys): Promise<void> {
+  const map = await client.get(keys.ofGroup(0).map);
+  if (map === null || map === keys.map) return;
+  throw new CallboardError(
+    'invalid_argument',
+    'POLICY_FILE: scopes: the namespace was created with other ids or members, by which its data is divided: use those, or another NAMESPACE.',
+  );
 }
 
 function composed(options: OwnedOptions, client: Client) {
@@ -272,7 +285,7 @@ function composed(options: OwnedOptions, client: Client) {
     quietMs: leaseMs * (1 + SUSPEND_LEASES),
   });
   const reports = new Reports(routed, { clock, log });
-  return { backend: { ...routed, ...reports.stores }, owners, channels, stop };
+  return { backend: { ...routed, ...reports.stores }, owners, channels, keys, stop };
 }
 
 /** How often each process tells the others how much mail it has sent, and again what it listens to. Milliseconds. */

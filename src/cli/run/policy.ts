@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { hash } from 'node:crypto';
 import { ListDeliveryCommandsDocument, type ListDeliveryCommandsQuery } from '../../../generated/cli.ts';
-import { policyDigest } from '../../core/auth/live-policy.ts';
+import { policyDigest, scopeMapDigest } from '../../core/auth/live-policy.ts';
 import { compilePolicy, type PolicyFile } from '../../core/auth/policy-file.ts';
 import type { Policy } from '../../core/auth/policy.ts';
 import { decideRecorded, rateOfRecorded, type RecordedCall } from '../../core/calls/permissions.ts';
@@ -38,11 +38,17 @@ export const policyCheck: RunVerb = async (run) => {
     digest: policyDigest(file, sha256),
     rules: rules.length,
     scopes: scopes.length,
+    scope_map: scopeMapDigest(file, sha256),
     rates: rates.length,
     user_capacity: userCapacity,
   };
   run.io.print(objectText(found, run.output, { id: ['digest'] }));
+  run.io.complain(SCOPES_MOVE_NOBODY);
 };
+
+/** No relay says which scopes it runs, so the files are compared by people. */
+const SCOPES_MOVE_NOBODY =
+  'A running relay takes a file whose scopes have the ids and members that it runs: `policy check` prints the same scope_map for both files. Others take a restart, or another NAMESPACE if the store divides users by scope (STORE=owned, PARTITIONS above 1).\n';
 
 const HOUR = '1h';
 const PAGE_ROWS = 500;
@@ -82,6 +88,7 @@ export const policyDiff: RunVerb = async (run) => {
   run.io.complain(
     `${refused} of ${rows.length} recorded calls would be decided differently by the policy ${policyDigest(file, sha256)}. Calls that were refused have no record.\n`,
   );
+  run.io.complain(SCOPES_MOVE_NOBODY);
   if (cut) run.io.complain(`Only the newest ${CALLS_MAX} calls were read.\n`);
   sayWhatIsMissing(run, { completeness });
 };

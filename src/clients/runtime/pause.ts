@@ -1,25 +1,34 @@
-/** Tells the relay that the person at this client stops its calls, or lets them go on. */
+/** The pauses of this client: what the person at it wants, and what the relay says of them. */
+import type { Welcome } from '../link/link-status.ts';
 import { deferred, type Clock } from '../link/platform.ts';
 import { PauseRefusedError } from './action-errors.ts';
 import { retryMs, type Refused } from './deliverer.ts';
-import type { PauseOptions } from './types.ts';
+import type { Paused, PauseOptions } from './types.ts';
 
 /** What the person wants; null: the calls go on. */
 type Wish = (PauseOptions & { readonly reason: string }) | null;
 
 type Waiting = { resolve(): void; reject(error: Error): void };
 
+/** What `welcome` and the frame `paused` say. */
+type PausedMembers = Pick<Welcome, 'paused_by' | 'paused_reason' | 'paused_until'>;
+
 type ClientPauseOptions = {
   readonly clock: Clock;
+  /** Called when `paused` changes. */
+  onPaused(paused: Paused | null): void;
   /** Returns false when there is no link. */
   send(frame: { readonly ref: string; readonly wish: Wish }): boolean;
 };
 
 /**
  * The latest wish of the person, which is sent until the relay has answered it: one frame at a time, again on each new
- * link. From the wish on until the relay holds the calls back, the client itself refuses them.
+ * link. From the wish on until the relay holds the calls back, the client itself refuses them. And what the relay said
+ * last of pauses, whoever set them.
  */
 export class ClientPause {
+  /** The pause that covers all calls, as the relay last said. */
+  paused: Paused | null = null;
   readonly #options: ClientPauseOptions;
   /** The wish that the relay has not answered; undefined: it has answered all. */
   #wish: Wish | undefined;
@@ -51,9 +60,15 @@ export class ClientPause {
   }
 
   /** Called for each new link. What was sent over an earlier one may not have arrived. */
-  welcomed(): void {
-    this.#sent = null;
-    this.#send();
+  welcomed(welcome: PausedMembers): void {
+    this.#again();
+    this.told(welcome);
+  }
+
+  told({ paused_by: by, paused_reason: reason = '', paused_until: until }: PausedMembers): void {
+    if (!by && !this.paused) return;
+    this.paused = by ? { by, reason, until: until ?? null } : null;
+    this.#options.onPaused(this.paused);
   }
 
   taken(ref: string): void {
@@ -69,7 +84,7 @@ export class ClientPause {
       const sent = this.#sent;
       // The frame counts as not answered until then, so that no other is sent earlier.
       this.#options.clock.after(ms, () => {
-        if (this.#sent === sent && sent !== null) this.welcomed();
+        if (this.#sent === sent && sent !== null) this.#again();
       });
     } else if (this.#answered(ref)) {
       const error = new PauseRefusedError(code, message);
@@ -81,6 +96,11 @@ export class ClientPause {
   close(error: Error): void {
     this.#ended = error;
     this.#settle((waiting) => waiting.reject(error));
+  }
+
+  #again(): void {
+    this.#sent = null;
+    this.#send();
   }
 
   #send(): void {

@@ -129,6 +129,7 @@ class LinkRuntime implements Runtime {
     });
     this.#pause = new ClientPause({
       clock: this.#clock,
+      onPaused: (paused) => guarded(() => options.onPaused?.(paused), options.onError),
       send: ({ ref, wish }) => this.#send({ type: 'pause', ref, op: wish ? 'pause' : 'resume', ...wish }, null),
     });
     this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#send({ type: 'report' }, json) });
@@ -169,6 +170,10 @@ class LinkRuntime implements Runtime {
 
   get status(): LinkStatus {
     return this.#link.status;
+  }
+
+  get paused(): Runtime['paused'] {
+    return this.#pause.paused;
   }
 
   get running(): number {
@@ -334,7 +339,7 @@ class LinkRuntime implements Runtime {
       if (this.#leaving === 'asking') this.#link.send({ type: 'closing' });
       this.#ends.resend();
       this.#sites.welcomed();
-      this.#pause.welcomed();
+      this.#pause.welcomed(status.welcome);
       this.#reporter.welcomed(this.#link.bounds.maxFrameBytes);
     }
     // If the relay has answered, this client does not reconnect: it could replace a successor that is connected by now.
@@ -368,6 +373,7 @@ class LinkRuntime implements Runtime {
     else if (frame.type === 'cancel') this.#commands.cancel(frame.command_id, frame.reason);
     else if (frame.type === 'result_ack') this.#ends.taken(frame.command_id);
     else if (frame.type === 'site_ack') this.#sites.taken(frame.ref);
+    else if (frame.type === 'paused') this.#pause.told(frame);
     else if (frame.type === 'pause_ack') this.#pause.taken(frame.ref);
     else if (frame.type === 'closed') this.#closingAnswered();
     else if (frame.type === 'refused') this.#refused(frame);
@@ -447,7 +453,7 @@ const RUNTIME_MEMBERS: MembersOf<RuntimeOptions> = [
   {
     ...OPTIONAL,
     ...{ instanceId: ID, places: BOOLEAN, metadata: ANY, actions: LIST, tracing: OBJECT },
-    ...{ authorize: FUNCTION, approve: FUNCTION, onDrop: FUNCTION },
+    ...{ authorize: FUNCTION, approve: FUNCTION, onDrop: FUNCTION, onPaused: FUNCTION },
   },
 ];
 

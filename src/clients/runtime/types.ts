@@ -112,6 +112,8 @@ export type RuntimeOptions = LinkOptions & {
   readonly approve?: Judge;
   /** Receives ends that the relay will never receive. `onError` receives what this callback throws. */
   readonly onDrop?: (drop: Drop) => void;
+  /** Called when `paused` of the runtime changes. `onError` receives what this callback throws. */
+  readonly onPaused?: (paused: Paused | null) => void;
   /**
    * The `trace` object of `@opentelemetry/api`, to record a span for each command. While a handler runs, that span is
    * active, so the spans that the handler starts are its children.
@@ -140,6 +142,12 @@ export type PauseOptions = {
   readonly running?: 'leave' | 'cancel';
 };
 
+/**
+ * A pause that covers all calls of the client. `by`: who set it, `admin`, `user` or `client` with a space and the name.
+ * `until`: epoch milliseconds, by the relay's clock; null: until somebody resumes.
+ */
+export type Paused = { readonly by: string; readonly reason: string; readonly until: number | null };
+
 export interface SiteRegistration {
   readonly siteId: string;
   /**
@@ -158,6 +166,8 @@ export interface Runtime extends AsyncDisposable {
   readonly clientId: string;
   readonly instanceId: string;
   readonly status: LinkStatus;
+  /** The pause that covers all calls of this client, as the relay last said; null: none does. */
+  readonly paused: Paused | null;
   /** The number of commands in progress: those being authorized or approved, and those whose handlers run. */
   readonly running: number;
   /** The number of ends that the relay has not acknowledged. */

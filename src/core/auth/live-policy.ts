@@ -10,15 +10,32 @@ const NO_FILE: PolicyFile = { rules: [], scopes: [], userCapacity: null };
 /** The length of a digest, in characters. It names a policy to people and is no proof. */
 const DIGEST_CHARS = 12;
 
-const MOVED =
-  'scopes: other ids or members would move users between admission scopes, which needs a restart of all relays';
+/**
+ * What moves users to other scopes. `restart`: a restart of the only relay. `restarts`: a restart of each relay, one
+ * after the other. `namespace`: another namespace, because the store divides users by their scopes.
+ */
+export type ScopeMove = 'restart' | 'restarts' | 'namespace';
+
+const HOW_TO_MOVE: Readonly<Record<ScopeMove, string>> = {
+  restart: 'Restart the relay with this file.',
+  restarts: 'Restart the relays with this file, one after the other.',
+  namespace:
+    'The data in Redis is divided by these scopes, so a restart does not help: start relays with this file and another NAMESPACE, and hand over to them.',
+};
 
 type Sha256 = Crypto['sha256'];
+
+type LivePolicyParts = { readonly sha256: Sha256; readonly log: Log; readonly scopeMove: ScopeMove };
 
 /** Returns the digest of a policy file. Null, and a file that restricts nothing, have the same one. */
 export function policyDigest(file: PolicyFile | null, sha256: Sha256): string {
   const { rules, scopes, rates = [], userCapacity } = file ?? NO_FILE;
   return sha256(JSON.stringify([rules, scopes, rates, userCapacity])).slice(0, DIGEST_CHARS);
+}
+
+/** Returns the digest of `scopeMapOf`. A running relay takes a file that has the same one as its own. */
+export function scopeMapDigest(file: PolicyFile | null, sha256: Sha256): string {
+  return sha256(scopeMapOf(file)).slice(0, DIGEST_CHARS);
 }
 
 /**
@@ -33,7 +50,8 @@ export function scopeMapOf(file: PolicyFile | null): string {
 export interface PolicyControl {
   /**
    * Decides by this file from the next call on; null: by no file. Throws `invalid_argument`, and keeps the present
-   * policy, if a user would belong to another admission scope: live commands count in the scope of their admission.
+   * policy, if a user would belong to another admission scope: live commands count in the scope of their admission. The
+   * message says what an operator does instead.
    */
   replace(file: PolicyFile | null): void;
   /** Keeps the present policy, and reports to operators why the file that should replace it is not used. */
@@ -53,11 +71,13 @@ export const FIXED_POLICY: PolicyControl = {
 export class LivePolicy implements Policy, PolicyControl {
   readonly #sha256: Sha256;
   readonly #log: Log;
+  readonly #scopeMove: ScopeMove;
   #file: PolicyFile | null;
   #compiled: Policy;
   #report: PolicyReport;
 
-  constructor(file: PolicyFile | null, { sha256, log }: { readonly sha256: Sha256; readonly log: Log }) {
+  constructor(file: PolicyFile | null, { sha256, log, scopeMove }: LivePolicyParts) {
+    this.#scopeMove = scopeMove;
     this.#sha256 = sha256;
     this.#log = log;
     this.#file = file;
@@ -72,7 +92,10 @@ export class LivePolicy implements Policy, PolicyControl {
   readonly report = (): PolicyReport => this.#report;
 
   replace(file: PolicyFile | null): void {
-    if (scopeMapOf(file) !== scopeMapOf(this.#file)) fail('invalid_argument', MOVED);
+    if (scopeMapOf(file) !== scopeMapOf(this.#file)) {
+      const how = HOW_TO_MOVE[this.#scopeMove];
+      fail('invalid_argument', `scopes: other ids or members would move users whose calls run to other scopes. ${how}`);
+    }
     const digest = policyDigest(file, this.#sha256);
     const isNew = digest !== this.#report.digest || this.#report.fault !== null;
     if (digest !== this.#report.digest) this.#compiled = compilePolicy(file ?? NO_FILE);

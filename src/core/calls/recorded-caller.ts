@@ -17,7 +17,8 @@ export function callerOf(caller: CallingPrincipal, given?: CallerLabel): Command
   if (given) return labelled(callerOf(caller), callerLabel(given));
   const known = CALLERS.get(caller);
   if (known) return known;
-  const made: CommandCaller = { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
+  const { kind, token } = caller;
+  const made: CommandCaller = { kind, name: kind === 'admin' ? caller.name : caller.userId, ...(token && { token }) };
   CALLERS.set(caller, made);
   return made;
 }

@@ -1,7 +1,7 @@
 /** A command: its record, its stages, its outcome, and the mark that is left of it after its end. */
 import type { WireExecution, WireOutcome, WireStage } from '../../protocol/codes.ts';
 import type { CallerLabel } from '../auth/caller-label.ts';
-import type { AdminPrincipal } from '../auth/principal.ts';
+import type { AdminPrincipal, TokenIdentity } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';
@@ -39,6 +39,11 @@ export type CommandCaller = {
   readonly name: string;
   /** The program that called in this requester's name. Absent: the call named none. */
   readonly label?: CallerLabel;
+  /**
+   * The token of the call that admitted the command, for revocations alone: no interface shows it. Absent: a configured
+   * token, a grant, or a store that does not keep it.
+   */
+  readonly token?: TokenIdentity;
 };
 
 /** Selects callers. A caller must match every member that is not null. */

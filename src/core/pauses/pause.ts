@@ -156,8 +156,8 @@ export class PauseSet {
     return [...this.#all.values()].map(({ pause }) => pause);
   }
 
-  /** Returns the pauses of one user, without those of all users. */
-  ofUser(userId: string): readonly Pause[] {
+  /** Returns the pauses of one user, without those of all users; null: those of all users. */
+  ofUser(userId: string | null): readonly Pause[] {
     return (this.#byUser.get(userId) ?? []).map(({ pause }) => pause);
   }
 }

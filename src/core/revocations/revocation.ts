@@ -2,7 +2,8 @@
  * Revocations: the tokens that a row covers, what a node looks up and waits for when it revokes, and the port that keeps
  * the rows.
  */
-import type { Principal } from '../auth/principal.ts';
+import type { Principal, TokenIdentity } from '../auth/principal.ts';
+import type { CommandCaller } from '../commands/command.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
 /**
@@ -50,14 +51,33 @@ export interface RevocationStore {
 export function covers(row: RevocationTarget, principal: Principal, clientId: string | null): boolean {
   // The holder of a grant has no token of its own: a grant is revoked with its session.
   if (principal.kind === 'grant' || principal.token === undefined) return false;
-  const { id, issuedAt } = principal.token;
   const subject = principal.kind === 'admin' ? principal.name : principal.userId;
   const client = clientId ?? (principal.kind === 'user' ? principal.device?.clientId : null) ?? null;
+  return matches(row, { subject, client, token: principal.token });
+}
+
+const UNKNOWN_TOKEN: TokenIdentity = { id: null, issuedAt: null };
+
+/**
+ * Whether a row covers the token with which a command was invoked. A record of a user without a token counts as one of
+ * a token without an id and a time of issue; one of an administrator is of a configured token, which no row covers.
+ */
+export function coversCaller(row: RevocationTarget, { kind, name, token }: CommandCaller): boolean {
+  if (kind === 'grant' || (kind === 'admin' && token === undefined)) return false;
+  return matches(row, { subject: name, client: null, token: token ?? UNKNOWN_TOKEN });
+}
+
+type Holder = { readonly subject: string; readonly client: string | null; readonly token: TokenIdentity };
+
+function matches(
+  { userId, clientId, tokenId, issuedBefore }: RevocationTarget,
+  { subject, client, token: { id, issuedAt } }: Holder,
+): boolean {
   return (
-    (row.userId === null || row.userId === subject) &&
-    (row.clientId === null || row.clientId === client) &&
-    (row.tokenId === null || row.tokenId === id) &&
-    (row.issuedBefore === null || issuedAt === null || issuedAt < row.issuedBefore)
+    (userId === null || userId === subject) &&
+    (clientId === null || clientId === client) &&
+    (tokenId === null || tokenId === id) &&
+    (issuedBefore === null || issuedAt === null || issuedAt < issuedBefore)
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * Revokes tokens: keeps the revocations of the deployment in the memory of this node, ends what a new one covers on
- * every node, and cancels what its user has queued.
+ * every node, and cancels what was queued with such tokens.
  */
 import {
   requireAdmin,
@@ -12,7 +12,7 @@ import {
 } from '../auth/principal.ts';
 import { withoutLimit, seenActions } from '../auth/sight.ts';
 import type { DeliveryActs } from '../commands/acts.ts';
-import { isTerminal, type Command } from '../commands/command.ts';
+import { isTerminal } from '../commands/command.ts';
 import { otherNodes } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
 import { checkReason } from '../commands/operator-actions.ts';
@@ -25,7 +25,7 @@ import { promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Page } from '../page.ts';
 import { listingOf, type PageArgs } from '../cursors.ts';
 import type { Cancel } from '../ports.ts';
-import { covers, type NewRevocation, type Revocation, type RevocationTarget } from './revocation.ts';
+import { covers, coversCaller, type NewRevocation, type Revocation, type RevocationTarget } from './revocation.ts';
 
 /** How often a node of a shared deployment reads new revocations, in milliseconds, in case it was not told of one. */
 const REREAD_MS = 2_000;
@@ -40,7 +40,7 @@ export type RevokedEnds = { readonly links: number; readonly sockets: number };
 /** What a revocation did. */
 export type RevocationReceipt = RevokedEnds & {
   readonly revocation: Revocation;
-  /** The number of queued commands of the user that were cancelled: each has an end, and none has run. */
+  /** The number of queued commands of such tokens that were cancelled: each has an end, and none has run. */
   readonly cancelled: number;
   /** The nodes that refuse what is revoked and have ended what it covers, and those that have not answered in time. */
   readonly nodes: readonly string[];
@@ -235,22 +235,21 @@ function withinRights(revoker: CallingPrincipal, target: RevocationTarget): Revo
 }
 
 /**
- * Cancels the commands that have not been dispatched of the callers that a row covers, and returns their number. No
- * record says with which token a command was invoked, so a row that names one token, or one client, cancels none.
+ * Cancels the commands that have not been dispatched and that were invoked with tokens that a row covers, and returns
+ * their number. A row that names a client covers links alone, and cancels none.
  */
 async function cancelQueued(
   { deps, acts }: Pick<RevocationParts, 'deps' | 'acts'>,
-  { userId, clientId, tokenId, reason, who }: Revocation,
+  revocation: Revocation,
 ): Promise<number> {
-  if (clientId !== null || tokenId !== null) return 0;
-  const isOfCaller = ({ caller }: Command): boolean =>
-    caller.kind !== 'grant' && (userId === null ? caller.kind === 'user' : caller.name === userId);
+  const { userId, clientId, reason, who } = revocation;
+  if (clientId !== null) return 0;
   let cancelled = 0;
   for (const filter of filtersOf(userId)) {
     for (let after: readonly string[] | null = null; ;) {
       const { rows, next } = await deps.backend.inspector.list(filter, { first: PAGE_MAX, after });
       for (const { row } of rows) {
-        if (isTerminal(row) || row.dispatchedAt !== null || !isOfCaller(row)) continue;
+        if (isTerminal(row) || row.dispatchedAt !== null || !coversCaller(revocation, row.caller)) continue;
         const settled = await acts.settle(row, { kind: 'cancel', reason: `Revoked: ${reason}`.slice(0, 200), by: who });
         if (settled.kind === 'settled') cancelled++;
       }

@@ -59,7 +59,7 @@ const RevokeResult = orRefusal('RevokeResult', RevocationReceiptType, 'What was 
 builder.mutationFields((t) => ({
   revoke: t.field({
     type: RevokeResult,
-    description: `Revokes tokens. From the answer on, the nodes that it names refuse what is revoked, and have ended its links and event streams. Commands that a revoked user has queued are cancelled. A user may revoke tokens of its own. At most ${REVOCATIONS_MAX} single tokens: \`issuedBefore\` covers many at once. Tokens of administrators in the configuration cannot be revoked.`,
+    description: `Revokes tokens. From the answer on, the nodes that it names refuse what is revoked, and have ended its links and event streams. Commands that wait for their client, and were invoked with tokens that are covered, are cancelled. A user may revoke tokens of its own. At most ${REVOCATIONS_MAX} single tokens: \`issuedBefore\` covers many at once. Tokens of administrators in the configuration cannot be revoked.`,
     args: { input: t.arg({ type: RevokeInput, required: true, description: 'Which tokens to revoke, and why.' }) },
     resolve: (_, { input }, { core, requester, notes }) =>
       answered(() => core.revocations.revoke(requester, input, notes?.requestId)),
