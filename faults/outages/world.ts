@@ -98,7 +98,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
       ...plan.env,
     };
-    const options = { name, folder, redisUrl, namespace: NAMESPACE, source, env, logsMemory: true };
+    // An owner waits for replicas over a connection of its own, which it opens, with one to the sentinel, when it claims.
+    const laterSockets = owned && sentinel ? 2 : 0;
+    const options = { name, folder, redisUrl, namespace: NAMESPACE, source, env, logsMemory: true, laterSockets };
     relays.push(ends.adopt(await startRelay(options), end));
   }
   const owners = single && (plan.aimed || plan.pair) ? ends.use(await OwnerWatch.start(single.url, NAMESPACE)) : null;

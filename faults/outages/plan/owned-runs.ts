@@ -3,7 +3,7 @@ import type { Range } from './plan.ts';
 import type { ReleaseRun } from './plans.ts';
 
 /** A row of the failures. Absent members are those of all rows, and `hold` is that of the plan. */
-type Row = Pick<ReleaseRun, 'plan' | 'faults' | 'gap' | 'hold'>;
+type Row = Pick<ReleaseRun, 'plan' | 'faults' | 'gap' | 'hold'> & Partial<Pick<ReleaseRun, 'commands'>>;
 
 /** Each row has this many faults, unless a row says otherwise, one soon after the other. */
 const FAULTS = 20;
@@ -34,7 +34,7 @@ const ROWS: readonly Row[] = [
   // The clock of a relay wrong.
   { plan: 'F32' },
   // Failovers under a sentinel and in a cluster, slots that move, and a failover that takes a handover back.
-  { plan: 'sentinel' },
+  { plan: 'sentinel', commands: 5_000 },
   { plan: 'F33' },
   { plan: 'F34' },
   { plan: 'F35' },
@@ -51,6 +51,6 @@ const FULL_COMMANDS = 2_000;
 export function ownedRuns(seed: number): readonly ReleaseRun[] {
   return ROWS.map(({ faults = FAULTS, gap = GAP, ...row }) => {
     const commands = faults === 1 ? FULL_COMMANDS : faults * COMMANDS_OF_FAULT;
-    return { ...row, seed, commands, faults, gap, rate: RATE };
+    return { commands, ...row, seed, faults, gap, rate: RATE };
   });
 }

@@ -46,6 +46,8 @@ export type RelayOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether the relay collects garbage every few seconds and logs its memory to the folder. Absent: no. */
   readonly logsMemory?: boolean;
+  /** How many connections the relay may open later, and keep. Absent: none. */
+  readonly laterSockets?: number;
   /** The limit of open files that the process starts with. Absent: that of this process. */
   readonly descriptors?: number | undefined;
 };
@@ -71,7 +73,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
       return proc;
     },
     get baseline() {
-      return baseline;
+      return baseline + (options.laterSockets ?? 0);
     },
     async restart() {
       if (proc.alive) throw new Error(`${name} still runs`);
