@@ -1,6 +1,6 @@
 /**
- * The relay that an operator's command talks to. Sends requests to it: over REST where it answers everyone who may ask,
- * otherwise over GraphQL.
+ * The relay that an operator's command talks to: sends requests to it, over REST where a route answers administrators and
+ * users alike, otherwise over GraphQL.
  */
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import type { Clock } from '../clients/link/platform.ts';

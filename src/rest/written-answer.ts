@@ -9,7 +9,10 @@ import type { Variant } from './response-body.ts';
 /** The JSON text before and after the body in the text of the data. */
 export type Around = { readonly before: string; readonly after: string };
 
-/** Returns the text around the body. Null if anything else is selected, or if a field on the path has a directive. */
+/**
+ * Returns the JSON text around the value at this path. Null if the operation selects anything beside that path, or if a
+ * field on it has a directive.
+ */
 export function aroundBody({ selectionSet }: OperationDefinitionNode, path: readonly string[]): Around | null {
   let set: SelectionSetNode | undefined = selectionSet;
   for (const name of path) {

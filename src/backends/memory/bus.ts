@@ -8,6 +8,7 @@ import type { Log } from '../../core/ports.ts';
 
 /** Creates core's Bus for one process: listeners are called before `publish` returns. */
 export function createMemoryBus(log: Log): Bus {
+  // Events of commands are many, and are not even made if nobody listens.
   const commands = new Set<string>();
   const listeners = createListeners(log, (topic) => {
     if (!topic.startsWith('command:')) return;
@@ -18,6 +19,7 @@ export function createMemoryBus(log: Log): Bus {
     hasSubscribers: () => commands.size > 0,
     publish: listeners.deliver,
     subscribe: (topic, listener) => listeners.add(topic, listener),
+    // A subscription of this process holds at once.
     confirmed() {},
   };
 }

@@ -20,7 +20,10 @@ import { createEvidence, type EvidenceKinds } from '../memory/evidence.ts';
 const DROPPED_TOGETHER = 512;
 /** The shares of rows that rules need. */
 const NEEDED = ['queued_bytes', 'marks'] as const satisfies readonly ShareName[];
-/** Up to which part of their totals a process takes over: more than one process ever admits, with both reserves. */
+/**
+ * A process takes no partition over once it holds this part of a total. It is more than one process ever admits, even
+ * with what is reserved for ends and for snapshots.
+ */
 const TAKEN_PART = 1.25;
 
 export type Budget = {

@@ -8,7 +8,7 @@ import type { OutgoingMail } from './turns.ts';
 /** The most envelopes to one process that are kept, in case one is lost, and the most characters of them. */
 const KEPT = 4_096;
 const KEPT_CHARS = 4 * 1024 * 1024;
-/** The most characters of envelopes from one process that wait for an earlier one. Others are asked for again. */
+/** The most characters of envelopes that are held because an earlier one is missing; later ones are asked for again. */
 const HELD_CHARS = 16 * 1024 * 1024;
 /** How often an envelope that is missing is asked for, in milliseconds. */
 const ASK_MS = 250;

@@ -386,7 +386,7 @@ export class Owners implements OwnerTable {
   async #lookOnce(): Promise<void> {
     const { clock, lease, leaseMs, log } = this.#options;
     const began = clock.monotonic();
-    // Without a lease before the first renewal, nothing has ended.
+    // Before the first renewal there was no lease that could have ended.
     if (this.#lastSeenAt !== -Infinity && !lease.isValid)
       log.warn({ ms: Math.round(began - this.#lastSeenAt) }, 'the lease of this relay ended before it was renewed');
     for (const partition of this.#partitions) partition.mark();

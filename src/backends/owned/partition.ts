@@ -127,7 +127,7 @@ export class Partition {
     return this.#owned ? this.#parts.process : (this.#seen?.process ?? null);
   }
 
-  /** Whether this process claims the partition, or puts its log back. */
+  /** Whether this process is about to own the partition: it claims it, or reads its log. */
   get isTaking(): boolean {
     return this.#isTaking;
   }

@@ -150,7 +150,7 @@ export type Append = {
   readonly text: string;
 };
 
-/** What one call appends, in one slot group. */
+/** One call of the script that appends batches to the logs of partitions, all of one slot group. */
 export type TurnCall = {
   readonly mapKey: string;
   readonly map: string;

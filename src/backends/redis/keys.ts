@@ -194,7 +194,7 @@ export class KeyNames {
     this.#root = { name: tag, parts: null };
   }
 
-  /** Returns the name of a key. `part` and `more`: as the parts of `keyOf`. */
+  /** Returns the name of a key. `part` and `more`: what follows its kind, such as the ids of a user and a client. */
   of(kind: KeyKind, part?: string, more?: string): string {
     let named = this.#next(this.#root, kind);
     if (part !== undefined) named = this.#next(named, part);

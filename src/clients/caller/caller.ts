@@ -51,8 +51,8 @@ export type InvokeOptions = {
   readonly onStage?: (stage: WireStage) => void;
   /**
    * Receives the progress that the handler reports, in order, as it arrives. Over HTTP the answer is then an event
-   * stream. `onError` of the caller receives what this callback throws. Reports that come after the last one that
-   * arrived are not counted as missed: the outcome follows.
+   * stream. `onError` of the caller receives what this callback throws. Reports that are lost after the last one that
+   * arrived are in no `missed`.
    */
   readonly onProgress?: (progress: ProgressUpdate) => void;
   /** A signal that ends the wait, never the command. The promise then rejects with the signal's reason. */
@@ -151,8 +151,8 @@ export type CallerErrorDetails = LibraryErrorDetails & {
  * codes (`not_connected`, `policy_denied`, ...) when the relay refused the request. A refused invocation leaves no
  * record. Otherwise `code` is one of the caller's own codes:
  *
- * - `unreachable`: the relay could not be reached, or its answer did not arrive within the budget. `mayHaveRun` says
- *   which. If the command may have run, await `handle`, or invoke it again under its id.
+ * - `unreachable`: the relay could not be reached, or its answer did not arrive within the budget. If `mayHaveRun`
+ *   is true, the request may have arrived: await `handle`, or invoke it again under its id.
  * - `bad_answer`: the response does not come from a relay.
  * - `overloaded`: too many waits are queued in this caller already; nothing was sent.
  * - `closed`: the caller was closed.

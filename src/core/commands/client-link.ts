@@ -33,7 +33,7 @@ export type HelloRequest = {
   readonly places?: boolean;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
-  /** What a client says that counts its attempts to connect; null or absent: it does not. */
+  /** What the client says of its earlier links; null or absent: it says nothing. */
   readonly resumes?: Resumes | null;
 };
 

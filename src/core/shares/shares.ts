@@ -11,8 +11,6 @@ import {
   type ShareRefusal,
 } from './share-bounds.ts';
 
-// Lists the resources that the users of a relay share, and bounds how much of each one user and all users may hold.
-
 export function createShares(given: Partial<ShareBounds> = {}): Shares {
   return new Shares({ ...SHARE_BOUNDS, ...given });
 }
@@ -43,7 +41,7 @@ export class Shares {
     return this.#used[INDEX[share]] ?? 0;
   }
 
-  /** Whether the total is reached, so that only the reserve is left. */
+  /** Whether all users together hold the total. */
   full(share: ShareName): boolean {
     const { total } = this.bounds[share];
     return total !== null && this.used(share) >= total;

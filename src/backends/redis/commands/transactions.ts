@@ -72,7 +72,7 @@ export type Act<T> = {
   readonly run: (rules: Rules, tx: RedisTransaction) => T;
   /** Whether a Redis without memory refuses the act. */
   readonly grows: boolean;
-  /** Whether the act moves the client's queue. No other act on the client is in the same call. */
+  /** Whether the act takes commands out of the client's queue. Then no other act on the client is in the same call. */
   readonly moves?: boolean;
   /** About how many characters the act brings for each of its commands, and how many of them are rows of history. */
   readonly chars: number;
