@@ -4,6 +4,7 @@ import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import { BACK_PRESSURE_BYTES } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, advertisement, connect, testCore, user, type TestClient } from '../kit/core.ts';
+import { eventually } from '../kit/patience.ts';
 
 const alice = user('alice');
 const ids = ({ sent }: TestClient): readonly string[] => sent.map(({ command }) => command.commandId);
@@ -72,5 +73,28 @@ describe('a command that is held because the client reads slowly', () => {
     await test.client.session.drained();
     await test.answer();
     expect(ids(test.client)).toEqual(['c2']);
+  });
+});
+
+describe('a node that another one asks about a pause', () => {
+  it('answers once the bytes that it has written before may leave', async () => {
+    const answers: string[] = [];
+    const heldBack: (() => void)[] = [];
+    const wrap = ({ nodes, ...backend }: MemoryBackend): MemoryBackend => ({
+      ...backend,
+      onRecord: (run) => void heldBack.push(run),
+      nodes: {
+        ...nodes,
+        post: (nodeId, row) => (row.kind === 'answer' ? answers.push(row.text) > 0 : nodes.post(nodeId, row)),
+      },
+    });
+    await using test = await testCore({ wrap });
+    const others = { clientId: null, callerKind: null, caller: null, action: null, label: null };
+    const text = JSON.stringify({ userId: 'alice', ...others });
+    await test.backend.nodes.post('n1', { kind: 'question', questionId: 'q', from: 'n2', topic: 'pause', text });
+    await eventually(() => expect(heldBack).toHaveLength(1));
+    expect(answers).toEqual([]);
+    for (const leave of heldBack) leave();
+    await eventually(() => expect(answers).toEqual(['renewed']));
   });
 });

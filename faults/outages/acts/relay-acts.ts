@@ -21,6 +21,8 @@ const TAKEN_OVER_MS = 30_000;
 const TWIN_RUNS_MS = 3_000;
 /** The time in which a relay closes, with its last snapshot, in milliseconds. */
 const CLOSES_MS = 1_500;
+/** How long such a pause holds, in milliseconds. */
+const PAUSE_HOLDS_MS = 500;
 /** How far a pause is asked for ahead of a kill, or after it, at most, in milliseconds. */
 const PAUSE_AHEAD_MS = 30;
 /** By how much a clock of the day is wrong at most, in milliseconds. */
@@ -45,6 +47,7 @@ export const ACTS_OF_RELAYS = {
     const pausing = sleep(-aheadMs).then(() => pauseCalls(at, { name, cover }, log));
     const killing = sleep(aheadMs).then(() => relay.proc.kill());
     await Promise.all([pausing.catch(() => {}), killing.then(() => restart(relay))]);
+    await sleep(PAUSE_HOLDS_MS);
     await resumeCalls(world, name, log);
   },
   async 'relays-kill'({ relays }) {

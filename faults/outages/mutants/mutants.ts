@@ -223,6 +223,42 @@ const OWNED_MUTANTS: readonly Mistake[] = [
     plan: 'F1',
     caughtBy: ['unfenced'],
   },
+  {
+    name: 'pause-unasked-at-dispatch',
+    says: 'a command that waited is dispatched although a pause covers it',
+    file: 'core/commands/rules.ts',
+    find: 'if (this.tx.pauseOf(before)) return this.#holdBack(entry, isRepeated);',
+    replace: '',
+    plan: 'F37',
+    caughtBy: ['paused'],
+  },
+  {
+    name: 'pause-of-one-owner',
+    says: 'only one owner has a pause of all users',
+    file: 'core/pauses/pauses.ts',
+    find: 'const wanted = pauses.parts(userId);',
+    replace: 'const wanted = pauses.parts(userId).slice(0, 1);',
+    plan: 'F37',
+    caughtBy: ['paused'],
+  },
+  {
+    name: 'pause-unrecorded',
+    says: 'the next owner of a partition does not know its pauses',
+    file: 'backends/journal/recording.ts',
+    find: "if (kept === 'kept') records.add('pause', pause);",
+    replace: '',
+    plan: 'F37',
+    caughtBy: ['paused'],
+  },
+  {
+    name: 'revoked-token-recalled',
+    says: 'a token that was verified before it was revoked is accepted while it is remembered',
+    file: 'http/authenticate-request.ts',
+    find: '(known && isUsable(known) ? known : null)',
+    replace: 'known',
+    plan: 'F37',
+    caughtBy: ['revoked'],
+  },
 ];
 
 export const MUTANTS: readonly Mutant[] = [

@@ -29,6 +29,7 @@ export function createPermits({ deps, dispatcher, questions }: PermitsParts) {
     const cover = parsedJson(text);
     // Only `renewPermits` of another node writes the question.
     if (isRecord(cover)) await renewHere(cover as PauseCover);
+    await bytesOut(deps);
     return 'renewed';
   });
   return async (cover: PauseCover): Promise<readonly string[]> => {
@@ -36,6 +37,14 @@ export function createPermits({ deps, dispatcher, questions }: PermitsParts) {
     const [silent] = await Promise.all([isAlone ? [] : askOthers(deps, questions, cover), renewHere(cover)]);
     return silent;
   };
+}
+
+/**
+ * Resolves once what was written to sockets before has left, or never will: a store may hold it back until what it depends
+ * on is recorded. The answer to a client leaves in the same order, but mail to other nodes does not.
+ */
+function bytesOut({ backend }: Pick<Deps, 'backend'>): Promise<void> {
+  return new Promise((done) => (backend.onRecord ? backend.onRecord(done, { destroy: done }) : done()));
 }
 
 async function askOthers(deps: Deps, questions: NodeQuestions, cover: PauseCover): Promise<readonly string[]> {
