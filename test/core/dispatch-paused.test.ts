@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import { BACK_PRESSURE_BYTES } from '../../src/core/limits.ts';
-import { settle } from '../kit/clock.ts';
+import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, advertisement, connect, testCore, user, type TestClient } from '../kit/core.ts';
 import { eventually } from '../kit/patience.ts';
 
@@ -96,5 +96,23 @@ describe('a node that another one asks about a pause', () => {
     expect(answers).toEqual([]);
     for (const leave of heldBack) leave();
     await eventually(() => expect(answers).toEqual(['renewed']));
+  });
+});
+
+describe('a pause', () => {
+  it('asks nodes that have started and not reported yet: they may have links', async () => {
+    const asked: string[] = [];
+    const wrap = ({ nodes, pauses, ...backend }: MemoryBackend): MemoryBackend => ({
+      ...backend,
+      pauses: { ...pauses, permitMs: PERMIT_MS, quietMs: 1 },
+      nodes: {
+        ...nodes,
+        living: () => ['n1', 'n2'],
+        post: (nodeId, row) => (row.kind === 'question' ? asked.push(`${nodeId} ${row.topic}`) > 0 : false),
+      },
+    });
+    await using test = await testCore({ wrap });
+    const receipt = await meanwhile(test.clock, test.core.pauses.pause(admin, { all: true, reason: 'stop' }), 100);
+    expect([asked, receipt.silent]).toEqual([['n2 pause'], ['n2']]);
   });
 });

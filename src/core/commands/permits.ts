@@ -4,7 +4,7 @@ import { parsedJson, isRecord } from '../json.ts';
 import { coverOf, type PauseCover } from '../pauses/pause.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { NodeQuestions } from './node-questions.ts';
-import { otherNodes } from './other-nodes.ts';
+import { nodesWithLinks } from './other-nodes.ts';
 
 /** How long a node may take to answer, before it counts as silent. */
 const ASK_MS = 1_000;
@@ -50,7 +50,7 @@ function bytesOut({ backend }: Pick<Deps, 'backend'>): Promise<void> {
 async function askOthers(deps: Deps, questions: NodeQuestions, cover: PauseCover): Promise<readonly string[]> {
   const { backend, clock } = deps;
   const began = clock.monotonic();
-  const { others } = await otherNodes(deps);
+  const { others } = await nodesWithLinks(deps);
   const question = { topic: 'pause', text: JSON.stringify(cover), withinMs: ASK_MS } as const;
   const answers = await Promise.all(others.map((nodeId) => questions.ask(nodeId, question)));
   const silent = others.filter((_, i) => answers[i] === null);
