@@ -144,6 +144,7 @@ const REASONS: readonly Reason[] = [
     names: [
       ...['permit-of-before', 'permit-renewed-early', 'pause-unasked-again', 'held-through-a-pause'],
       ...['ended-pause-kept', 'owned pause-unasked-at-dispatch', 'owned pause-of-one-owner', 'owned pause-unrecorded'],
+      'owned revocation-confirmed-unread',
       'received-ignored',
       'acknowledged-written-again',
       'age-ignored',

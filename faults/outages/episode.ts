@@ -68,6 +68,7 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'handover-failover': 12_000,
   'relays-full': 10_000,
   'links-hello': 4_000,
+  'links-away-pausing': 3_000,
   'links-deaf': 2_000,
   'links-mute': 2_000,
 };

@@ -10,12 +10,12 @@ import { scheduleOf } from '../../faults/outages/plan/schedule.ts';
 import { planOf } from '../../faults/outages/plan/plans.ts';
 
 /** A seed that draws each kind of fault once. */
-const SEED = 5;
+const SEED = 2;
 const COMMANDS = 1_500;
 const PLAN: Plan = {
   ...planOf('F37'),
-  kinds: ['relay-kill-pausing', 'relay-kill', 'relay-pause'],
-  gap: [1_500, 2_000],
+  kinds: ['relay-kill-pausing', 'relay-kill', 'relay-pause', 'links-away-pausing'],
+  gap: [1_200, 1_500],
   hold: [1_500, 2_500],
 };
 /** What depends on how busy the machine is: how soon a caller learns of an end, and how soon a relay has its lease again. */

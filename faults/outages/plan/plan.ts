@@ -5,6 +5,7 @@ import type { PromiseName } from '../judge/promises.ts';
 
 /**
  * The kinds of faults that a run can carry out:
+ * - `links-away-pausing`: the connections of the clients break, and new ones are refused until calls are paused.
  * - `relay-kill-pausing`: a pause, around whose answer a relay is killed, and then restarted.
  * - `relay-kill`: kill -9, then a restart. `relays-kill`: the same of all relays at once. `relay-pause`: SIGSTOP for a while. `relay-drain`: SIGTERM, then a restart.
  * - `relay-tear`: kill -9, bytes of an unfinished write at the end of its journal, then a restart. `relay-halt`: SIGTERM,
@@ -80,6 +81,7 @@ export type FaultKind =
   | 'links-deaf'
   | 'links-mute'
   | 'links-hello'
+  | 'links-away-pausing'
   | 'clients-freeze'
   | 'clients-kill'
   | 'clients-forge'

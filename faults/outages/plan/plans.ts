@@ -369,7 +369,7 @@ const OWNED_PLANS: readonly PlanRow[] = [
   {
     name: 'F37',
     says: 'pauses and revocations again and again, relays killed around the answers, and stopped for about a lease',
-    kinds: ['relay-kill-pausing', 'relay-kill-pausing', 'relay-kill', 'relay-pause'],
+    kinds: ['relay-kill-pausing', 'relay-kill-pausing', 'relay-kill', 'relay-pause', 'links-away-pausing'],
     gap: [1_000, 3_000],
     hold: [1_500, 5_000],
     faults: 10,
