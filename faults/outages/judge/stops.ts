@@ -1,6 +1,6 @@
 /** Judges that a pause and a revocation hold from their answers on. */
 import type { Action, Cover, Key, Logged } from '../log/events.ts';
-import { MS, type Case, type Evidence } from './evidence.ts';
+import { MS, type Case, type Evidence, type WaitEnd } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
 /** A pause whose answer said that all owners have it. Times are those of the logs. */
@@ -43,7 +43,8 @@ export function judgePaused(evidence: Evidence): Judged {
         text: `${command} by ${relay}, ${msText(at - pause.from)} after ${pause.name}`,
       })),
   );
-  const during = pauses.flatMap((pause) => callsDuring(cases, pause));
+  const requests = requestsOf(evidence);
+  const during = pauses.flatMap((pause) => requestsDuring(requests, pause));
   const refused = during.filter(({ end }) => end?.event === 'refused' && end.code === 'paused');
   const answered = of('pause-answered');
   return {
@@ -113,19 +114,34 @@ function between<E extends { readonly at: number }>(sorted: readonly E[], { from
   return found;
 }
 
-/** Returns the requests that a pause covers, which began after its answer and ended before somebody asked for its end. */
-function callsDuring(cases: Evidence['cases'], pause: Pause) {
-  const { from, to } = pause;
-  return Array.from(cases.values()).flatMap((one) => {
-    if (!covers(pause.cover, callOf(one))) return [];
-    const isFirst = (one.waits[0]?.attempt.at ?? 0) > from;
-    return one.waits
-      .filter(({ attempt, ends: [end] }) => attempt.how === 'invoke' && attempt.at > from && (end?.at ?? Infinity) < to)
-      .map(({ attempt, ends: [end] }) => {
-        const code = end?.event === 'refused' ? ` ${end.code}` : '';
-        return { end, isFirst, token: attempt.token, text: `${one.text} ${attempt.wait}${code} in ${pause.name}` };
-      });
+/** One request of a caller. `since`: when the first request for its command began. */
+type Request = {
+  readonly at: number;
+  readonly since: number;
+  readonly call: Call;
+  readonly end: WaitEnd | undefined;
+  readonly token: string | undefined;
+  readonly text: string;
+};
+
+/** Returns all requests that invoke, by time. */
+function requestsOf({ cases }: Evidence): readonly Request[] {
+  const requests = Array.from(cases.values()).flatMap((one) => {
+    const call = callOf(one);
+    return one.waits.flatMap(({ attempt: { at, how, token, wait }, ends: [end] }): readonly Request[] => {
+      if (how !== 'invoke') return [];
+      const code = end?.event === 'refused' ? ` ${end.code}` : '';
+      return [{ at, since: one.waits[0]?.attempt.at ?? at, call, end, token, text: `${one.text} ${wait}${code}` }];
+    });
   });
+  return requests.toSorted((a, b) => a.at - b.at);
+}
+
+/** Returns the requests that a pause covers, which began after its answer and ended before somebody asked for its end. */
+function requestsDuring(requests: readonly Request[], pause: Pause) {
+  return between(requests, pause)
+    .filter(({ call, end }) => (end?.at ?? Infinity) < pause.to && covers(pause.cover, call))
+    .map((request) => ({ ...request, isFirst: request.since > pause.from, text: `${request.text} in ${pause.name}` }));
 }
 
 type Arrival = Extract<Logged, { event: 'arrival' }>;

@@ -259,15 +259,6 @@ const OWNED_MUTANTS: readonly Mistake[] = [
     plan: 'F37',
     caughtBy: ['revoked'],
   },
-  {
-    name: 'revoked-links-stay',
-    says: 'a revocation leaves the links that are open',
-    file: 'gateway/gateway.ts',
-    find: 'for (const link of links) if (link.endIfRevoked(isCovered)) ended++;',
-    replace: 'void isCovered;',
-    plan: 'F37',
-    caughtBy: ['revoked'],
-  },
 ];
 
 export const MUTANTS: readonly Mutant[] = [
