@@ -81,7 +81,9 @@ function isStranded(one: Case, { final }: Evidence): boolean {
   const refusal = one.waits
     .flatMap(({ ends }) => ends)
     .some((end) => end.event === 'refused' && end.code === 'not_connected');
-  return refusal || final(one)?.outcome === 'expired';
+  // A pause ends what was dispatched and is not written yet.
+  const isPaused = verdictsOf(one).some(({ code }) => code === 'paused');
+  return refusal || (final(one)?.outcome === 'expired' && !isPaused);
 }
 
 /**

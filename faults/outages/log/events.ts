@@ -54,6 +54,8 @@ export type FaultEvent =
       readonly execution: string;
       readonly canary: string | null;
       readonly by: string | null;
+      /** Why it expired or failed. Absent: nothing says so. */
+      readonly code?: string;
     })
   /** A relay refused the request, so this request did not admit the command. */
   | (Key & { readonly event: 'refused'; readonly wait: string; readonly code: string })

@@ -238,7 +238,8 @@ async function askOnce(load: Load, callers: Callers, { command, wait, how, of, b
     const invocation = await (how === 'invoke' ? invoke(load, caller, command) : attach(caller, key, budgetMs));
     const { canary, by } = resultOf(invocation, fillerOf(key, load.bytes));
     const { outcome, execution } = invocation;
-    log.write({ event: 'answer', ...key, wait, outcome, execution, canary, by });
+    const why = 'error' in invocation ? { code: invocation.error.code } : {};
+    log.write({ event: 'answer', ...key, wait, outcome, execution, canary, by, ...why });
     return outcome === 'pending' ? 'admitted' : 'ended';
   } catch (error) {
     const code = error instanceof CallerError ? error.code : String(error);
