@@ -64,7 +64,9 @@ function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {
   });
   const stranded = all.filter((one) => {
     const attempt = one.waits[0]?.attempt;
-    if (!attempt || !isStranded(one, evidence) || !wasUp(evidence, one)) return false;
+    // A call with a token that is revoked has little time, and nobody repeats it.
+    if (!attempt || attempt.token !== undefined) return false;
+    if (!isStranded(one, evidence) || !wasUp(evidence, one)) return false;
     return !disturbed(attempt.at, attempt.at + attempt.budgetMs * MS) || hadTime(evidence, one);
   });
   return {

@@ -120,7 +120,8 @@ function judgePrompt({ cases, faults }: Evidence): Judged {
   const waits = [...cases.values()].flatMap((one) =>
     one.waits.flatMap(({ attempt, ends }) => {
       const end = ends[0];
-      if (!end) return [];
+      // With a revoked token a caller gets no answer, and waits for as long as it allows itself.
+      if (!end || attempt.token !== undefined) return [];
       const overNs = end.at - attempt.at - attempt.budgetMs * MS - held(attempt.relay, attempt.at, end.at);
       return [{ text: `${one.text} ${attempt.wait}`, overNs }];
     }),
