@@ -37,11 +37,11 @@ export function textsIn(list: unknown): readonly string[] {
   return Array.isArray(list) ? list.map(String) : [];
 }
 
-/** Returns a relay that runs, or is at least not known to be dead. */
+/** Returns a relay that runs, as far as this program knows. */
 export function aliveOf({ relays }: Pick<World, 'relays'>, random: () => number): Relay {
   return pick(
     random,
-    relays.filter(({ proc }) => proc.alive),
+    relays.filter(({ proc }) => proc.alive && !proc.isPaused),
   );
 }
 
@@ -90,25 +90,40 @@ async function endOnce(relay: Relay, name: string): Promise<boolean> {
 }
 
 /** How many people pause at once, how long they wait before the next pause, and how long it holds, in milliseconds. */
-const PEOPLE = 3;
+const PEOPLE = 4;
 const IDLE_MS = [200, 1_500] as const;
 const HOLD_MS = [100, 1_500] as const;
+/** How often people look whether a relay is stopped, and how long after that they pause, in milliseconds. */
+const LOOK_MS = 50;
+const STOPPED_MS = 150;
 
 type People = { readonly log: FaultLog; readonly seed: number; readonly isOver: () => boolean };
 
-/** Pauses and resumes calls again and again. Resolves once it is over and nothing is paused. */
+/** Pauses and resumes calls again and again, and soon after a relay was stopped. Resolves once it is over and nothing is paused. */
 export async function pauseAgainAndAgain(world: World, { log, seed, isOver }: People): Promise<void> {
+  const ending: Promise<void>[] = [];
   const one = async (person: number): Promise<void> => {
     const random = seeded(seed + person);
     for (let n = 1; !isOver(); n++) {
-      await sleep(between(random, ...IDLE_MS));
       const name = `pause ${n} of person ${person}`;
-      const [cover, holdMs] = [drawCover(random, world), between(random, ...HOLD_MS)];
+      const isStopped = await until(
+        async () => world.relays.some(({ proc }) => proc.isPaused),
+        between(random, ...IDLE_MS),
+        LOOK_MS,
+      );
+      // Another owner may have this user: then only the relay that is stopped does not answer.
+      const cover = isStopped ? { user_id: pick(random, world.who).user } : drawCover(random, world);
+      if (isStopped) await sleep(STOPPED_MS);
+      const holdMs = between(random, ...HOLD_MS);
       // An answer that is lost with its relay promises nothing.
       await pauseCalls(aliveOf(world, random), { name, cover }, log).catch(() => {});
       await sleep(holdMs);
-      await resumeCalls(world, name, log);
+      // While an owner is gone it takes long until it is certain that nothing is paused any more.
+      const over = resumeCalls(world, name, log);
+      over.catch(() => {});
+      ending.push(over);
     }
   };
   await Promise.all(Array.from({ length: PEOPLE }, (_, person) => one(person + 1)));
+  await Promise.all(ending);
 }

@@ -242,6 +242,15 @@ const OWNED_MUTANTS: readonly Mistake[] = [
     caughtBy: ['paused'],
   },
   {
+    name: 'pause-asks-no-relay',
+    says: 'a pause is answered though other relays may write still what was allowed before',
+    file: 'core/commands/permits.ts',
+    find: 'const { others } = await nodesWithLinks(deps);',
+    replace: 'await nodesWithLinks(deps); const others: string[] = [];',
+    plan: 'F37',
+    caughtBy: ['paused'],
+  },
+  {
     name: 'pause-unrecorded',
     says: 'the next owner of a partition does not know its pauses',
     file: 'backends/journal/recording.ts',
