@@ -142,7 +142,15 @@ const REASONS: readonly Reason[] = [
   {
     why: 'the simulator should notice them, and none of the seeds that were tried has so far: at most 150 for each, and for some none was tried yet',
     names: [
-      ...['permit-of-before', 'pause-unasked-again', 'held-through-a-pause', 'ended-pause-kept'],
+      ...['permit-of-before', 'permit-renewed-early', 'pause-unasked-again', 'held-through-a-pause'],
+      ...[
+        'ended-pause-kept',
+        'owned pause-unasked-at-dispatch',
+        'owned pause-of-one-owner',
+        'owned pause-unrecorded',
+        'owned pause-asks-no-relay',
+      ],
+      'owned revocation-confirmed-unread',
       'received-ignored',
       'acknowledged-written-again',
       'age-ignored',

@@ -11,6 +11,8 @@ import { readComplaints } from './log/complaints.ts';
 import { createDriver } from './processes/driver.ts';
 import { mergeLogs, openLog, readLogs, type FaultLog } from './log/log.ts';
 import { createNemesis } from './acts/nemesis.ts';
+import { pauseAgainAndAgain } from './acts/pauses.ts';
+import { revokeAgainAndAgain } from './acts/revocations.ts';
 import { plantMutant } from './mutants/plant.ts';
 import { socketsOf } from './processes/processes.ts';
 import type { Fault, FaultKind, Plan } from './plan/plan.ts';
@@ -47,6 +49,7 @@ export type Episode = {
  */
 const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
+  'relay-kill-pausing': 10_000,
   'relays-kill': 10_000,
   'relay-tear': 10_000,
   'relay-halt': 10_000,
@@ -65,6 +68,7 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'handover-failover': 12_000,
   'relays-full': 10_000,
   'links-hello': 4_000,
+  'links-away-pausing': 3_000,
   'links-deaf': 2_000,
   'links-mute': 2_000,
 };
@@ -182,7 +186,11 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
   log.write({ event: 'phase', phase: 'load' });
   await using _counting = commands > COUNTED_MAX ? null : countAgain(reader);
   const suffering = nemesis.run();
-  await driver.run();
+  const isOver = (): boolean => driver.begun >= commands;
+  const stopping = plan.stops
+    ? [pauseAgainAndAgain(world, { log, seed, isOver }), revokeAgainAndAgain(world, { driver, log, seed, isOver })]
+    : [];
+  await Promise.all([driver.run(), ...stopping]);
   nemesis.stop();
   await suffering;
   if (plan.again) await driver.again();

@@ -11,6 +11,7 @@ import { ownedRuns } from './plan/owned-runs.ts';
 import { durableRuns, planOf, PLANS, type ReleaseRun, releaseRuns } from './plan/plans.ts';
 import { type Mutant, plantMutant } from './mutants/plant.ts';
 import { MUTANTS } from './mutants/mutants.ts';
+import type { Plan } from './plan/plan.ts';
 
 const PLAN_NAMES = PLANS.map(({ name }) => name);
 const MUTANT_NAMES = MUTANTS.map(({ name }) => name);
@@ -61,8 +62,9 @@ const given = readOptions({ program: 'npm run faults', about: null, options: OPT
   only: namesOf('only', values.only, MUTANT_NAMES),
   source: values.source,
 }));
+const isOfOwners = ({ aimed, stops }: Plan): boolean => aimed || stops;
 const { direct, durable, owned, source } = given;
-if (!owned && given.plans?.some((name) => planOf(name).aimed)) throw new Error('this plan needs --owned');
+if (!owned && given.plans?.some((name) => isOfOwners(planOf(name)))) throw new Error('this plan needs --owned');
 const seed = given.seed ?? Math.floor(Math.random() * 1e9);
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 

@@ -100,7 +100,17 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     };
     // An owner waits for replicas over a connection of its own, which it opens, with one to the sentinel, when it claims.
     const laterSockets = owned && sentinel ? 2 : 0;
-    const options = { name, folder, redisUrl, namespace: NAMESPACE, source, env, logsMemory: true, laterSockets };
+    const options = {
+      name,
+      folder,
+      redisUrl,
+      namespace: NAMESPACE,
+      source,
+      env,
+      logsMemory: true,
+      logsWrites: plan.stops,
+      laterSockets,
+    };
     relays.push(ends.adopt(await startRelay(options), end));
   }
   const owners = single && (plan.aimed || plan.pair) ? ends.use(await OwnerWatch.start(single.url, NAMESPACE)) : null;
@@ -109,7 +119,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const clients: ClientProcess[] = [];
   for (let n = 0; n < CLIENT_PROCESSES; n++) {
     const own = who.filter((_, index) => index % CLIENT_PROCESSES === n);
-    const options = { name: `clients-${n + 1}`, folder, port: front.port, who: own };
+    const options = { name: `clients-${n + 1}`, folder, port: front.port, who: own, syncs: !plan.stops };
     clients.push(ends.adopt(await startClients(options), end));
   }
   const all = ends.move();
@@ -196,6 +206,8 @@ type ClientsOptions = {
   readonly folder: string;
   readonly port: number;
   readonly who: readonly Who[];
+  /** As in the order of a client process. */
+  readonly syncs: boolean;
 };
 
 async function startClients(options: ClientsOptions): Promise<ClientProcess> {
@@ -213,9 +225,9 @@ async function startClients(options: ClientsOptions): Promise<ClientProcess> {
 type Boot = { readonly boot: number; readonly forging: boolean };
 
 async function bootClients(options: ClientsOptions, { boot, forging }: Boot): Promise<Proc> {
-  const { name, folder, port, who } = options;
+  const { name, folder, port, who, syncs } = options;
   const link = `ws://127.0.0.1:${port}/connect`;
-  const order = { proc: name, boot: String(boot), folder, link, secret: SECRET, clients: who, forging };
+  const order = { proc: name, boot: String(boot), folder, link, secret: SECRET, clients: who, forging, syncs };
   const args = [join(import.meta.dirname, 'processes', 'client.ts'), JSON.stringify(order)];
   return (await start({ name, boot, folder, args })).proc;
 }

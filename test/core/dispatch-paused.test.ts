@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import { BACK_PRESSURE_BYTES } from '../../src/core/limits.ts';
-import { settle } from '../kit/clock.ts';
+import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, advertisement, connect, testCore, user, type TestClient } from '../kit/core.ts';
+import { eventually } from '../kit/patience.ts';
 
 const alice = user('alice');
 const ids = ({ sent }: TestClient): readonly string[] => sent.map(({ command }) => command.commandId);
@@ -72,5 +73,46 @@ describe('a command that is held because the client reads slowly', () => {
     await test.client.session.drained();
     await test.answer();
     expect(ids(test.client)).toEqual(['c2']);
+  });
+});
+
+describe('a node that another one asks about a pause', () => {
+  it('answers once the bytes that it has written before may leave', async () => {
+    const answers: string[] = [];
+    const heldBack: (() => void)[] = [];
+    const wrap = ({ nodes, ...backend }: MemoryBackend): MemoryBackend => ({
+      ...backend,
+      onRecord: (run) => void heldBack.push(run),
+      nodes: {
+        ...nodes,
+        post: (nodeId, row) => (row.kind === 'answer' ? answers.push(row.text) > 0 : nodes.post(nodeId, row)),
+      },
+    });
+    await using test = await testCore({ wrap });
+    const others = { clientId: null, callerKind: null, caller: null, action: null, label: null };
+    const text = JSON.stringify({ userId: 'alice', ...others });
+    await test.backend.nodes.post('n1', { kind: 'question', questionId: 'q', from: 'n2', topic: 'pause', text });
+    await eventually(() => expect(heldBack).toHaveLength(1));
+    expect(answers).toEqual([]);
+    for (const leave of heldBack) leave();
+    await eventually(() => expect(answers).toEqual(['renewed']));
+  });
+});
+
+describe('a pause', () => {
+  it('asks nodes that have started and not reported yet: they may have links', async () => {
+    const asked: string[] = [];
+    const wrap = ({ nodes, pauses, ...backend }: MemoryBackend): MemoryBackend => ({
+      ...backend,
+      pauses: { ...pauses, permitMs: PERMIT_MS, quietMs: 1 },
+      nodes: {
+        ...nodes,
+        living: () => ['n1', 'n2'],
+        post: (nodeId, row) => (row.kind === 'question' ? asked.push(`${nodeId} ${row.topic}`) > 0 : false),
+      },
+    });
+    await using test = await testCore({ wrap });
+    const receipt = await meanwhile(test.clock, test.core.pauses.pause(admin, { all: true, reason: 'stop' }), 100);
+    expect([asked, receipt.silent]).toEqual([['n2 pause'], ['n2']]);
   });
 });

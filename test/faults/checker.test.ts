@@ -414,6 +414,17 @@ describe('the checker', () => {
       () => storyWith(without({ event: 'link', user: 'ann' }), ...neverRan, expired, answeredExpired),
     ],
     [
+      'an expiry that a pause explains',
+      () =>
+        storyWith(
+          later({ event: 'phase', phase: 'load' }, 2_000),
+          ...neverRan,
+          expired,
+          answeredExpired,
+          changed(annAnswer, { code: 'paused' }),
+        ),
+    ],
+    [
       'an expiry that a fault explains',
       () =>
         storyWith(

@@ -8,6 +8,7 @@ import { readComplaints } from '../../faults/outages/log/complaints.ts';
 import { ROLES, type FaultEvent, type Logged, type Work } from '../../faults/outages/log/events.ts';
 import { PROMISE_NAMES, PROMISES, type PromiseName } from '../../faults/outages/judge/promises.ts';
 import { after, ANN, answer, attempt, changed, INSTANCE, later, storyWith, without } from './kit/story.ts';
+import { BROKEN_STOPS, KEPT_STOPS } from './kit/stop-stories.ts';
 
 const annAttempt = { event: 'attempt', user: 'ann' };
 const annRun = { event: 'run-begin', user: 'ann' };
@@ -94,6 +95,7 @@ const unknownOf = (user: string) => [
 ];
 
 const BROKEN: readonly (readonly [...Reported, what: string])[] = [
+  ...BROKEN_STOPS,
   ['a wait of 33 s with a budget of 30', 'prompt', () => storyWith(later(annAnswer, 33_000)), 'a wait that hung'],
   [
     'a caller of a killed relay who gets the outcome after 16 s',
@@ -393,6 +395,7 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
 ];
 
 const KEPT: readonly Reported[] = [
+  ...KEPT_STOPS,
   [
     'a caller who is answered 6 s after the loss was noticed, and 3 s after the store was back from another one',
     'answered',

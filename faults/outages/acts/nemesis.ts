@@ -1,10 +1,12 @@
 /** Carries out a schedule of faults, one after the other, and heals each one. */
+import { seeded } from '../../lib/random.ts';
 import type { FaultLog } from '../log/log.ts';
 import type { Fault, FaultKind } from '../plan/plan.ts';
 import type { Proxy } from '../processes/proxy.ts';
 import type { ClientProcess, World } from '../world.ts';
 import { type Act, given, sleep, until } from './act.ts';
 import { killAimed } from './aimed-kill.ts';
+import { aliveOf, pauseCalls, resumeCalls } from './pauses.ts';
 import { ACTS_OF_REDIS, ACTS_OF_SPILL } from './storage-acts.ts';
 import { ACTS_OF_RELAYS } from './relay-acts.ts';
 import { ACTS_OF_TOPOLOGY } from './topology-acts.ts';
@@ -13,6 +15,8 @@ import { ACTS_OF_TOPOLOGY } from './topology-acts.ts';
 
 /** The time within which the clients must connect again, in milliseconds. A slow machine takes long. */
 const BACK_MS = 10_000;
+/** How long clients are away before a pause, in milliseconds: commands wait for them. */
+const AWAY_MS = 300;
 /** The time for which a relay may believe in a connection that a client has left, in milliseconds. */
 const BELIEVED_MS = 1_000;
 
@@ -40,6 +44,19 @@ const ACTS_OF_LINKS = {
     await sleep(BELIEVED_MS);
     late.close();
     if (!all || !again) throw new Error('the clients did not connect again');
+  },
+  async 'links-away-pausing'(world, fault, log) {
+    const { front } = world;
+    const name = `pause of links ${fault.id}`;
+    front.set({ kind: 'refuse' });
+    front.reset();
+    await sleep(AWAY_MS);
+    const relay = aliveOf(world, seeded(fault.id));
+    await pauseCalls(relay, { name, cover: { all: true } }, log).catch(() => {});
+    front.set({ kind: 'pass' });
+    await until(async () => front.size >= world.who.length, BACK_MS, 20);
+    await sleep(BELIEVED_MS);
+    await resumeCalls(world, name, log);
   },
   async 'clients-freeze'(world, fault) {
     const { proc } = processOf(world, fault);

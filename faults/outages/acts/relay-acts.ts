@@ -5,7 +5,8 @@ import type { Proc } from '../processes/processes.ts';
 import type { Relay } from '../processes/relays.ts';
 import type { Fault } from '../plan/plan.ts';
 import type { World } from '../world.ts';
-import { between, seeded } from '../../lib/random.ts';
+import { between, pick, seeded } from '../../lib/random.ts';
+import { drawCover, pauseCalls, resumeCalls } from './pauses.ts';
 
 /** The number of attempts to start a relay again. */
 const RESTARTS = 5;
@@ -20,6 +21,10 @@ const TAKEN_OVER_MS = 30_000;
 const TWIN_RUNS_MS = 3_000;
 /** The time in which a relay closes, with its last snapshot, in milliseconds. */
 const CLOSES_MS = 1_500;
+/** How long such a pause holds, in milliseconds. */
+const PAUSE_HOLDS_MS = 500;
+/** How far a pause is asked for ahead of a kill, or after it, at most, in milliseconds. */
+const PAUSE_AHEAD_MS = 30;
 /** By how much a clock of the day is wrong at most, in milliseconds. */
 const CLOCK_STEP_MS = 60_000;
 /** The time that a relay may take to be ready again, in milliseconds. */
@@ -30,6 +35,20 @@ export const ACTS_OF_RELAYS = {
     const relay = relayOf(world, fault);
     await relay.proc.kill();
     await restart(relay);
+  },
+  async 'relay-kill-pausing'(world, fault, log) {
+    const relay = relayOf(world, fault);
+    const random = seeded(fault.id);
+    const name = `pause of kill ${fault.id}`;
+    const cover = drawCover(random, world);
+    const aheadMs = between(random, -PAUSE_AHEAD_MS, PAUSE_AHEAD_MS);
+    // The one that is asked may be the one that is killed: then the answer is lost.
+    const at = pick(random, world.relays);
+    const pausing = sleep(-aheadMs).then(() => pauseCalls(at, { name, cover }, log));
+    const killing = sleep(aheadMs).then(() => relay.proc.kill());
+    await Promise.all([pausing.catch(() => {}), killing.then(() => restart(relay))]);
+    await sleep(PAUSE_HOLDS_MS);
+    await resumeCalls(world, name, log);
   },
   async 'relays-kill'({ relays }) {
     await Promise.all(relays.map(({ proc }) => proc.kill()));

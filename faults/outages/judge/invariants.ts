@@ -64,7 +64,9 @@ function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {
   });
   const stranded = all.filter((one) => {
     const attempt = one.waits[0]?.attempt;
-    if (!attempt || !isStranded(one, evidence) || !wasUp(evidence, one)) return false;
+    // A call with a token that is revoked has little time, and nobody repeats it.
+    if (!attempt || attempt.token !== undefined) return false;
+    if (!isStranded(one, evidence) || !wasUp(evidence, one)) return false;
     return !disturbed(attempt.at, attempt.at + attempt.budgetMs * MS) || hadTime(evidence, one);
   });
   return {
@@ -81,7 +83,9 @@ function isStranded(one: Case, { final }: Evidence): boolean {
   const refusal = one.waits
     .flatMap(({ ends }) => ends)
     .some((end) => end.event === 'refused' && end.code === 'not_connected');
-  return refusal || final(one)?.outcome === 'expired';
+  // A pause ends what was dispatched and is not written yet.
+  const isPaused = verdictsOf(one).some(({ code }) => code === 'paused');
+  return refusal || (final(one)?.outcome === 'expired' && !isPaused);
 }
 
 /**

@@ -6,6 +6,7 @@ import { type Evidence, MS } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 import { judgeAnswered, judgeNoticed } from './losses.ts';
 import { KILLS, judgeReattached, judgeRecovery } from './recovery.ts';
+import { judgePaused, judgeRevoked } from './stops.ts';
 import { judgeSurvivor } from './survivor.ts';
 import { judgeUnfenced } from './unfenced.ts';
 
@@ -31,6 +32,8 @@ export const PROMISE_NAMES = [
   'unfenced',
   'survivor',
   'hit',
+  'paused',
+  'revoked',
 ] as const;
 export type PromiseName = (typeof PROMISE_NAMES)[number];
 
@@ -82,6 +85,8 @@ export const PROMISES: readonly PlanPromise[] = [
     judge: judgeSurvivor,
   },
   { name: 'hit', says: 'each fault hit what it aimed at', judge: judgeHit },
+  { name: 'paused', says: 'nothing that a pause covers is written from its answer until its end', judge: judgePaused },
+  { name: 'revoked', says: 'no node that a revocation names admits anything of its token', judge: judgeRevoked },
 ];
 
 /** The time by which a wait may exceed its limit because of a busy machine, in milliseconds. */
@@ -115,7 +120,8 @@ function judgePrompt({ cases, faults }: Evidence): Judged {
   const waits = [...cases.values()].flatMap((one) =>
     one.waits.flatMap(({ attempt, ends }) => {
       const end = ends[0];
-      if (!end) return [];
+      // With a revoked token a caller gets no answer, and waits for as long as it allows itself.
+      if (!end || attempt.token !== undefined) return [];
       const overNs = end.at - attempt.at - attempt.budgetMs * MS - held(attempt.relay, attempt.at, end.at);
       return [{ text: `${one.text} ${attempt.wait}`, overNs }];
     }),

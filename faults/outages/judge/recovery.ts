@@ -3,7 +3,14 @@ import { answersOf, MS, verdictsOf, type Case, type Evidence, type FaultTime } f
 import { find, type Judged } from './finding.ts';
 
 /** The faults that end a relay at once. */
-export const KILLS = ['relay-kill', 'relay-tear', 'relay-halt', 'relay-power', 'relay-shut'] as const;
+export const KILLS = [
+  'relay-kill',
+  'relay-kill-pausing',
+  'relay-tear',
+  'relay-halt',
+  'relay-power',
+  'relay-shut',
+] as const;
 /** The time that the client of a killed relay takes at most to notice that its link is gone, in milliseconds. */
 const LINK_LOSS_MS = 2_000;
 /** The time within which the commands of a killed relay must continue, in milliseconds. */

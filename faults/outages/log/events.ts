@@ -11,6 +11,19 @@ export type Role = (typeof ROLES)[number];
 export const WORKS = ['takeover', 'handover', 'snapshot'] as const;
 export type Work = (typeof WORKS)[number];
 
+/** The actions that clients have. */
+export const ACTIONS = ['work', 'rest'] as const;
+export type Action = (typeof ACTIONS)[number];
+
+/** Which calls a pause of a run covers: those that match every member that is given. */
+export type Cover = {
+  readonly user_id?: string;
+  readonly client_id?: string;
+  /** A pattern. */
+  readonly action?: string;
+  readonly all?: true;
+};
+
 /**
  * The events that the processes of a run log. `wait` names one wait of one caller. The time of an event is in its
  * stamp.
@@ -22,6 +35,10 @@ export type FaultEvent =
       readonly wait: string;
       readonly relay: string;
       readonly how: 'invoke' | 'attach';
+      /** Absent: `work`. */
+      readonly action?: Action;
+      /** The id of a token that is revoked in this run. Absent: the token of an honest caller. */
+      readonly token?: string;
       /** The node that owns the user, if the run knows. */
       readonly owner?: string | null;
       readonly budgetMs: number;
@@ -37,6 +54,8 @@ export type FaultEvent =
       readonly execution: string;
       readonly canary: string | null;
       readonly by: string | null;
+      /** Why it expired or failed. Absent: nothing says so. */
+      readonly code?: string;
     })
   /** A relay refused the request, so this request did not admit the command. */
   | (Key & { readonly event: 'refused'; readonly wait: string; readonly code: string })
@@ -196,6 +215,31 @@ export type FaultEvent =
    * `wrong`: anything else.
    */
   | (Key & { readonly event: 'payload'; readonly kind: string; readonly state: 'whole' | 'unavailable' | 'wrong' })
+  /** A relay is about to hand these commands to the sockets of clients. */
+  | { readonly event: 'written'; readonly of: string; readonly commands: readonly string[] }
+  /** A relay has handed the answer of a request that began this pause to the socket. */
+  | { readonly event: 'pause-written'; readonly of: string; readonly pauseId: string }
+  /** A person is about to ask a relay for a pause. `name`: the only pause of this name. */
+  | { readonly event: 'pause-asked'; readonly name: string; readonly relay: string; readonly cover: Cover }
+  /** The person has the answer. */
+  | {
+      readonly event: 'pause-answered';
+      readonly name: string;
+      readonly pauseId: string;
+      readonly partial: boolean;
+      readonly silent: readonly string[];
+    }
+  /** A person is about to ask for the end of a pause, or of one whose answer did not arrive. */
+  | { readonly event: 'resume-asked'; readonly name: string }
+  /** The pause has ended. */
+  | { readonly event: 'resumed'; readonly name: string }
+  /** An administrator has the answer of the revocation of a token. `nodes`: those that it names. */
+  | {
+      readonly event: 'revoked';
+      readonly token: string;
+      readonly nodes: readonly string[];
+      readonly silent: readonly string[];
+    }
   | { readonly event: 'phase'; readonly phase: 'load' | 'quiet' | 'read' };
 
 /**

@@ -41,6 +41,8 @@ const ROWS: readonly Row[] = [
   // Breaks of each connection at each command of a start, under a sentinel and in a cluster.
   { plan: 'F20s', faults: 3 },
   { plan: 'F20c', faults: 3 },
+  // Relays killed and stopped while people pause calls and revoke tokens.
+  { plan: 'F37' },
   // Two of three full relays killed: the third takes over within its memory.
   { plan: 'F36', faults: 1, gap: [40_000, 40_000] },
 ];

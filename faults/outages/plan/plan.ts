@@ -5,6 +5,8 @@ import type { PromiseName } from '../judge/promises.ts';
 
 /**
  * The kinds of faults that a run can carry out:
+ * - `links-away-pausing`: the connections of the clients break, and new ones are refused until calls are paused.
+ * - `relay-kill-pausing`: a pause, around whose answer a relay is killed, and then restarted.
  * - `relay-kill`: kill -9, then a restart. `relays-kill`: the same of all relays at once. `relay-pause`: SIGSTOP for a while. `relay-drain`: SIGTERM, then a restart.
  * - `relay-tear`: kill -9, bytes of an unfinished write at the end of its journal, then a restart. `relay-halt`: SIGTERM,
  * kill -9 while it closes, then a restart. `relay-power`: kill -9, a loss of what its data directory had not synced,
@@ -41,6 +43,7 @@ import type { PromiseName } from '../judge/promises.ts';
  */
 export type FaultKind =
   | 'relay-kill'
+  | 'relay-kill-pausing'
   | 'relays-kill'
   | 'relay-pause'
   | 'relay-drain'
@@ -78,6 +81,7 @@ export type FaultKind =
   | 'links-deaf'
   | 'links-mute'
   | 'links-hello'
+  | 'links-away-pausing'
   | 'clients-freeze'
   | 'clients-kill'
   | 'clients-forge'
@@ -159,6 +163,8 @@ export type Plan = {
   readonly again: boolean;
   /** The number of clients that receive commands. */
   readonly clients: number;
+  /** Whether people pause and resume calls and revoke tokens all the time. The relays must own partitions. */
+  readonly stops: boolean;
   /** With a data directory: when the relay syncs its records (the setting DATA_SYNC). */
   readonly sync: '100' | 'always' | 'off';
 };

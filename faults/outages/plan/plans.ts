@@ -93,6 +93,7 @@ const base = {
   bytes: 0,
   again: false,
   clients: Infinity,
+  stops: false,
   sync: '100',
 } as const;
 
@@ -364,6 +365,16 @@ const OWNED_PLANS: readonly PlanRow[] = [
     bytes: FULL_BYTES,
     env: FULL_AT,
     promises: ['survivor'],
+  },
+  {
+    name: 'F37',
+    says: 'pauses and revocations again and again, relays killed around the answers, and stopped for about a lease',
+    kinds: ['relay-kill-pausing', 'relay-kill-pausing', 'relay-kill', 'relay-pause', 'links-away-pausing'],
+    gap: [1_000, 3_000],
+    hold: [1_500, 5_000],
+    faults: 10,
+    stops: true,
+    promises: ['paused', 'revoked'],
   },
 ];
 

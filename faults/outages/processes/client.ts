@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type Call, createRuntime, type Params, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { signToken } from '../../../src/http/tokens.ts';
 import { parseDown } from '../../../src/protocol/frame-text.ts';
-import { canaryOf, type Logged } from '../log/events.ts';
+import { ACTIONS, canaryOf, type Logged } from '../log/events.ts';
 import { type FaultLog, openLog, parseLog } from '../log/log.ts';
 
 // Reports ends of commands from instances that never received them. Relays must refuse these reports.
@@ -87,6 +87,8 @@ type ClientOrder = {
   readonly clients: readonly { readonly user: string; readonly client: string }[];
   /** Whether other instances first report the unfinished commands of the previous boot. */
   readonly forging: boolean;
+  /** Whether each run is on disk before its handler begins. It takes milliseconds. */
+  readonly syncs: boolean;
 };
 
 /** The time for which tokens are valid, in seconds: longer than any episode. */
@@ -97,13 +99,20 @@ const DAY_SECONDS = 86_400;
  */
 const RETRY_SHARE = 0.1;
 
-function work(log: FaultLog, who: { user: string; client: string }, instance: () => string) {
+type WorkParts = {
+  readonly who: ClientOrder['clients'][number];
+  readonly syncs: boolean;
+  readonly instance: () => string;
+};
+
+function work({ write, record }: FaultLog, { who, syncs, instance }: WorkParts) {
+  const note = syncs ? record : write;
   return async ({ canary, workMs, filler }: Params, call: Call): Promise<unknown> => {
     const key = { ...who, command: call.commandId, instance: instance() };
     const leftMs = call.remainingMs();
-    log.record({ event: 'run-begin', ...key, canary: typeof canary === 'string' ? canary : null, leftMs });
+    note({ event: 'run-begin', ...key, canary: typeof canary === 'string' ? canary : null, leftMs });
     if (typeof workMs === 'number' && workMs > 0) await new Promise((done) => setTimeout(done, workMs));
-    log.record({ event: 'run-end', ...key });
+    note({ event: 'run-end', ...key });
     return { canary, by: key.instance, filler };
   };
 }
@@ -145,11 +154,8 @@ function startClient(order: ClientOrder, log: FaultLog, who: ClientOrder['client
       log.write({ event: 'link', ...who, instance: runtime.instanceId, up: state === 'connected' });
     },
   });
-  runtime.handle(
-    'work',
-    {},
-    work(log, who, () => runtime.instanceId),
-  );
+  const handler = work(log, { who, syncs: order.syncs, instance: () => runtime.instanceId });
+  for (const action of ACTIONS) runtime.handle(action, {}, handler);
   runtime.connect();
   return runtime;
 }

@@ -7,7 +7,7 @@ import {
   type Invocation,
 } from '../../../src/clients/caller/index.ts';
 import { signToken } from '../../../src/http/tokens.ts';
-import { canaryOf, fillerOf, type Key } from '../log/events.ts';
+import { canaryOf, fillerOf, type Action, type Key } from '../log/events.ts';
 import type { FaultLog } from '../log/log.ts';
 import { between, pick, seeded } from '../../lib/random.ts';
 import type { OwnerWatch } from './owner-watch.ts';
@@ -42,7 +42,17 @@ type Driver = AsyncDisposable & {
   /** Asks every relay once more for the end of each command. */
   again(): Promise<void>;
   readonly begun: number;
+  /** Holds a token, over a link to each relay that is tried, and over HTTP. */
+  hold(token: TriedToken): TokenHolder;
 };
+
+export type TokenHolder = AsyncDisposable & {
+  /** Invokes a command once, and does not repeat it. Resolves with whether it has run. */
+  tryOnce(relay: string, over: 'http' | 'link'): Promise<boolean>;
+};
+
+/** A token whose calls the run judges. `id`: that of the token. */
+export type TriedToken = { readonly id: string; readonly text: string; readonly user: string };
 
 /** The maximum number of commands that are open at once. A hanging relay must not get more load. */
 const OPEN_MAX = 1_000;
@@ -57,6 +67,8 @@ const TRIES = 60;
  * than any refusal asks for.
  */
 const PAUSE_MS = { first: 250, most: 2_000 } as const;
+/** The times of a call that is not repeated, in milliseconds. */
+const TRIED_MS = { connectMs: 1_000, respondMs: 2_000 } as const;
 /** The codes that prove that this request did not admit the command. Any other code proves nothing. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'not_connected',
@@ -68,6 +80,8 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'command_conflict',
   'not_found',
   'store_full',
+  'paused',
+  'unauthenticated',
 ]);
 
 /** Creates the driver of a run. Each of its requests goes to a relay over HTTP or over a link, chosen at random. */
@@ -78,8 +92,9 @@ export function createDriver(load: Load): Driver {
   const open = new Set<Promise<void>>();
   const all: Command[] = [];
   let begun = 0;
+  let tries = 0;
   const begin = (): void => {
-    const command = newCommand(load, random, ++begun);
+    const command = newCommand(load, random, `c${++begun}`);
     if (load.again) all.push(command);
     const one = drive(load, callers, command);
     open.add(one);
@@ -105,17 +120,36 @@ export function createDriver(load: Load): Driver {
         await Promise.all(asked.map((once) => askOnce(load, callers, once)));
       }
     },
+    hold(token) {
+      const own = createCallers(load, () => token.text);
+      const clients = load.clients.filter(({ user }) => user === token.user);
+      const tried = { ...load, ...TRIED_MS, clients };
+      return {
+        async tryOnce(of, over) {
+          const command = newCommand(tried, random, `t${++tries}`);
+          const by = { caller: own.get(of, token.user, over), token: token.id };
+          const once = { command, wait: `${command.key.command}.1`, how: 'invoke', of, by } as const;
+          return (await askOnce(tried, own, once)) === 'ended';
+        },
+        [Symbol.asyncDispose]: () => own[Symbol.asyncDispose](),
+      };
+    },
     [Symbol.asyncDispose]: () => callers[Symbol.asyncDispose](),
   };
 }
 
+function honestToken(user: string): Promise<string> {
+  return signToken({ secret: SECRET, user, scopes: ['invoke'], ttlSeconds: 86_400, now: Date.now() });
+}
+
 type Callers = AsyncDisposable & { get(relay: string, user: string, over: 'http' | 'link'): Caller };
 
-function createCallers({ relays }: Load): Callers {
+/** `tokenOf`: the token of all callers. Absent: each has one of its own user. */
+function createCallers({ relays }: Load, tokenOf: (user: string) => string | Promise<string> = honestToken): Callers {
   const made = new Map<string, Caller>();
   const make = (name: string, user: string, over: 'http' | 'link'): Caller => {
     const url = relays.find((relay) => relay.name === name)?.url ?? '';
-    const token = () => signToken({ secret: SECRET, user, scopes: ['invoke'], ttlSeconds: 86_400, now: Date.now() });
+    const token = () => tokenOf(user);
     if (over === 'http') return createHttpCaller({ url, token, retries: 0 });
     return createLinkCaller({ url: `${url.replace('http', 'ws')}/connect`, token, random: () => Math.random() / 10 });
   };
@@ -132,13 +166,24 @@ function createCallers({ relays }: Load): Callers {
   };
 }
 
-type Command = { readonly key: Key; readonly workMs: number; readonly doubled: boolean; readonly random: () => number };
+type Command = {
+  readonly key: Key;
+  readonly action: Action;
+  readonly workMs: number;
+  readonly doubled: boolean;
+  readonly random: () => number;
+};
 
-function newCommand({ clients, doubled, workMs }: Load, random: () => number, n: number): Command {
-  const key = { ...pick(random, clients), command: `c${n}` };
+/** The fraction of commands that are of the action `rest`. */
+const REST_SHARE = 0.25;
+
+function newCommand({ clients, doubled, workMs }: Load, random: () => number, id: string): Command {
+  const key = { ...pick(random, clients), command: id };
   // Each command has its own random sequence, so that commands do not influence each other.
   const own = seeded(Math.floor(random() * 2 ** 32));
-  return { key, workMs: between(own, 0, workMs), doubled: own() < doubled, random: own };
+  const times = { key, workMs: between(own, 0, workMs), doubled: own() < doubled };
+  const action = own() < REST_SHARE ? 'rest' : 'work';
+  return { ...times, action, random: own };
 }
 
 async function drive(load: Load, callers: Callers, command: Command): Promise<void> {
@@ -170,27 +215,31 @@ type Once = {
   readonly how: 'invoke' | 'attach';
   /** The name of the relay to ask. Absent: any relay. */
   readonly of?: string;
+  /** Calls with a token of its own. Absent: an honest caller over HTTP or a link. */
+  readonly by?: { readonly caller: Caller; readonly token: string };
 };
 
 function askingAnew(command: Command, of: string, n: number): Once {
   return { command, wait: `${command.key.command}.again${n + 1}`, how: 'attach', of };
 }
 
-async function askOnce(load: Load, callers: Callers, { command, wait, how, of }: Once): Promise<AskResult> {
+async function askOnce(load: Load, callers: Callers, { command, wait, how, of, by: tried }: Once): Promise<AskResult> {
   const { log, relays, owners } = load;
   const budgetMs = load.connectMs + load.respondMs;
-  const { key, random } = command;
+  const { key, action, random } = command;
   const relay = of ?? pick(random, relays).name;
-  const caller = callers.get(relay, key.user, random() < 0.5 ? 'http' : 'link');
+  const caller = tried?.caller ?? callers.get(relay, key.user, random() < 0.5 ? 'http' : 'link');
+  const token = tried && { token: tried.token };
   const owner = owners && { owner: owners.ownerOf(key.user) };
-  log.write({ event: 'attempt', ...key, wait, relay, how, budgetMs, ...owner });
+  log.write({ event: 'attempt', ...key, wait, relay, how, action, budgetMs, ...token, ...owner });
   const inProgress = { user: key.user, client: key.client, relay };
   owners?.calls.add(inProgress);
   try {
     const invocation = await (how === 'invoke' ? invoke(load, caller, command) : attach(caller, key, budgetMs));
     const { canary, by } = resultOf(invocation, fillerOf(key, load.bytes));
     const { outcome, execution } = invocation;
-    log.write({ event: 'answer', ...key, wait, outcome, execution, canary, by });
+    const why = 'error' in invocation ? { code: invocation.error.code } : {};
+    log.write({ event: 'answer', ...key, wait, outcome, execution, canary, by, ...why });
     return outcome === 'pending' ? 'admitted' : 'ended';
   } catch (error) {
     const code = error instanceof CallerError ? error.code : String(error);
@@ -202,9 +251,13 @@ async function askOnce(load: Load, callers: Callers, { command, wait, how, of }:
   }
 }
 
-function invoke({ bytes, connectMs, respondMs }: Load, caller: Caller, { key, workMs }: Command): Promise<Invocation> {
+function invoke(
+  { bytes, connectMs, respondMs }: Load,
+  caller: Caller,
+  { key, action, workMs }: Command,
+): Promise<Invocation> {
   const budget = { connectWithinMs: connectMs, respondWithinMs: respondMs };
-  const target = { userId: key.user, clientId: key.client, action: 'work' };
+  const target = { userId: key.user, clientId: key.client, action };
   const params = { canary: canaryOf(key), workMs, ...(bytes > 0 && { filler: fillerOf(key, bytes) }) };
   return caller.invoke(target, params, { commandId: key.command, ...budget });
 }

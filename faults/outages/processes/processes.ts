@@ -12,6 +12,8 @@ export type Proc = {
   readonly boot: number;
   readonly pid: number;
   readonly alive: boolean;
+  /** Whether this program has paused it. */
+  readonly isPaused: boolean;
   /** How the process ended, and what it had been asked to do; null while it runs. */
   readonly end: ProcEnd | null;
   /** Returns the last lines of the process's standard error. */
@@ -96,6 +98,7 @@ async function lineOf(child: ChildProcess): Promise<string | null> {
 function handleOf(child: ChildProcess, { name, boot, complaint }: Pick<Proc, 'name' | 'boot' | 'complaint'>): Proc {
   const alive = (): boolean => child.exitCode === null && child.signalCode === null;
   let asked: ProcEnd['asked'] = null;
+  let isPaused = false;
   const end = async (how: 'kill' | 'stop', act: () => void): Promise<void> => {
     if (!alive()) return;
     asked = how;
@@ -115,8 +118,16 @@ function handleOf(child: ChildProcess, { name, boot, complaint }: Pick<Proc, 'na
       return alive() ? null : { code: child.exitCode, signal: child.signalCode, asked };
     },
     kill: () => end('kill', () => child.kill('SIGKILL')),
-    pause: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
+    get isPaused() {
+      return isPaused;
+    },
+    pause() {
+      isPaused = child.kill('SIGSTOP');
+    },
+    resume() {
+      isPaused = false;
+      child.kill('SIGCONT');
+    },
     stop: () =>
       end('stop', () => {
         child.stdin?.end();

@@ -6,12 +6,14 @@ import { freePort } from '../../../test/kit/free-port.ts';
 import { MEMORY_LOG, type MemoryLogOptions } from './memory-log.ts';
 import { socketsOf, start, type Proc } from './processes.ts';
 import { CLOCK_FILE } from './stepped-date.ts';
+import { WRITE_LOG, type WriteLogOptions } from './write-log.ts';
 
 export const SECRET = 'a secret of the fault runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
 /** The first boot number of a node's second processes. It is distinct from the boot numbers of the node itself. */
 const TWINS = 1_000;
 const MEMORY_LOG_MODULE = pathToFileURL(join(import.meta.dirname, 'memory-log.ts')).href;
+const WRITE_LOG_MODULE = pathToFileURL(join(import.meta.dirname, 'write-log.ts')).href;
 const STEPPED_DATE_MODULE = pathToFileURL(join(import.meta.dirname, 'stepped-date.ts')).href;
 const SOURCE = join(import.meta.dirname, '..', '..', '..', 'src');
 /** Redis keeps each record, because the judge reads the records of all commands at the end of a run. */
@@ -48,6 +50,8 @@ export type RelayOptions = {
   readonly logsMemory?: boolean;
   /** How many connections the relay may open later, and keep. Absent: none. */
   readonly laterSockets?: number;
+  /** Whether it logs each command that it writes to clients, and each answer that begins a pause. Absent: no. */
+  readonly logsWrites?: boolean;
   /** The limit of open files that the process starts with. Absent: that of this process. */
   readonly descriptors?: number | undefined;
 };
@@ -99,8 +103,9 @@ function clockFileOf({ folder, name }: RelayOptions): string {
 }
 
 async function boot(options: RelayOptions, port: number, count: number) {
-  const { name, folder, redisUrl, namespace, source, env, descriptors, logsMemory } = options;
+  const { name, folder, redisUrl, namespace, source, env, descriptors, logsMemory, logsWrites } = options;
   const keepsRecords = redisUrl === null || env?.['CALLBOARD_STORE'] === 'owned';
+  const writeLog: WriteLogOptions = { folder, name, boot: count };
   const memoryLog: MemoryLogOptions = { folder, name, boot: count, keepsRecords };
   const { proc } = await start({
     name,
@@ -109,6 +114,7 @@ async function boot(options: RelayOptions, port: number, count: number) {
     descriptors,
     args: [
       ...(logsMemory ? ['--expose-gc', '--import', MEMORY_LOG_MODULE, '--import', STEPPED_DATE_MODULE] : []),
+      ...(logsWrites ? ['--import', WRITE_LOG_MODULE] : []),
       join(source ?? SOURCE, 'bin.ts'),
       'serve',
       '--json',
@@ -117,6 +123,7 @@ async function boot(options: RelayOptions, port: number, count: number) {
     ],
     env: {
       ...(logsMemory && { [MEMORY_LOG]: JSON.stringify(memoryLog), [CLOCK_FILE]: clockFileOf(options) }),
+      ...(logsWrites && { [WRITE_LOG]: JSON.stringify(writeLog) }),
       CALLBOARD_NODE_ID: name,
       CALLBOARD_NAMESPACE: namespace,
       CALLBOARD_SECRET: SECRET,

@@ -45,7 +45,7 @@ export const KEPT = {
   },
   nodes: {
     ...{ attach: 'process', beat: 'process', post: 'process' },
-    ...{ due: 'read', list: 'read', silent: 'read', reportTimes: 'read', get: 'read' },
+    ...{ due: 'read', list: 'read', silent: 'read', reportTimes: 'read', living: 'read', get: 'read' },
   },
   inspector: {
     ...{ summary: 'read', scopes: 'read', getScopes: 'read', reservedScopes: 'read', busiest: 'read', list: 'read' },

@@ -64,6 +64,7 @@ export class Nodes {
       },
       silent: () => this.#silent(),
       reportTimes: () => this.#all(),
+      living: () => [...this.#parts.processes().keys()],
       list: (page) => {
         const after = page.after?.[0] ?? '';
         const known = this.#all().filter(({ nodeId }) => nodeId > after);

@@ -158,6 +158,7 @@ export const ROUTES = {
   nodes: {
     ...{ attach: HERE, beat: HERE, post: HERE, list: HERE, silent: HERE, get: HERE },
     reportTimes: HERE,
+    living: HERE,
     due: { kind: 'owned', merge: (parts, [limit]) => takeTurns(parts, limit) },
   },
   inspector: {

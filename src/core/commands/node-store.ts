@@ -114,6 +114,11 @@ export interface NodeStore {
   silent(): MaybePromise<readonly string[]>;
   /** Returns when each node that `list` shows has reported last. Absent: `list` is as cheap. */
   reportTimes?(): MaybePromise<readonly Pick<DispatcherNode, 'nodeId' | 'updatedAt'>[]>;
+  /**
+   * Returns the ids of all nodes that live, this one and those included that have started and not reported yet: they may
+   * have links. Absent: each node is listed before it has any.
+   */
+  living?(): readonly string[];
   /** Returns the last report of a node. Null if no such node has reported. */
   get(nodeId: string): MaybePromise<DispatcherNode | null>;
 }

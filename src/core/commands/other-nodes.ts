@@ -17,6 +17,17 @@ export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'no
   return { others: [...others].sort(), silent: new Set(silent) };
 }
 
+/**
+ * Returns the nodes of which each must know something before this one says so: of those, too, that have started and not
+ * reported yet.
+ */
+export async function nodesWithLinks(deps: Pick<Deps, 'backend' | 'nodeId'>): Promise<OtherNodes> {
+  const { others, silent } = await otherNodes(deps);
+  const all = new Set([...others, ...(deps.backend.nodes.living?.() ?? [])]);
+  all.delete(deps.nodeId);
+  return { others: [...all].sort(), silent };
+}
+
 /** Returns when each node has reported last. Of a store that lists nodes by their reports: at most PAGE_MAX nodes. */
 async function reportTimes({ nodes }: Pick<Backend, 'nodes'>): Promise<readonly ReportTime[]> {
   if (nodes.reportTimes) return nodes.reportTimes();

@@ -4,7 +4,7 @@ import { parsedJson, isRecord } from '../json.ts';
 import { coverOf, type PauseCover } from '../pauses/pause.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { NodeQuestions } from './node-questions.ts';
-import { otherNodes } from './other-nodes.ts';
+import { nodesWithLinks } from './other-nodes.ts';
 
 /** How long a node may take to answer, before it counts as silent. */
 const ASK_MS = 1_000;
@@ -29,6 +29,7 @@ export function createPermits({ deps, dispatcher, questions }: PermitsParts) {
     const cover = parsedJson(text);
     // Only `renewPermits` of another node writes the question.
     if (isRecord(cover)) await renewHere(cover as PauseCover);
+    await bytesOut(deps);
     return 'renewed';
   });
   return async (cover: PauseCover): Promise<readonly string[]> => {
@@ -38,10 +39,18 @@ export function createPermits({ deps, dispatcher, questions }: PermitsParts) {
   };
 }
 
+/**
+ * Resolves once what was written to sockets before has left, or never will: a store may hold it back until what it depends
+ * on is recorded. The answer to a client leaves in the same order, but mail to other nodes does not.
+ */
+function bytesOut({ backend }: Pick<Deps, 'backend'>): Promise<void> {
+  return new Promise((done) => (backend.onRecord ? backend.onRecord(done, { destroy: done }) : done()));
+}
+
 async function askOthers(deps: Deps, questions: NodeQuestions, cover: PauseCover): Promise<readonly string[]> {
   const { backend, clock } = deps;
   const began = clock.monotonic();
-  const { others } = await otherNodes(deps);
+  const { others } = await nodesWithLinks(deps);
   const question = { topic: 'pause', text: JSON.stringify(cover), withinMs: ASK_MS } as const;
   const answers = await Promise.all(others.map((nodeId) => questions.ask(nodeId, question)));
   const silent = others.filter((_, i) => answers[i] === null);

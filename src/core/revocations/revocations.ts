@@ -13,7 +13,7 @@ import {
 import { withoutLimit, seenActions } from '../auth/sight.ts';
 import type { DeliveryActs } from '../commands/acts.ts';
 import { isTerminal } from '../commands/command.ts';
-import { otherNodes } from '../commands/other-nodes.ts';
+import { nodesWithLinks } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
 import { checkReason } from '../commands/operator-actions.ts';
 import { ANY_COMMAND, type DeliveryFilter } from '../commands/delivery-inspector.ts';
@@ -111,7 +111,7 @@ export function createRevocations({ deps, acts, questions }: RevocationParts) {
 
   /** Tells all other nodes. */
   const tell = async (row: Revocation) => {
-    const { others, silent } = await otherNodes(deps);
+    const { others, silent } = await nodesWithLinks(deps);
     const text = JSON.stringify(row);
     return Promise.all(
       others.map(async (other) => {
