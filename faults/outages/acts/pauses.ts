@@ -90,9 +90,9 @@ async function endOnce(relay: Relay, name: string): Promise<boolean> {
 }
 
 /** How many people pause at once, how long they wait before the next pause, and how long it holds, in milliseconds. */
-const PEOPLE = 4;
-const IDLE_MS = [200, 1_500] as const;
-const HOLD_MS = [100, 1_500] as const;
+const PEOPLE = 3;
+const IDLE_MS = [500, 3_000] as const;
+const HOLD_MS = [100, 800] as const;
 /** How often people look whether a relay is stopped, and how long after that they pause, in milliseconds. */
 const LOOK_MS = 50;
 const STOPPED_MS = 150;
