@@ -98,8 +98,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
       ...plan.env,
     };
-    // An owner waits for replicas over a connection of its own, which it opens, with one to the sentinel, when it claims.
-    const laterSockets = owned && sentinel ? 2 : 0;
+    // An owner waits for replicas over a connection of its own, which it opens when it claims, with one to a sentinel.
+    const laterSockets = owned ? (sentinel ? 2 : pair ? 1 : 0) : 0;
     const options = {
       name,
       folder,

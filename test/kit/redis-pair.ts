@@ -59,7 +59,7 @@ async function follows(replica: RedisServer, master: RedisServer, link: Proxy): 
   await call(replica, (hand) => hand.replicaof('127.0.0.1', link.port));
   await call(master, async (hand) => {
     // WAIT waits for what its own connection has written.
-    while ((await hand.set('written', 'by the test')) && (await hand.wait(1, 100)) < 1);
+    while ((await hand.set('written', 'by the test', 'EX', 3_600)) && (await hand.wait(1, 100)) < 1);
     // A replica that has just connected again has acknowledged nothing over this connection.
     while (!/state=online,offset=[1-9]/.test(await hand.info('replication'))) await hand.wait(1, 100);
   });
