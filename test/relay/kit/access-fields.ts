@@ -1,5 +1,5 @@
 /** Lists who may call which GraphQL field, and with which answer. */
-import { HAS_DEVICES, HAS_PAUSES } from '../../kit/topology.ts';
+import { HAS_DEVICES, HAS_PAUSES, HAS_REVOCATIONS } from '../../kit/topology.ts';
 
 // Defines a row in the access table of GraphQL fields: a call, and the answer that each requester must get.
 
@@ -347,22 +347,28 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       absent: 'empty',
     },
   ],
-  'Query.revocations': [{ rule: 'admin', call: 'revocations', found: 'empty' }],
+  'Query.revocations': [{ rule: 'admin', call: 'revocations', found: HAS_REVOCATIONS ? 'shows' : 'empty' }],
   'Query.devices': [
-    { rule: 'mine', call: 'devices', found: 'empty', other: 'empty' },
-    { rule: 'owned', call: 'devices(userId: $user)', found: 'empty', other: 'not_found', absent: 'empty' },
+    { rule: 'mine', call: 'devices', found: HAS_DEVICES ? 'shows' : 'empty', other: 'empty' },
+    {
+      rule: 'owned',
+      call: 'devices(userId: $user)',
+      found: HAS_DEVICES ? 'shows' : 'empty',
+      other: 'not_found',
+      absent: 'empty',
+    },
   ],
   // Open to everybody: a proof counts, which devices.test.ts tests.
   ...{ 'Mutation.enrol': [], 'Mutation.deviceToken': [] },
   'Mutation.lookUpEnrolment': !HAS_DEVICES
     ? []
     : [{ rule: 'mine', call: 'lookUpEnrolment(userCode: "BCDF-GHJK")', found: 'not_found', other: 'not_found' }],
+  // Users need the scope `connect` as well, which devices.test.ts tests.
   'Mutation.decideEnrolment': [
     {
-      rule: 'owned',
+      rule: 'admin',
       call: 'decideEnrolment(input: { userCode: "BCDF-GHJK", decision: DENY, userId: $user })',
       found: 'not_found',
-      other: 'not_found',
       harmful: true,
     },
   ],

@@ -30,7 +30,7 @@ export type Route = {
 function onlyIf(isKept: boolean, routes: readonly Route[]): readonly Route[] {
   return isKept ? routes : [];
 }
-/** Whether pauses are shown by their list: a store without pauses has an empty list. */
+/** Whether pauses, revocations and devices are shown by their lists: a store that has none has empty lists. */
 const SHOWN = HAS_PAUSES ? {} : { plain: true as const };
 
 // Lists who may use which REST route of sites, and with which answer.
@@ -260,7 +260,7 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
   'GET /delivery/summary': [
     { access: 'admin', target: () => '/delivery/summary', found: 200, absent: 200, plain: true },
   ],
-  'GET /revocations': [{ access: 'admin', target: () => '/revocations', found: 200, absent: 200, plain: true }],
+  'GET /revocations': [{ access: 'admin', target: () => '/revocations', found: 200, absent: 200, ...SHOWN }],
   'POST /revocations': onlyIf(HAS_REVOCATIONS, [
     {
       access: 'invoke',
@@ -284,9 +284,10 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
       plain: true,
     },
   ]),
+  // Users need the scope `connect` as well, which devices.test.ts tests.
   'POST /enrolments/decide': onlyIf(HAS_DEVICES, [
     {
-      access: 'invoke',
+      access: 'admin',
       target: () => '/enrolments/decide',
       body: ({ user }) => ({ code: 'BCDF-GHJK', decision: 'deny', user_id: user }),
       found: 404,
@@ -295,8 +296,8 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     },
   ]),
   'GET /devices': [
-    { access: 'invoke', target: () => '/devices', found: 200, absent: 200, mine: true, plain: true },
-    { access: 'invoke', target: ({ user }) => `/devices?user_id=${user}`, found: 200, absent: 200, plain: true },
+    { access: 'invoke', target: () => '/devices', found: 200, absent: 200, mine: true, ...SHOWN },
+    { access: 'invoke', target: ({ user }) => `/devices?user_id=${user}`, found: 200, absent: 200, ...SHOWN },
   ],
   'PUT /devices/{user_id}/{client_id}': onlyIf(HAS_DEVICES, [
     {

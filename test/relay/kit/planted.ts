@@ -4,6 +4,8 @@ import type { FakeClock } from '../../kit/clock.ts';
 import { postJson } from '../../http/kit/http-relay.ts';
 import { nodeIdOf } from '../../../src/graphql/schema/node-ids.ts';
 import { admin } from '../../kit/core.ts';
+import { newDeviceKey } from '../../kit/device-key.ts';
+import { HAS_DEVICES, HAS_REVOCATIONS } from '../../kit/topology.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
 
 /** The word that every id, text and payload of the tested owner contains, so that any leak is found. */
@@ -97,15 +99,30 @@ export async function world(options: Partial<CallboardOptions> & { readonly cloc
   for (const { stream } of [PLANTED, ofOther])
     await relay.rest(`/history/messages?stream=${stream}&include_payload=true`);
   const sessions = new Map<string, Pick<Ids, 'session' | 'grant' | 'pause'>>();
-  for (const ids of [PLANTED, ofOther]) {
+  // The newest rows are the owner's.
+  for (const ids of [ofOther, PLANTED]) {
     const { session_id, grant_id, token } = await openSession(relay, ids);
     // It covers no client that other rows are about.
     const paused = { user_id: ids.user, client_id: `${ids.client}-paused`, reason: `${ids.client}-reason` };
     const { pause_id = ids.pause } = JSON.parse((await relay.post('/pauses', paused, ids.user)).text);
     sessions.set(ids.user, { session: session_id, grant: grant_id, pause: pause_id });
+    if (HAS_REVOCATIONS) {
+      const revoked = { user_id: ids.user, token_id: `${ids.client}-lost`, reason: `${ids.client}-revoked` };
+      await relay.post('/revocations', revoked, 'admin');
+    }
+    if (HAS_DEVICES) await enrolDevice(relay, ids);
     if (ids === PLANTED) relay.know(VIEWER, token);
   }
   return { ...relay, tab, otherTab, named: (ids) => withNodes({ ...ids, ...sessions.get(ids.user) }) };
+}
+
+/** Enrols a device of the user. No other row is about its client. */
+async function enrolDevice(relay: TestRelay, { user, client }: Ids): Promise<void> {
+  const key = await newDeviceKey(() => relay.clock.now());
+  const device = { name: `${client} device`, client_type: 'browser', proof: await key.prove('enrol') };
+  const begun = JSON.parse((await relay.post('/enrolments', device, 'nobody')).text);
+  const decision = { code: begun.user_code, decision: 'confirm', user_id: user, client_id: `${client}-device` };
+  await relay.post('/enrolments/decide', decision, 'admin');
 }
 
 type Opened = { readonly session_id: string; readonly grant_id: string; readonly token: string };
