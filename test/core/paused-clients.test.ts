@@ -48,7 +48,7 @@ function opened() {
   return { clock, clients, told, readings, answer, says, interrupt: () => interrupted() };
 }
 
-it('reads them at the start, after lost events, and from time to time, and tells of it', async () => {
+it('reads them at the start, after lost events, and again if a part did not answer, and tells of it', async () => {
   const { clock, clients, told, readings, answer, interrupt } = opened();
   expect(clients.of(TAB)).toBeNull();
   await answer({ rows: [made('p1')] });
@@ -56,7 +56,10 @@ it('reads them at the start, after lost events, and from time to time, and tells
   interrupt();
   await answer({ rows: [made('p2', { userId: 'alice' })] });
   expect([clients.of(TAB)?.pauseId, clients.of({ userId: 'bob', clientId: 'tab' })]).toEqual(['p2', null]);
-  await clock.advance(30_000);
+  interrupt();
+  await answer({ rows: [], gaps: [gapOf('delivery', 0, null, 'node_silent')] });
+  expect([clients.of(TAB)?.pauseId, readings.length]).toEqual(['p2', 0]);
+  await clock.advance(5_000);
   expect(readings).toHaveLength(1);
   await answer({ rows: [] });
   expect([clients.of(TAB), told]).toEqual([null, [true, true, true]]);

@@ -6,8 +6,8 @@ import { promised, thenDo } from '../maybe-promise.ts';
 import type { Cancel } from '../ports.ts';
 import { holds, PauseSet, type Pause } from './pause.ts';
 
-/** How often a node of a shared deployment reads the pauses again, in milliseconds, in case it was not told of one. */
-const REREAD_MS = 30_000;
+/** How soon the pauses are read again if a part of the store did not answer, in milliseconds. */
+const AGAIN_MS = 5_000;
 
 type Concerns = (client: ClientKey) => boolean;
 
@@ -18,6 +18,7 @@ export class PausedClients {
   #pauses = new PauseSet();
   #changes = 0;
   #isReading = false;
+  #cancelAgain: Cancel = () => {};
 
   constructor(deps: Pick<Deps, 'backend' | 'clock' | 'log'>) {
     this.#deps = deps;
@@ -40,23 +41,23 @@ export class PausedClients {
   }
 
   start(): Cancel {
-    const { backend, clock } = this.#deps;
     const reread = (): void => this.#read();
-    const cancels = [
-      backend.bus.subscribe(
-        'pauses',
-        ({ change, pause }) => {
-          this.#changes++;
-          if (change !== 'paused') this.#pauses.end(pause.pauseId);
-          else if (!this.#pauses.hasEnded(pause.pauseId)) this.#pauses.put(pause);
-          if (coversAll(pause)) this.#tell(concerns(pause));
-        },
-        reread,
-      ),
-    ];
-    if (backend.capabilities.shared) cancels.push(clock.every(REREAD_MS, reread));
+    const unsubscribe = this.#deps.backend.bus.subscribe(
+      'pauses',
+      ({ change, pause }) => {
+        this.#changes++;
+        if (change !== 'paused') this.#pauses.end(pause.pauseId);
+        else if (!this.#pauses.hasEnded(pause.pauseId)) this.#pauses.put(pause);
+        if (coversAll(pause)) this.#tell(concerns(pause));
+      },
+      // Events may be missing.
+      reread,
+    );
     reread();
-    return () => cancels.forEach((cancel) => cancel());
+    return () => {
+      unsubscribe();
+      this.#cancelAgain();
+    };
   }
 
   #read(): void {
@@ -68,6 +69,7 @@ export class PausedClients {
       thenDo(this.#deps.backend.pauses.list(null), ({ rows, gaps = [] }) => {
         isStale = before !== this.#changes;
         // What a part of the store has that did not answer is known from events, or from a later reading.
+        if (gaps.length > 0) this.#readLater();
         if (gaps.length > 0 || isStale) return;
         const [known, wasEmpty] = [this.#pauses, this.#pauses.size === 0];
         this.#pauses = new PauseSet();
@@ -77,12 +79,18 @@ export class PausedClients {
       }),
     )
       .catch((error: unknown) => {
+        this.#readLater();
         if (!isStoreUnavailable(error)) this.#deps.log.warn({ err: error }, 'pauses could not be read');
       })
       .finally(() => {
         this.#isReading = false;
         if (isStale) this.#read();
       });
+  }
+
+  #readLater(): void {
+    this.#cancelAgain();
+    this.#cancelAgain = this.#deps.clock.after(AGAIN_MS, () => this.#read());
   }
 
   #tell(concerned: Concerns): void {
