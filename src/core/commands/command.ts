@@ -325,14 +325,16 @@ export function changed(before: Command, change: Partial<Command>): Command {
   return { ...before, ...change, version: before.version + 1 };
 }
 
+/** How a command ended, and what is proven of its execution. */
+type Proof = Pick<Command, 'outcome' | 'execution'>;
+export const UNKNOWN: Proof = { outcome: 'outcome_unknown', execution: 'may_have_run' };
+
 /** Returns the outcome of a command that ends with this code and without a report, and what is proven of it. */
-export function proofOf(before: Command, code: Code): Pick<Command, 'outcome' | 'execution'> {
+export function proofOf(before: Command, code: Code): Proof {
   if (code === 'not_received') return { outcome: 'failed', execution: 'refused_by_client' };
   // A dispatch that was recorded and not written before its pause.
   if (code === 'paused') return { outcome: 'expired', execution: 'not_written' };
-  return wasDispatched(before) || code === 'store_lost'
-    ? { outcome: 'outcome_unknown', execution: 'may_have_run' }
-    : { outcome: 'expired', execution: 'not_written' };
+  return wasDispatched(before) || code === 'store_lost' ? UNKNOWN : { outcome: 'expired', execution: 'not_written' };
 }
 
 /**

@@ -20,6 +20,7 @@ import {
   recoveredFrom,
   see,
   seeAgain,
+  UNKNOWN,
   wasDispatched,
   type Command,
   type ContextRefusal,
@@ -239,9 +240,12 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return { kind: 'dispatch', command, params, remainingMs: command.deadline - this.tx.now };
   }
 
-  /** Leaves a paused command queued. One that was dispatched before the pause and is not written yet ends instead. */
+  /**
+   * Leaves a paused command queued. One that was dispatched before the pause ends instead, as unknown: this may be a late
+   * copy of a request whose first answer arrived, and then the command is written.
+   */
   #holdBack(entry: E, isDispatched: boolean): DispatchResult {
-    return isDispatched ? { kind: 'ended', command: this.#endUnreported(entry, 'paused') } : SKIP;
+    return isDispatched ? { kind: 'ended', command: this.#endUnreported(entry, 'paused', UNKNOWN) } : SKIP;
   }
 
   /**
@@ -384,12 +388,11 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
    * the client. If the command was dispatched, or the store has lost data, the outcome is `outcome_unknown`. A command
    * that its client never received has failed: nothing ran, as if the client had refused it.
    */
-  #endUnreported(entry: E, code: Code): Command {
+  #endUnreported(entry: E, code: Code, proof = proofOf(entry.command, code)): Command {
     const error = { code, message: END_MESSAGES[code] ?? code };
     const before = entry.command;
     const { commandId, boundInstanceId: instanceId } = before;
     this.tx.retain(entry, { id: `${commandId}:end`, kind: 'error', instanceId, error });
-    const proof = proofOf(before, code);
     const command = this.#conclude(entry, { ...proof, error, reason: code });
     if (wasDispatched(command) && command.nodeId !== null)
       this.tx.post(command.nodeId, { kind: 'ended', key: keyOf(command) });
