@@ -87,6 +87,13 @@ export const AUDIT_KEEP_MS = 90 * 24 * 3600_000;
  */
 export const REVOCATIONS_MAX = 100_000;
 export const REVOCATIONS_MAX_WIDE = 110_000;
+/**
+ * How many of these one user may set, in the same way, so that nobody fills what everybody needs; and how many are left
+ * to administrators.
+ */
+export const REVOCATIONS_PER_USER = 1_000;
+export const REVOCATIONS_PER_USER_WIDE = 1_100;
+export const REVOCATIONS_OF_ADMINS = 10_000;
 /** The longest id of a token by which it can be revoked, in characters. */
 export const TOKEN_ID_CHARS = 256;
 export const REVOCATION_KEEP_MS = 10 * 365 * 24 * 3600_000;

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CommandCaller } from '../../src/core/commands/command.ts';
 import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
+import { REVOCATIONS_PER_USER, REVOCATIONS_PER_USER_WIDE } from '../../src/core/limits.ts';
 import type { NewRevocation } from '../../src/core/revocations/revocation.ts';
 import { admission, CALLER, read, type Bench, type MakeBench } from './kit/bench.ts';
 
@@ -61,6 +62,22 @@ export function revocationContract(name: string, make: MakeBench): void {
       const { rows } = await backend.inspector.list({ ...ANY_COMMAND, userId: 'alice' }, { first: 100, after: null });
       const listed = new Map(rows.map(({ row: command }) => [command.commandId, command.caller]));
       expect(listed).toEqual(new Map(callers.map((caller, at) => [`c${at}`, caller])));
+    });
+
+    it('of one user have a bound, and others, and administrators, have room beside them', async () => {
+      const { revocations } = bench.backend;
+      const add = (who: string, given: Partial<NewRevocation> = {}) => revocations.add(row({ who, ...given }));
+      const wide = { userId: 'alice', tokenId: null };
+      const singles = Array.from({ length: REVOCATIONS_PER_USER }, () => add('user:alice'));
+      expect((await Promise.all(singles)).filter((one) => one === null)).toEqual([]);
+      expect(await add('user:alice')).toBeNull();
+      const more = REVOCATIONS_PER_USER_WIDE - REVOCATIONS_PER_USER;
+      const others = Array.from({ length: more }, () => add('user:alice', wide));
+      expect((await Promise.all(others)).filter((one) => one === null)).toEqual([]);
+      expect(await add('user:alice', wide)).toBeNull();
+      expect([await add('user:bob'), await add('admin:alice')]).not.toContain(null);
+      await bench.advance(MINUTE + 1);
+      expect(await add('user:alice')).not.toBeNull();
     });
 
     it('are kept until they expire, and their numbers are not used again', async () => {

@@ -1,13 +1,23 @@
 /** Core's RevocationStore in memory. */
-import { REVOCATIONS_MAX, REVOCATIONS_MAX_WIDE } from '../../core/limits.ts';
+import {
+  REVOCATIONS_MAX,
+  REVOCATIONS_MAX_WIDE,
+  REVOCATIONS_OF_ADMINS,
+  REVOCATIONS_PER_USER,
+  REVOCATIONS_PER_USER_WIDE,
+} from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
-import type { Revocation, RevocationStore } from '../../core/revocations/revocation.ts';
+import type { NewRevocation, Revocation, RevocationStore } from '../../core/revocations/revocation.ts';
 
 /** The kept revocations, in the order of their numbers. */
 export class MemoryRevocations implements RevocationStore {
   readonly #clock: Pick<Clock, 'now'>;
   #rows: Revocation[] = [];
   #last = 0;
+  /** How many rows each user has set. */
+  #ofUsers = new Map<string, number>();
+  /** When the next row expires, or earlier. */
+  #expiresAt = Infinity;
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
@@ -15,7 +25,7 @@ export class MemoryRevocations implements RevocationStore {
 
   readonly add: RevocationStore['add'] = (row) => {
     this.#expire();
-    if (this.#rows.length >= (row.tokenId === null ? REVOCATIONS_MAX_WIDE : REVOCATIONS_MAX)) return null;
+    if (!this.#hasRoom(row)) return null;
     // A number is never used again, also after a restart that knows of no row any more.
     const added: Revocation = { ...row, seq: Math.max(this.#last + 1, this.#clock.now()) };
     this.restore(added);
@@ -23,6 +33,7 @@ export class MemoryRevocations implements RevocationStore {
   };
 
   readonly after: RevocationStore['after'] = (seq, first) => {
+    if (seq >= this.#last) return [];
     this.#expire();
     return this.#rows.filter((row) => row.seq > seq).slice(0, first);
   };
@@ -32,15 +43,36 @@ export class MemoryRevocations implements RevocationStore {
     if (row.seq <= this.#last) return;
     this.#last = row.seq;
     this.#rows.push(row);
+    this.#note(row);
   }
 
   all(): readonly Revocation[] {
     return this.#rows;
   }
 
+  #hasRoom({ who, tokenId }: NewRevocation): boolean {
+    const isWide = tokenId === null;
+    const most = isWide ? REVOCATIONS_MAX_WIDE : REVOCATIONS_MAX;
+    if (!isOfUser(who)) return this.#rows.length < most;
+    const own = isWide ? REVOCATIONS_PER_USER_WIDE : REVOCATIONS_PER_USER;
+    return this.#rows.length < most - REVOCATIONS_OF_ADMINS && (this.#ofUsers.get(who) ?? 0) < own;
+  }
+
+  #note({ who, expiresAt }: Revocation): void {
+    this.#expiresAt = Math.min(this.#expiresAt, expiresAt);
+    if (isOfUser(who)) this.#ofUsers.set(who, (this.#ofUsers.get(who) ?? 0) + 1);
+  }
+
   #expire(): void {
     const now = this.#clock.now();
-    if (this.#rows.some(({ expiresAt }) => expiresAt <= now))
-      this.#rows = this.#rows.filter(({ expiresAt }) => expiresAt > now);
+    if (this.#expiresAt > now) return;
+    this.#rows = this.#rows.filter(({ expiresAt }) => expiresAt > now);
+    this.#ofUsers = new Map();
+    this.#expiresAt = Infinity;
+    for (const row of this.#rows) this.#note(row);
   }
+}
+
+function isOfUser(who: string): boolean {
+  return who.startsWith('user:');
 }

@@ -35,9 +35,9 @@ export type Revocation = NewRevocation & { readonly seq: number };
 /** Keeps revocations until they expire. */
 export interface RevocationStore {
   /**
-   * Adds a row and returns it with its number. Atomic. Null: there are as many rows as the store keeps
-   * (REVOCATIONS_MAX; REVOCATIONS_MAX_WIDE for a row that names no token). Throws `not_supported` if the store keeps
-   * no revocations.
+   * Adds a row and returns it with its number. Atomic. Null: there are as many rows as the store keeps, in all
+   * (REVOCATIONS_MAX; REVOCATIONS_MAX_WIDE for a row that names no token), or of the user who revokes
+   * (REVOCATIONS_PER_USER, REVOCATIONS_PER_USER_WIDE). Throws `not_supported` if the store keeps no revocations.
    */
   add(row: NewRevocation): MaybePromise<Revocation | null>;
   /** Returns the rows with a greater number, in order: at most `first`. Expired rows are left out. */

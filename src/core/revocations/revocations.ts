@@ -20,7 +20,14 @@ import { ANY_COMMAND, type DeliveryFilter } from '../commands/delivery-inspector
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../errors.ts';
 import { canonicalUser, hasAtMost, id, isCanonicalUser } from '../ids.ts';
-import { PAGE_MAX, REVOCATIONS_MAX, REVOCATION_KEEP_MS, REVOKE_WITHIN_MS, TOKEN_ID_CHARS } from '../limits.ts';
+import {
+  PAGE_MAX,
+  REVOCATIONS_MAX,
+  REVOCATIONS_PER_USER,
+  REVOCATION_KEEP_MS,
+  REVOKE_WITHIN_MS,
+  TOKEN_ID_CHARS,
+} from '../limits.ts';
 import { promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Page } from '../page.ts';
 import { listingOf, type PageArgs } from '../cursors.ts';
@@ -179,10 +186,9 @@ export function createRevocations({ deps, acts, questions }: RevocationParts) {
       const revocation = await backend.revocations.add(row);
       if (revocation === null) {
         await act?.end('full');
-        return fail(
-          'capacity_exceeded',
-          `${REVOCATIONS_MAX} revocations are kept. Use issued_before, which covers many tokens at once.`,
-        );
+        const most =
+          revoker.kind === 'user' ? `${REVOCATIONS_PER_USER} revocations of a user` : `${REVOCATIONS_MAX} revocations`;
+        return fail('capacity_exceeded', `${most} are kept. Use issued_before, which covers many tokens at once.`);
       }
       const [here, told] = await Promise.all([takeWhole(revocation, revoker), tell(revocation)]);
       const cancelled = await cancelQueued({ deps, acts }, revocation);
