@@ -65,6 +65,21 @@ it('reads them at the start, after lost events, and again if a part did not answ
   expect([clients.of(TAB), told]).toEqual([null, [true, true, true]]);
 });
 
+it('reads them again from time to time while it knows of some, and never while there are none', async () => {
+  const { clock, clients, readings, answer, says } = opened();
+  await answer({ rows: [] });
+  await clock.advance(60_000);
+  expect(readings).toHaveLength(0);
+  says('paused', made('p1'));
+  await clock.advance(30_000);
+  expect(readings).toHaveLength(1);
+  // It was resumed, and the event was lost.
+  await answer({ rows: [] });
+  expect(clients.of(TAB)).toBeNull();
+  await clock.advance(60_000);
+  expect(readings).toHaveLength(0);
+});
+
 it('reads again what changed during a reading, and keeps what a part without an answer may have', async () => {
   const { clock, clients, readings, answer, says, interrupt } = opened();
   const [first, second] = [made('p1'), made('p2', { until: clock.now() + 5_000 })];

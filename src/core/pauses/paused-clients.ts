@@ -8,6 +8,11 @@ import { holds, PauseSet, type Pause } from './pause.ts';
 
 /** How soon the pauses are read again if a part of the store did not answer, in milliseconds. */
 const AGAIN_MS = 5_000;
+/**
+ * How often they are read again while some are known, in milliseconds: a node that dies may have ended one and told nobody.
+ * Not at other times, because each node asks all owners.
+ */
+const REREAD_MS = 30_000;
 
 type Concerns = (client: ClientKey) => boolean;
 
@@ -47,7 +52,10 @@ export class PausedClients {
       ({ change, pause }) => {
         this.#changes++;
         if (change !== 'paused') this.#pauses.end(pause.pauseId);
-        else if (!this.#pauses.hasEnded(pause.pauseId)) this.#pauses.put(pause);
+        else if (!this.#pauses.hasEnded(pause.pauseId)) {
+          if (this.#pauses.size === 0) this.#readLater(REREAD_MS);
+          this.#pauses.put(pause);
+        }
         if (coversAll(pause)) this.#tell(concerns(pause));
       },
       // Events may be missing.
@@ -69,17 +77,18 @@ export class PausedClients {
       thenDo(this.#deps.backend.pauses.list(null), ({ rows, gaps = [] }) => {
         isStale = before !== this.#changes;
         // What a part of the store has that did not answer is known from events, or from a later reading.
-        if (gaps.length > 0) this.#readLater();
+        if (gaps.length > 0) this.#readLater(AGAIN_MS);
         if (gaps.length > 0 || isStale) return;
         const [known, wasEmpty] = [this.#pauses, this.#pauses.size === 0];
         this.#pauses = new PauseSet();
         for (const id of known.ended()) this.#pauses.end(id);
         for (const row of rows) if (!known.hasEnded(row.pauseId)) this.#pauses.put(row);
+        if (this.#pauses.size > 0) this.#readLater(REREAD_MS);
         if (!wasEmpty || rows.length > 0) this.#tell(() => true);
       }),
     )
       .catch((error: unknown) => {
-        this.#readLater();
+        this.#readLater(AGAIN_MS);
         if (!isStoreUnavailable(error)) this.#deps.log.warn({ err: error }, 'pauses could not be read');
       })
       .finally(() => {
@@ -88,9 +97,12 @@ export class PausedClients {
       });
   }
 
-  #readLater(): void {
+  /** Plans the next reading, in place of one that is planned. In a store of this process no event is lost. */
+  #readLater(ms: number): void {
     this.#cancelAgain();
-    this.#cancelAgain = this.#deps.clock.after(AGAIN_MS, () => this.#read());
+    this.#cancelAgain = this.#deps.backend.capabilities.shared
+      ? this.#deps.clock.after(ms, () => this.#read())
+      : () => {};
   }
 
   #tell(concerned: Concerns): void {
