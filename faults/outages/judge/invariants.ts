@@ -64,7 +64,7 @@ function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {
   });
   const stranded = all.filter((one) => {
     const attempt = one.waits[0]?.attempt;
-    // A call with a token that is revoked has little time, and nobody repeats it.
+    // A call with a revoked token has a short deadline and is not repeated.
     if (!attempt || attempt.token !== undefined) return false;
     if (!isStranded(one, evidence) || !wasUp(evidence, one)) return false;
     return !disturbed(attempt.at, attempt.at + attempt.budgetMs * MS) || hadTime(evidence, one);

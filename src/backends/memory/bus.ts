@@ -8,7 +8,7 @@ import type { Log } from '../../core/ports.ts';
 
 /** Creates core's Bus for one process: listeners are called before `publish` returns. */
 export function createMemoryBus(log: Log): Bus {
-  // Events of commands are many, and are not even made if nobody listens.
+  // Events of commands are frequent, so `hasSubscribers` tells core whether to create any.
   const commands = new Set<string>();
   const listeners = createListeners(log, (topic) => {
     if (!topic.startsWith('command:')) return;

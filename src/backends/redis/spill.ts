@@ -54,8 +54,8 @@ export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOpt
     async preview(bytes, userId) {
       const refusal = counted.refusal(userId, bytes);
       if (refusal) return refusal;
-      // If any partition lacks room, the answer is `unknown`: the payload has no name yet, so nobody knows to which
-      // partition it will go, and by then expired payloads may be gone.
+      // The payload has no name yet, so its partition is not known: if any partition lacks room, the answer is `unknown`.
+      // Expired payloads may also be removed before it is stored.
       const fits = await Promise.all(
         partitionsOf(store).map((partition) => store.act(partition, 'spill-fits', [bytes, bound])),
       ).catch(unlessOutOfMemory);

@@ -23,8 +23,8 @@ type ClientPauseOptions = {
 
 /**
  * The latest wish of the person, which is sent until the relay has answered it: one frame at a time, again on each new
- * link. From the wish on until the relay holds the calls back, the client itself refuses them. And what the relay said
- * last of pauses, whoever set them.
+ * link. From the wish on until the relay holds the calls back, the client itself refuses them.
+ * `paused` is what the relay last said about pauses of this client, including those that others set.
  */
 export class ClientPause {
   /** The pause that covers all calls, as the relay last said. */
