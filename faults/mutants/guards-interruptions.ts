@@ -5,6 +5,7 @@ const BREAKS = { test: 'test/backends/redis-breaks.test.ts' } as const;
 const BUS = { test: 'test/backends/redis-bus.test.ts' } as const;
 const CRASH = { test: 'test/cli/crash.test.ts' } as const;
 const GAPS = { test: 'test/relay/gaps.test.ts' } as const;
+const SITES = { test: 'test/core/sites.test.ts' } as const;
 
 /** The guard mutants of interruptions and crashes. */
 export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
@@ -55,6 +56,14 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
     find: '() => (lost = 1),',
     replace: '() => {},',
     judge: GAPS,
+  },
+  {
+    name: 'session-read-for-who-came-later',
+    says: 'viewers learn what a read that began before their grant says of their session',
+    file: 'core/sites/session-watch.ts',
+    find: 'for (const reader of waiting[i] ?? [])',
+    replace: 'for (const reader of watched.get(sessionId)?.readers ?? [])',
+    judge: SITES,
   },
   {
     name: 'gap-of-connections-not-told',

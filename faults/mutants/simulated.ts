@@ -25,6 +25,7 @@ const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
   'owned calls': [
     ...['shared no-mark', 'shared false-proof', 'shared run-again', 'shared admit-anew', 'shared no-epoch'],
   ],
+  'owned sites': ['session-read-for-who-came-later'],
   'owned pauses': ['pause-unasked-at-dispatch'],
   'directory store': [
     ...['record-after-write', 'sync-not-awaited', 'sync-ignored', 'snapshot-before-rotation', 'kill-unsynced'],

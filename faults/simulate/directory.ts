@@ -268,8 +268,8 @@ export class DirectoryDeployment implements SimulatedDeployment {
     const running = rows.filter(({ row }) => !isTerminal(row)).length;
     const wrong = (what: string): void => void this.#broken.push(`${name} ${what}: ${JSON.stringify(away)}`);
     if (this.#hasOpened && !away) wrong('knows nothing of before');
-    // A start that failed may have written already, and was not closed.
-    if (away && isClosed && (away.lost || !(away.clean || hasFailed)))
+    // A start that was not completed may have written already, and was not closed.
+    if (away && isClosed && !wasStarting && (away.lost || !(away.clean || hasFailed)))
       wrong('does not know that the one before was closed');
     if (away && mayHaveLost && !away.lost && !away.clean && (!wasStarting || running > 0))
       wrong('does not tell of the loss');
@@ -451,7 +451,11 @@ export class DirectoryDeployment implements SimulatedDeployment {
         isClosed = !node.process.isDead;
         this.simulation.after(0, 'closed', ended);
       },
-      (error: unknown) => this.count(`leave: ${codeOf(error)}`),
+      (error: unknown) => {
+        // A process whose stop fails ends, as `main` does.
+        this.count(`leave: ${codeOf(error)}`);
+        this.simulation.after(0, 'failed to close', ended);
+      },
     );
     this.simulation.after(forMs, 'is killed', ended);
   }

@@ -1,7 +1,8 @@
 /** Tests sites in core: definitions, sessions, sharing and tickets. */
 import { describe, expect, it, vi } from 'vitest';
+import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { Principal } from '../../src/core/auth/principal.ts';
-import { SESSION_TTL_SECONDS, TICKET_MS } from '../../src/core/limits.ts';
+import { SESSION_TTL_SECONDS, SESSION_WATCH_MS, TICKET_MS } from '../../src/core/limits.ts';
 import type { SiteDefinition } from '../../src/core/sites/site-requests.ts';
 import { fromJson, toJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';
@@ -502,6 +503,35 @@ describe('a subscription', () => {
     await settle();
     expect(listener.ended).toBe(expected);
     expect(await code(at.core.sites.subscribe(at.holder, at.sessionId, null))).not.toBe('done');
+  });
+
+  it('goes on when a read that began before its grant was given arrives after it has begun', async () => {
+    const late = Promise.withResolvers<void>();
+    let isHeld = false;
+    const wrap = (backend: MemoryBackend): MemoryBackend => ({
+      ...backend,
+      sessions: {
+        ...backend.sessions,
+        get: async (sessionIds) => {
+          const found = await backend.sessions.get(sessionIds);
+          if (isHeld) await late.promise;
+          return found;
+        },
+      },
+    });
+    await using at = await board({}, { wrap });
+    await listen(at, at.holder);
+    isHeld = true;
+    await at.clock.advance(SESSION_WATCH_MS);
+    isHeld = false;
+    const given = await share(at, at.holder);
+    const listener = await listen(at, given.holder);
+    late.resolve();
+    await settle();
+    expect(listener.ended).toBeNull();
+    await publish(at, 'changed', 1);
+    await settle();
+    expect(listener.received).toEqual([['changed', 1, 0]]);
   });
 
   it('ends with a shared grant’s expiry, its owner’s token, and the revocation of its parent', async () => {

@@ -23,9 +23,12 @@ export function createSessionWatch({ backend, clock, log }: Deps) {
   let stop: Cancel | null = null;
 
   const read = async (sessionIds: readonly string[]): Promise<void> => {
+    // Who comes while the sessions are read may know a newer state than the one that arrives: a grant that is not in it.
+    const waiting = sessionIds.map((sessionId) => [...(watched.get(sessionId)?.readers ?? [])]);
     const sessions = await backend.sessions.get(sessionIds);
     sessionIds.forEach((sessionId, i) => {
-      for (const reader of [...(watched.get(sessionId)?.readers ?? [])]) reader.sessionRead(sessions[i] ?? null);
+      for (const reader of waiting[i] ?? [])
+        if (watched.get(sessionId)?.readers.has(reader)) reader.sessionRead(sessions[i] ?? null);
     });
   };
   const readSafely = (sessionIds: readonly string[]): void => {
