@@ -2,6 +2,7 @@
 import type { GuardMutant } from './mutant.ts';
 
 const CONTRACT = { test: 'test/contract/memory.test.ts' } as const;
+const CONTRACT_AWAY = { test: 'test/contract/owned-process.test.ts' } as const;
 const DISPATCH = { test: 'test/core/dispatch-paused.test.ts' } as const;
 
 /** The guard mutants of pauses. */
@@ -18,7 +19,7 @@ export const PAUSES_GUARDS: readonly GuardMutant[] = [
     name: 'pause-unasked-at-dispatch',
     says: 'a queued command is dispatched although a pause covers it',
     file: 'core/commands/rules.ts',
-    find: 'if (this.tx.pauseOf(before)) return this.#holdBack(entry, isRepeated);',
+    find: 'if (this.tx.pauseOf(before)) return isRepeated ? PAUSED : SKIP;',
     replace: '',
     judge: CONTRACT,
   },
@@ -29,6 +30,22 @@ export const PAUSES_GUARDS: readonly GuardMutant[] = [
     find: 'before.cancelRequestedAt !== null || this.tx.pauseOf(before) !== null;',
     replace: 'before.cancelRequestedAt !== null;',
     judge: CONTRACT,
+  },
+  {
+    name: 'unwritten-on-another-link',
+    says: 'a command ends as never written although another attempt or link has it',
+    file: 'core/commands/rules.ts',
+    find: "if (settlement.kind === 'unwritten') return this.#isDispatchedBy(entry, settlement.made) ? 'paused' : null;",
+    replace: "if (settlement.kind === 'unwritten') return 'paused';",
+    judge: CONTRACT_AWAY,
+  },
+  {
+    name: 'unwritten-untold',
+    says: 'nobody ends a command that was dispatched before a pause and not written',
+    file: 'core/commands/dispatcher.ts',
+    find: "if (result.kind === 'paused') this.#endUnwritten(linkQueue, key, asked);",
+    replace: '',
+    judge: DISPATCH,
   },
   {
     name: 'permit-of-before',

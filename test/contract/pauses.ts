@@ -279,18 +279,45 @@ export function awayPauseContract(name: string, make: MakeBench): void {
     beforeEach(async () => void (bench = await make()));
     afterEach(() => bench.close());
 
-    it('ends a command that an attempt has dispatched as unknown, when it asks again', async () => {
-      const { commands, pauses } = bench.backend;
+    const settle = (commandId: string, binding: Binding, attempt: string) =>
+      bench.backend.commands.settle(keyFor(commandId), { kind: 'unwritten', made: { binding, attempt } });
+    const pauseAll = async (): Promise<void> => {
+      const { pauses } = bench.backend;
+      for (const part of pauses.parts('alice')) await pauses.keep(part, pauseOf('p1', { userId: 'alice' }));
+    };
+
+    it('answers an attempt that has dispatched a command, and ends that once its node says it is not written', async () => {
+      const { commands } = bench.backend;
       await commands.rebind(ALICE, BOUND, 'up');
       await commands.admit(admission('c1', LONG));
       expect(await commands.dispatch(keyFor('c1'), BOUND, '1')).toMatchObject({ kind: 'dispatch' });
-      const pause = pauseOf('p1', { userId: 'alice' });
-      for (const part of pauses.parts('alice')) await pauses.keep(part, pause);
+      await pauseAll();
       expect(await commands.dispatch(keyFor('c1'), BOUND, '2')).toEqual({ kind: 'skip' });
-      // The answer before may have arrived: then it is written.
-      const command = { outcome: 'outcome_unknown', execution: 'may_have_run', error: { code: 'paused' } };
-      expect(await commands.dispatch(keyFor('c1'), BOUND, '1')).toMatchObject({ kind: 'ended', command });
+      // The answer before may have arrived: then it is written, and only its node knows.
+      for (let i = 0; i < 2; i++) expect(await commands.dispatch(keyFor('c1'), BOUND, '1')).toEqual({ kind: 'paused' });
+      expect(await read(bench, 'c1')).toMatchObject({ stage: 'dispatched', version: 2 });
+      for (const made of [
+        { binding: BOUND, attempt: '2' },
+        { binding: { ...BOUND, epoch: BOUND.epoch + 1 }, attempt: '1' },
+      ])
+        expect(await settle('c1', made.binding, made.attempt)).toMatchObject({ kind: 'unchanged' });
+      const command = { outcome: 'expired', execution: 'not_written', error: { code: 'paused' } };
+      expect(await settle('c1', BOUND, '1')).toMatchObject({ kind: 'settled', command });
+      expect(await settle('c1', BOUND, '1')).toMatchObject({ kind: 'unchanged', command });
       expect(await commands.dispatch(keyFor('c1'), BOUND, '1')).toEqual({ kind: 'skip' });
+    });
+
+    it('answers so too if the admission has dispatched it, and ends nothing on which its client has reported', async () => {
+      const { commands } = bench.backend;
+      await commands.rebind(ALICE, BOUND, 'up');
+      const made = { ...LONG, chosenId: false, claim: { binding: BOUND, attempt: '1' } };
+      const { kind } = await commands.admit(admission('c1', made));
+      expect(kind).toBe('admitted');
+      await pauseAll();
+      const again = await commands.admit(admission('c1', { ...made, repeated: true }));
+      expect(again).toMatchObject({ kind: 'admitted', dispatch: { kind: 'paused' } });
+      await commands.report(keyFor('c1'), { instanceId: BOUND.instanceId, kind: 'ack', payload: null, kept: null });
+      expect(await settle('c1', BOUND, '1')).toMatchObject({ kind: 'unchanged', command: { stage: 'acknowledged' } });
     });
   });
 }

@@ -13,19 +13,22 @@ const PERMIT_MS = 2_500;
 /** Opens a core whose store answers a dispatch only when `answer` is called. `permitMs`: as in PauseStore. */
 async function lateCore(permitMs: number) {
   const waiting: (() => void)[] = [];
+  /** The ids of the commands whose dispatch was asked for, once for each time. */
+  const asked: string[] = [];
   const late = ({ commands, pauses, ...backend }: MemoryBackend): MemoryBackend => ({
     ...backend,
     pauses: { ...pauses, permitMs },
     commands: {
       ...commands,
       async dispatch(key, binding, attempt) {
+        asked.push(key.commandId);
         const answer = commands.dispatch(key, binding, attempt);
         await new Promise<void>((release) => waiting.push(release));
         return answer;
       },
     },
   });
-  const test = await testCore({ wrap: late });
+  const test = await testCore({ wrap: late, keepsAttempts: permitMs !== Infinity });
   const answer = async (): Promise<void> => {
     while (waiting.length > 0) {
       for (const release of waiting.splice(0)) release();
@@ -35,26 +38,28 @@ async function lateCore(permitMs: number) {
   const client = await connect(test.core, alice, { actions: [advertisement('open'), advertisement('other')] });
   const invoke = (commandId: string, action = 'open') =>
     test.core.rpc.invoke(alice, { userId: 'alice', clientId: 'tab', params: null, action, commandId });
-  return { ...test, client, answer, invoke };
+  return { ...test, client, asked, answer, invoke };
 }
 
 describe('a dispatch that a store of other processes allowed', () => {
-  it('is asked for again if a pause has begun since, or if it was long ago', async () => {
+  it('is asked for again if a pause has begun since, which ends it, or if it was long ago', async () => {
     await using test = await lateCore(PERMIT_MS);
-    void test.invoke('c1');
+    const stopped = test.invoke('c1');
     await settle();
     await test.core.pauses.pause(admin, { action: 'open', reason: 'stop' });
     await test.answer();
     expect(ids(test.client)).toEqual([]);
+    const ended = { outcome: 'expired', execution: 'not_written', error: { code: 'paused' } };
+    expect(await stopped).toMatchObject({ kind: 'outcome', command: ended });
     void test.invoke('c2', 'other');
     await settle();
     await test.clock.advance(PERMIT_MS + 1);
     await test.answer();
-    expect(ids(test.client)).toEqual([]);
     void test.invoke('c3', 'other');
     await settle();
     await test.answer();
-    expect(ids(test.client)).toContain('c3');
+    expect(ids(test.client)).toEqual(['c2', 'c3']);
+    expect(test.asked).toEqual(['c1', 'c1', 'c2', 'c2', 'c3']);
   });
 });
 

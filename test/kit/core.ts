@@ -50,6 +50,8 @@ export type TestOptions = {
   readonly rawMessages?: boolean;
   readonly spill?: (clock: FakeClock) => SpillStore;
   readonly history?: Partial<TableLimits>;
+  /** Whether the store keeps which attempt has dispatched a command, as one does that decides for other processes. */
+  readonly keepsAttempts?: boolean;
   readonly shares?: Shares;
   readonly tracing?: Tracing;
   readonly loop?: EventLoop;
@@ -70,6 +72,7 @@ export async function testCore(options: TestOptions = {}): Promise<TestCore & As
     sha256,
     shares,
     history: options.history ?? {},
+    keepsAttempts: options.keepsAttempts ?? false,
   });
   const backend = options.wrap?.(memory) ?? memory;
   const core = await startCore({ ...options, shares }, { backend, clock, counts, spill: spillOf(options, clock) });

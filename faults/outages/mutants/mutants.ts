@@ -227,7 +227,7 @@ const OWNED_MUTANTS: readonly Mistake[] = [
     name: 'pause-unasked-at-dispatch',
     says: 'a command that waited is dispatched although a pause covers it',
     file: 'core/commands/rules.ts',
-    find: 'if (this.tx.pauseOf(before)) return this.#holdBack(entry, isRepeated);',
+    find: 'if (this.tx.pauseOf(before)) return isRepeated ? PAUSED : SKIP;',
     replace: '',
     plan: 'F37',
     caughtBy: ['paused'],

@@ -88,10 +88,10 @@ export type AdmitRefusal =
  */
 export type AdmitResult =
   /**
-   * `dispatch`: the dispatch that was recorded for the request's `claim`. `command`: the record before it; in the answer
-   * to a repeated request, the present one.
+   * `dispatch`: what became of the dispatch that was recorded for the request's `claim`. `command`: the record before it;
+   * in the answer to a repeated request, the present one.
    */
-  | { readonly kind: 'admitted'; readonly command: Command; readonly dispatch?: MarkedDispatch }
+  | { readonly kind: 'admitted'; readonly command: Command; readonly dispatch?: MarkedDispatch | PausedDispatch }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
   /**
@@ -150,12 +150,17 @@ export type MarkedDispatch = {
   readonly remainingMs: number;
 };
 
+/**
+ * This attempt had dispatched the command, and then a pause began. Nothing changed: a node that has not written the
+ * command settles it as `unwritten`.
+ */
+export type PausedDispatch = { readonly kind: 'paused' };
+
 export type DispatchResult =
   | MarkedDispatch
   /** The command is unknown, ended, parked, due, paused, dispatched before, or of another link. It is not written. */
   | { readonly kind: 'skip' }
-  /** This attempt had dispatched the command, and then a pause began: the command has ended as `paused`. */
-  | { readonly kind: 'ended'; readonly command: Command }
+  | PausedDispatch
   /** Its context forbids writing the command to the link. Nothing changed: settle it as `refuse`. */
   | { readonly kind: 'refuse'; readonly code: ContextRefusal };
 
@@ -238,7 +243,7 @@ export interface CommandStore {
    * Records the dispatch of a command, at most once per link and before the write to the socket begins. A node that
    * got no answer asks again with the same `attempt`, a text that is unique among the attempts of the binding's link.
    * It then gets the same answer, as long as the recorded dispatch is that of this attempt. A paused command stays
-   * queued until its pause ends; if this attempt had dispatched it before, it ends as `paused`.
+   * queued until its pause ends; if this attempt had dispatched it before, the answer is `paused`.
    */
   dispatch(key: CommandKey, binding: Binding, attempt?: string): MaybePromise<DispatchResult>;
   /**

@@ -327,7 +327,7 @@ export function changed(before: Command, change: Partial<Command>): Command {
 
 /** How a command ended, and what is proven of its execution. */
 type Proof = Pick<Command, 'outcome' | 'execution'>;
-export const UNKNOWN: Proof = { outcome: 'outcome_unknown', execution: 'may_have_run' };
+const UNKNOWN: Proof = { outcome: 'outcome_unknown', execution: 'may_have_run' };
 
 /** Returns the outcome of a command that ends with this code and without a report, and what is proven of it. */
 export function proofOf(before: Command, code: Code): Proof {

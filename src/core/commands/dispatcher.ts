@@ -32,13 +32,13 @@ import type { Binding, DispatchResult } from './command-store.ts';
 export class Dispatcher {
   readonly #deps: Deps;
   readonly #retryQueue: StoreRetryQueue;
-  readonly #acts: Pick<DeliveryActs, 'settle' | 'ended'>;
+  readonly #acts: Pick<DeliveryActs, 'settle'>;
   readonly #linkQueues = new LinkQueues();
   #attempts = 0;
   /** How many pauses have begun since this node started. */
   #permits = 0;
 
-  constructor(deps: Deps, retryQueue: StoreRetryQueue, acts: Pick<DeliveryActs, 'settle' | 'ended'>) {
+  constructor(deps: Deps, retryQueue: StoreRetryQueue, acts: Pick<DeliveryActs, 'settle'>) {
     this.#deps = deps;
     this.#retryQueue = retryQueue;
     this.#acts = acts;
@@ -229,15 +229,17 @@ export class Dispatcher {
           .toArray() ?? [];
       if (covered.some(({ again }) => again)) link.close('operator', null);
       if (!isLocal) continue;
-      for (const { again, result } of covered) if (!again) this.#endHeld(linkQueue, keyOf(result.command));
+      for (const { result, asked } of covered) {
+        if (asked) this.#endUnwritten(linkQueue, keyOf(result.command), asked);
+      }
     }
   }
 
-  /** Ends a command that was dispatched before a pause and is not written yet. */
-  #endHeld({ held }: LinkQueue, key: CommandKey): void {
+  /** Ends a command that an attempt dispatched before a pause, and that is not written. */
+  #endUnwritten({ held, binding }: LinkQueue, key: CommandKey, { attempt }: Asked): void {
     held?.delete(key.commandId);
     this.#acts
-      .settle(key, { kind: 'give_up', code: 'paused', instanceId: null })
+      .settle(key, { kind: 'unwritten', made: { binding, attempt } })
       .catch((error: unknown) =>
         this.#deps.log.warn({ err: error, command: commandKeyText(key) }, 'could not end a paused command'),
       );
@@ -253,7 +255,7 @@ export class Dispatcher {
     try {
       const answer = commands.dispatch(key, linkQueue.binding, asked.attempt);
       // The answer came in the same tick, so the socket's backlog cannot have changed since it was checked.
-      if (!(answer instanceof Promise)) return this.#write(linkQueue, key, answer);
+      if (!(answer instanceof Promise)) return this.#write(linkQueue, key, answer, asked);
       linkQueue.pendingDispatches++;
       void answer
         .then((result) => this.#writeOrHold(linkQueue, key, result, asked))
@@ -300,20 +302,21 @@ export class Dispatcher {
     const answer: DispatchResult = linkQueue.window.has(key.commandId) ? result : { kind: 'skip' };
     if (answer.kind === 'dispatch' && !this.#mayWrite(asked)) return this.#retryDispatch(linkQueue, key, asked.attempt);
     const behind = isHolding(linkQueue) || linkQueue.link.backlog() >= BACK_PRESSURE_BYTES;
-    if (answer.kind !== 'dispatch' || !behind || !this.has(linkQueue)) return this.#write(linkQueue, key, answer);
+    if (answer.kind !== 'dispatch' || !behind || !this.has(linkQueue))
+      return this.#write(linkQueue, key, answer, asked);
     linkQueue.held ??= new Map();
     linkQueue.held.set(key.commandId, { result: answer, at: this.#deps.clock.now(), cancel: null, asked });
   }
 
   /** Writes the command, or removes it from the window of its link if it must not be written. */
-  #write(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
+  #write(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult, asked: Asked): void {
     if (result.kind === 'dispatch') {
       noteDispatched(this.#deps, result.command);
       return writeDispatch(this.#deps, linkQueue, result);
     }
     linkQueue.window.delete(key.commandId);
     wakeWaits(linkQueue);
-    if (result.kind === 'ended') this.#acts.ended(result.command);
+    if (result.kind === 'paused') this.#endUnwritten(linkQueue, key, asked);
     if (result.kind !== 'refuse') return;
     this.#acts
       .settle(key, result)

@@ -20,7 +20,6 @@ import {
   recoveredFrom,
   see,
   seeAgain,
-  UNKNOWN,
   wasDispatched,
   type Command,
   type ContextRefusal,
@@ -64,6 +63,7 @@ type Known<E> = {
 export type Attempt = DispatchClaim;
 
 const SKIP: DispatchResult = { kind: 'skip' };
+const PAUSED: DispatchResult = { kind: 'paused' };
 
 const OUTCOME: Readonly<Record<End['kind'], Outcome>> = {
   result: 'completed',
@@ -163,7 +163,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     // Only the request that admitted the command can have claimed it.
     if (repeated && claim && isMarkedBy(entry, claim)) {
       const dispatch = this.dispatch(request, claim);
-      if (dispatch.kind === 'dispatch') return { kind: 'admitted', command, dispatch };
+      if (dispatch.kind === 'dispatch' || dispatch.kind === 'paused') return { kind: 'admitted', command, dispatch };
     }
     return { kind: 'attached', command: entry.command, result: this.tx.result(entry) };
   }
@@ -232,20 +232,13 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     if (before.stage !== 'queued' && !isRepeated) return SKIP;
     const bound = this.tx.client(key).binding;
     if (!bound || !isSameLink(bound, binding)) return SKIP;
-    if (this.tx.pauseOf(before)) return this.#holdBack(entry, isRepeated);
+    // A repeated attempt may be a late copy of one whose answer arrived. Only the node of the link knows what is written.
+    if (this.tx.pauseOf(before)) return isRepeated ? PAUSED : SKIP;
     const refusal = isRepeated ? null : this.#refuseDispatch(before, binding);
     if (refusal) return { kind: 'refuse', code: refusal };
     const command = isRepeated ? before : dispatched(before, binding, this.tx.now);
     const params = isRepeated ? this.tx.params(entry) : this.tx.run(entry, command, attemptOf(made));
     return { kind: 'dispatch', command, params, remainingMs: command.deadline - this.tx.now };
-  }
-
-  /**
-   * Leaves a paused command queued. One that was dispatched before the pause ends instead, as unknown: this may be a late
-   * copy of a request whose first answer arrived, and then the command is written.
-   */
-  #holdBack(entry: E, isDispatched: boolean): DispatchResult {
-    return isDispatched ? { kind: 'ended', command: this.#endUnreported(entry, 'paused', UNKNOWN) } : SKIP;
   }
 
   /**
@@ -373,14 +366,23 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     }
     if (isTerminal(command)) return { kind: 'unchanged', command };
     if (settlement.kind === 'cancel') return this.#cancel(entry, settlement);
-    const code = this.#codeOf(command, settlement);
+    const code = this.#codeOf(entry, settlement);
     return code ? { kind: 'settled', command: this.#endUnreported(entry, code) } : { kind: 'unchanged', command };
   }
 
-  #codeOf(command: Command, settlement: Exclude<Settlement, { kind: 'cancel' } | OfAnswer>): Code | null {
+  #codeOf(entry: E, settlement: Exclude<Settlement, { kind: 'cancel' } | OfAnswer>): Code | null {
+    const { command } = entry;
     if (settlement.kind === 'expire') return this.#dueCode(command);
     if (settlement.kind === 'refuse') return wasDispatched(command) ? null : settlement.code;
+    if (settlement.kind === 'unwritten') return this.#isDispatchedBy(entry, settlement.made) ? 'paused' : null;
     return giveUpCode(command, settlement);
+  }
+
+  /** Whether this attempt dispatched the command, on the link that its client still has. No attempt is kept: any did. */
+  #isDispatchedBy(entry: E, made: Attempt): boolean {
+    const bound = this.tx.client(entry.command).binding;
+    if (entry.command.stage !== 'dispatched' || !bound || !isSameLink(bound, made.binding)) return false;
+    return entry.markedBy === null || isMarkedBy(entry, made);
   }
 
   /**
@@ -388,12 +390,12 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
    * the client. If the command was dispatched, or the store has lost data, the outcome is `outcome_unknown`. A command
    * that its client never received has failed: nothing ran, as if the client had refused it.
    */
-  #endUnreported(entry: E, code: Code, proof = proofOf(entry.command, code)): Command {
+  #endUnreported(entry: E, code: Code): Command {
     const error = { code, message: END_MESSAGES[code] ?? code };
     const before = entry.command;
     const { commandId, boundInstanceId: instanceId } = before;
     this.tx.retain(entry, { id: `${commandId}:end`, kind: 'error', instanceId, error });
-    const command = this.#conclude(entry, { ...proof, error, reason: code });
+    const command = this.#conclude(entry, { ...proofOf(before, code), error, reason: code });
     if (wasDispatched(command) && command.nodeId !== null)
       this.tx.post(command.nodeId, { kind: 'ended', key: keyOf(command) });
     return command;

@@ -1,5 +1,6 @@
 /** What a command is settled with: its cancel, its answer, or an end that its client did not report. Types only. */
 import type { Command, ContextRefusal } from './command.ts';
+import type { DispatchClaim } from './command-store.ts';
 
 /** A settlement that concerns the answer of a command, and never its end. */
 export type OfAnswer =
@@ -24,13 +25,17 @@ export type Settlement =
   /** Ends the command `expired`, unless it was dispatched. */
   | { readonly kind: 'refuse'; readonly code: ContextRefusal }
   /**
-   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`; `paused`: it was dispatched and not
-   * written, so it is `expired`. If `instanceId` is given, the command ends only if it was dispatched to that instance,
+   * Ends the command as `paused`, with nothing run: this attempt dispatched it, and its node has not written it. Changes
+   * nothing if another attempt dispatched it, its client has another link, or reported on it.
+   */
+  | { readonly kind: 'unwritten'; readonly made: DispatchClaim }
+  /**
+   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command ends only if it was dispatched to that instance,
    * or waits for it.
    */
   | {
       readonly kind: 'give_up';
-      readonly code: 'instance_replaced' | 'node_lost' | 'paused' | 'store_lost';
+      readonly code: 'instance_replaced' | 'node_lost' | 'store_lost';
       readonly instanceId: string | null;
     };
 
