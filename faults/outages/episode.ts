@@ -149,9 +149,9 @@ function whileOwnersLive({ loss, promises }: Plan): Pick<Plan, 'loss' | 'promise
 function paceOf({ commands, perSecond, direct, owned }: EpisodeOptions, schedule: readonly Fault[]): number {
   const last = schedule.at(-1);
   if (!last) return perSecond;
-  // A second process waits for a paused one in any mode.
+  // A second process waits for a paused one in any mode, and a sentinel waits before it moves the master.
   const mostOf = (kind: FaultKind): number =>
-    kind === 'relay-swap' ? Infinity : direct ? DIRECT_START_MS : owned ? OWNED_EXTRA_MS : Infinity;
+    kind === 'relay-swap' || kind === 'redis-failover' ? Infinity : direct ? DIRECT_START_MS : owned ? OWNED_EXTRA_MS : Infinity;
   const mendingOf = ({ kind, role }: Fault): number =>
     role ? AIMED_MS : Math.min(EXTRA_FAULT_MS[kind] ?? 0, mostOf(kind));
   const mending = schedule.reduce((sum, fault) => sum + mendingOf(fault), 0);

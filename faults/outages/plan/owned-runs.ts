@@ -34,7 +34,7 @@ const ROWS: readonly Row[] = [
   // The clock of a relay wrong.
   { plan: 'F32' },
   // Failovers under a sentinel and in a cluster, slots that move, and a failover that takes a handover back.
-  { plan: 'sentinel', commands: 11_000 },
+  { plan: 'sentinel', commands: 5_000 },
   { plan: 'F33' },
   { plan: 'F34' },
   { plan: 'F35' },
