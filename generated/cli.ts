@@ -382,7 +382,7 @@ export type RefusalCode =
   | 'not_received'
   /** `not_supported`, HTTP status 501. The store of this deployment cannot do it. */
   | 'not_supported'
-  /** `paused`, HTTP status 409. A pause covers the call: `pausedBy` names who set it, why and until when. Nothing ran, unless the outcome is `outcome_unknown`. */
+  /** `paused`, HTTP status 409. A pause covers the call: `pausedBy` names who set it, why and until when. Nothing ran. */
   | 'paused'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'payload_too_large'

@@ -67,7 +67,7 @@ export const PAUSES_GUARDS: readonly GuardMutant[] = [
     name: 'held-through-a-pause',
     says: 'a held command is written after the answer of a pause that covers it',
     file: 'core/commands/dispatcher.ts',
-    find: 'for (const { again, result } of covered) if (!again) this.#endHeld(linkQueue, keyOf(result.command));',
+    find: 'for (const { result, asked } of covered) if (asked) this.#endUnwritten(linkQueue, keyOf(result.command), asked);',
     replace: '',
     judge: DISPATCH,
   },

@@ -151,7 +151,13 @@ function paceOf({ commands, perSecond, direct, owned }: EpisodeOptions, schedule
   if (!last) return perSecond;
   // A second process waits for a paused one in any mode, and a sentinel waits before it moves the master.
   const mostOf = (kind: FaultKind): number =>
-    kind === 'relay-swap' || kind === 'redis-failover' ? Infinity : direct ? DIRECT_START_MS : owned ? OWNED_EXTRA_MS : Infinity;
+    kind === 'relay-swap' || kind === 'redis-failover'
+      ? Infinity
+      : direct
+        ? DIRECT_START_MS
+        : owned
+          ? OWNED_EXTRA_MS
+          : Infinity;
   const mendingOf = ({ kind, role }: Fault): number =>
     role ? AIMED_MS : Math.min(EXTRA_FAULT_MS[kind] ?? 0, mostOf(kind));
   const mending = schedule.reduce((sum, fault) => sum + mendingOf(fault), 0);

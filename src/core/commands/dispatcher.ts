@@ -229,9 +229,7 @@ export class Dispatcher {
           .toArray() ?? [];
       if (covered.some(({ again }) => again)) link.close('operator', null);
       if (!isLocal) continue;
-      for (const { result, asked } of covered) {
-        if (asked) this.#endUnwritten(linkQueue, keyOf(result.command), asked);
-      }
+      for (const { result, asked } of covered) if (asked) this.#endUnwritten(linkQueue, keyOf(result.command), asked);
     }
   }
 

@@ -42,8 +42,7 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
   context_gone:
     'The client does not report the context that the call names, or reports it again after it had left. Nothing ran.',
   context_unsupported: 'The call names a context, and the client does not know places. Nothing ran.',
-  paused:
-    'A pause covers the call: `pausedBy` names who set it, why and until when. Nothing ran, unless the outcome is `outcome_unknown`.',
+  paused: 'A pause covers the call: `pausedBy` names who set it, why and until when. Nothing ran.',
   session_inactive: 'The site session is over, or suspended while its host is away.',
   payload_too_large: 'The body or the payload is too large.',
   unsupported_media_type: 'The body is not JSON by its `content-type`.',
