@@ -24,6 +24,7 @@ describe('A pending RPC record', () => {
     await at.client({ instance_id: 'i1' });
     const began = at.clock.now();
     await wait('alice', 'tab', { command_id: 'c1', respond_within_ms: 20_000 });
+    await until(async () => (await list())[0]?.stage === 'dispatched');
     await at.clock.advance(1500);
     const record = {
       rpc_id: expect.stringMatching(/^.{8,}$/),
