@@ -61,12 +61,20 @@ it.runIf(!HAS_PAUSES)('says that the store of the deployment cannot stop calls',
 });
 
 describe.runIf(HAS_PAUSES)('the red button', () => {
-  it('stops everything from the overview: counts first, wants a reason, says what it did, and resumes', async () => {
+  it('stops everything from the overview in two acts, without a reason', async () => {
+    await open('');
+    await tabAndEnter(button('Stop them'));
+    await dialog().getByText('Calls are stopped').waitFor();
+    await tabAndEnter(button('Close'));
+    await main().getByText('until somebody resumes: Stopped in the console.').waitFor();
+    expect(await refusal()).toBe('paused');
+    await resume();
+  });
+
+  it('stops everything from the overview: counts first, says what it did, and resumes', async () => {
     await using _running = await startRunning(bench);
     await open('');
     await dialog().getByText('1 connected client; 0 calls wait, 1 runs now.').waitFor();
-    await tabAndEnter(button('Stop them'));
-    await dialog().getByRole('alert').getByText('Write why').waitFor();
     await tabAndType(page.getByLabel('Reason'), 'the agent runs wild');
     await page.keyboard.press('Enter');
     await dialog().getByText('Calls are stopped').waitFor();

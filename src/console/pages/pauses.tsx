@@ -71,6 +71,8 @@ const DURATIONS = [
   { value: 480, text: 'for 8 hours' },
   { value: 1440, text: 'for a day' },
 ];
+/** What callers read if the person gave no reason: in a hurry two clicks stop everything. */
+const NO_REASON = 'Stopped in the console.';
 /** The choice of a time that the person writes. */
 const AT_A_TIME = 'at';
 
@@ -85,8 +87,7 @@ function StopDialog({ stops, onDone, onClose }: DialogProps) {
   const [queued, setQueued] = useState<gql.PauseQueued>('KEEP');
   const [running, setRunning] = useState<gql.PauseRunning>('LEAVE');
   const act = async (values: FormData): Promise<void> => {
-    const reason = String(values.get('reason') ?? '').trim();
-    if (reason === '') throw new RequestError('invalid_argument', 'Write why: callers that are refused read it.');
+    const reason = String(values.get('reason') ?? '').trim() || NO_REASON;
     const until = untilOf(duration, String(values.get('until') ?? ''));
     const input = { cover: chosen.cover, reason, until, queued, running };
     onDone(accepted((await request(gql.PauseCallsDocument, { input })).pauseCalls));
@@ -129,7 +130,7 @@ function StopDialog({ stops, onDone, onClose }: DialogProps) {
         name="reason"
         maxlength={256}
         autofocus
-        hint="Callers that are refused read it, and the audit log. At most 256 characters."
+        hint={`Callers that are refused read it, and the audit log. At most 256 characters; if none, “${NO_REASON}”.`}
       />
       <div class="field">
         <label for="stop-until">How long</label>
