@@ -66,7 +66,7 @@ describe.runIf(HAS_PAUSES)('the red button', () => {
     await tabAndEnter(button('Stop them'));
     await dialog().getByText('Calls are stopped').waitFor();
     await tabAndEnter(button('Close'));
-    await main().getByText('until somebody resumes: Stopped in the console.').waitFor();
+    await main().getByText('until somebody resumes: Stopped in the console').waitFor();
     expect(await refusal()).toBe('paused');
     await resume();
   });

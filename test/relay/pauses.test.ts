@@ -41,7 +41,7 @@ describe.runIf(HAS_PAUSES)('a pause', () => {
       409,
       { code: 'paused', by: 'pause', pause: { pause_id: id, reason: 'lunch', by, until } },
     ]);
-    expect(refused.json?.['detail']).toBe(`Paused by user "alice" until ${until}: lunch. Nothing ran.`);
+    expect(refused.json?.['detail']).toBe(`Paused by user "alice" until ${until}: lunch.`);
     const input = '{ userId: "alice", clientId: "tab", action: "open" }';
     const { invokeAction } = await at.data(
       `mutation { invokeAction(input: ${input}) { ... on Refusal { code by pausedBy { pauseId reason } } } }`,
@@ -179,7 +179,7 @@ describe.runIf(HAS_PAUSES)('a client that pauses itself', () => {
     ]);
     const refused = await at.post(OPEN, {});
     expect(refused.json).toMatchObject({ code: 'paused', pause: { by } });
-    expect(refused.json?.['detail']).toBe('Paused by client "tab" until somebody resumes: I type myself. Nothing ran.');
+    expect(refused.json?.['detail']).toBe('Paused by client "tab" until somebody resumes: I type myself.');
     const other = await at.post('/connections/alice/other/actions/open', { wait_for: 'admitted' });
     expect(other.status).toBe(202);
     // The same client replaces its own pause.

@@ -72,7 +72,7 @@ const DURATIONS = [
   { value: 1440, text: 'for a day' },
 ];
 /** What callers read if the person gave no reason: in a hurry two clicks stop everything. */
-const NO_REASON = 'Stopped in the console.';
+const NO_REASON = 'Stopped in the console';
 /** The choice of a time that the person writes. */
 const AT_A_TIME = 'at';
 

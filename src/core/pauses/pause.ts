@@ -77,10 +77,10 @@ export function holds({ until }: Pick<Pause, 'until'>, now: number): boolean {
 
 /** Returns the message for a caller whom a pause refuses: who set it, why and until when. */
 export function pauseMessage(pause: Pause | undefined): string {
-  if (!pause) return 'The call is paused. Nothing ran.';
+  if (!pause) return 'The call is paused.';
   const { by, reason, until } = pause;
   const end = until === null ? 'until somebody resumes' : `until ${new Date(until).toISOString()}`;
-  return `Paused by ${by.kind} "${by.name}" ${end}: ${reason}. Nothing ran.`;
+  return `Paused by ${by.kind} "${by.name}" ${end}: ${reason}${/[.!?]$/.test(reason) ? '' : '.'}`;
 }
 
 type Compiled = { readonly pause: Pause; readonly covers: Matches };
