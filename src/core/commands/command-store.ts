@@ -154,7 +154,7 @@ export type MarkedDispatch = {
  * This attempt had dispatched the command, and then a pause began. Nothing changed: a node that has not written the
  * command settles it as `unwritten`.
  */
-export type PausedDispatch = { readonly kind: 'paused' };
+type PausedDispatch = { readonly kind: 'paused' };
 
 export type DispatchResult =
   | MarkedDispatch
