@@ -259,12 +259,12 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
     const open = () => (spillDir === null ? inRedis : spillStore(spillDir, { clock, log, crypto, shares }));
     return { spill: options.spill ?? open(), crypto, clock, shares, meter, replaceLogin };
   };
-  if (redis.store === 'owned') {
-    const opened = await openRedis(redisOptions);
-    return ownedPlace(options, redis, { ...placeOver(opened), opened });
+  if (redis.store === 'redis') {
+    const opened = await openRedisBackend(redisOptions);
+    return { ...placeOver(opened), backend: opened.backend };
   }
-  const opened = await openRedisBackend(redisOptions);
-  return { ...placeOver(opened), backend: opened.backend };
+  const opened = await openRedis(redisOptions);
+  return ownedPlace(options, redis, { ...placeOver(opened), opened });
 }
 
 /** The number of partitions that users are divided into, if relays own them. */
@@ -313,7 +313,7 @@ async function ownedPlace(
 const fitSockets = (bound: ShareBound): ShareBound => withinDescriptors(bound, descriptorLimit());
 
 function policyOf({ policy, config: { redis, policy: file = null }, log = silentLog }: CallboardOptions): Policy {
-  const isDivided = redis && (redis.store === 'owned' || redis.partitions > 1);
+  const isDivided = redis && (redis.store !== 'redis' || redis.partitions > 1);
   const scopeMove = isDivided ? 'namespace' : redis ? 'restarts' : 'restart';
   return policy ?? new LivePolicy(file, { sha256: createCrypto('').sha256, log, scopeMove });
 }

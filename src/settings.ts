@@ -101,7 +101,7 @@ export const SETTINGS = z.object({
   REDIS_TLS_CA: z.string().min(1).optional(),
   REDIS_TLS_CERT: z.string().min(1).optional(),
   REDIS_TLS_KEY: z.string().min(1).optional(),
-  STORE: z.enum(['redis', 'owned']).default('redis'),
+  STORE: z.enum(['owned', 'redis']).default('owned'),
   PARTITIONS: whole(1, 1024).default(1),
   DURABILITY: z.enum(['memory', 'aof_everysec', 'aof_always']).optional(),
   NAMESPACE: id.default('callboard'),

@@ -133,8 +133,9 @@ function linked(name: string, { clients, way, ownIds = false }: Place): RpcConte
     kind: 'own',
     async prepare(stack) {
       const redis = stack.use(await openRedis());
-      const called = stack.use(await startRelay(settingsOf(redis)));
-      const other = way === 'near' ? called : stack.use(await startRelay(settingsOf(redis)));
+      const ofScripts = { ...settingsOf(redis), CALLBOARD_STORE: 'redis' };
+      const called = stack.use(await startRelay(ofScripts));
+      const other = way === 'near' ? called : stack.use(await startRelay(ofScripts));
       const token = await userToken(USER, 'connect', 'invoke');
       const end: Omit<End, 'port'> = { kind: 'bare', token, clients, ownIds };
       stack.use(await startChild('loads/rpc-client.ts', { options: { ...end, port: other.port } }));

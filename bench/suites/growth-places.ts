@@ -39,7 +39,7 @@ export async function openPlace(
 ): Promise<Pick<Place, 'relay' | 'redis'>> {
   if (backing === 'memory') return { relay: stack.use(await startRelay(env, { execArgv })), redis: null };
   const redis = stack.use(await openRedis());
-  const shared = { CALLBOARD_REDIS_URL: redis.url, CALLBOARD_DURABILITY: 'aof_everysec' };
+  const shared = { CALLBOARD_REDIS_URL: redis.url, CALLBOARD_DURABILITY: 'aof_everysec', CALLBOARD_STORE: 'redis' };
   return { relay: stack.use(await startRelay({ ...shared, ...env }, { execArgv })), redis };
 }
 

@@ -133,8 +133,7 @@ async function startSite(
   const data = mode === 'directory' ? (disk?.path ?? join(folder, 'data')) : null;
   const all = {
     CALLBOARD_LOG_LEVEL: 'error',
-    ...(redis && { CALLBOARD_DURABILITY: 'memory' }),
-    ...(mode === 'owned' && { CALLBOARD_STORE: 'owned' }),
+    ...(redis && { CALLBOARD_DURABILITY: 'memory', CALLBOARD_STORE: mode === 'owned' ? 'owned' : 'redis' }),
     ...(data !== null && { CALLBOARD_DATA_DIR: data }),
     ...attack.env,
     ...env,

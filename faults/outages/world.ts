@@ -91,8 +91,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     if (proxy) redisProxies.push(proxy);
     const redisUrl = proxy ? `redis://127.0.0.1:${proxy.port}` : (proxied?.url ?? addressOf(sentinel));
     const env: Record<string, string> = {
-      ...(redisUrl !== null && { CALLBOARD_DURABILITY: plan.durability }),
-      ...(owned && { CALLBOARD_STORE: 'owned', ...(plan.form === 'cluster' && { CALLBOARD_PARTITIONS: SLOT_GROUPS }) }),
+      ...(redisUrl !== null && { CALLBOARD_DURABILITY: plan.durability, CALLBOARD_STORE: owned ? 'owned' : 'redis' }),
+      ...(owned && plan.form === 'cluster' && { CALLBOARD_PARTITIONS: SLOT_GROUPS }),
       ...data?.env,
       ...(proxied && { NODE_EXTRA_CA_CERTS: proxied.authority }),
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),

@@ -75,7 +75,15 @@ export async function soak({
 /** Returns the settings of the relay for its Redis. */
 function redisOf({ url }: SoakStore) {
   const legacy = { commandStream: null, pending: null };
-  return { url, partitions: 1, durability: 'memory', namespace: NAMESPACE, strictMigration: false, legacy };
+  return {
+    url,
+    store: 'redis' as const,
+    partitions: 1,
+    durability: 'memory',
+    namespace: NAMESPACE,
+    strictMigration: false,
+    legacy,
+  };
 }
 
 type Run = { readonly relay: Relay; readonly load: Load; readonly store: SoakStore | null };

@@ -285,7 +285,7 @@ export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnS
     REDIS_TLS_CERT: 'a file with the certificate by which Redis knows the relay (PEM)',
     REDIS_TLS_KEY: 'the file with its key (PEM)',
     NAMESPACE: 'separates deployments in one Redis',
-    STORE: 'who decides over Redis: Redis itself, or relays that each own a part of the users',
+    STORE: 'who decides over Redis: relays that each own a part of the users, or Redis itself, by scripts',
     ADVERTISE_URL:
       'the address at which clients reach this relay and no other, such as `wss://relay-1.example/connect`: [clients go to the relay that owns their user](shared-mode.md#homes)',
     PARTITIONS: 'fixed for a namespace; spreads it over the masters of a cluster by admission scope',

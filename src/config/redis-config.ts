@@ -11,10 +11,10 @@ export type RedisConfig = {
   /** The URL of Redis. It may contain a password, so it must never be logged or printed. */
   readonly url: string;
   /**
-   * `redis`: Redis decides, by scripts. `owned`: relays decide, each for the users that it owns, and Redis has their logs.
-   * Absent: `redis`.
+   * `owned`: relays decide, each for the users that it owns, and Redis has their logs. `redis`: Redis decides, by scripts.
+   * Absent: `owned`.
    */
-  readonly store?: 'redis' | 'owned';
+  readonly store?: 'owned' | 'redis';
   readonly partitions: number;
   /**
    * The durability of the store, as declared. Null: the relay takes what Redis reports, and Redis must write to disk.

@@ -22,6 +22,7 @@ beforeAll(async () => {
       auth: { adminTokens: [ADMIN], secret: SECRET },
       redis: {
         url: server.url,
+        store: 'redis',
         partitions: 2,
         durability: 'memory',
         namespace: randomUUID(),

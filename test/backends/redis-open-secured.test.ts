@@ -17,6 +17,7 @@ import { connectCommands, startRedis, type RedisServer } from '../kit/redis.ts';
 import { startRedisCluster } from '../kit/redis-cluster.ts';
 import { startRedisSentinel, type RedisSentinel } from '../kit/redis-sentinel.ts';
 import { openRedis } from './kit/open-redis.ts';
+import { eventually } from '../kit/patience.ts';
 
 const PASSWORD = 'p@ss/word#1';
 const NO_DISK = ['--save', '', '--appendonly', 'no'];
@@ -192,7 +193,7 @@ describe('over TLS', () => {
     const lines = createInterface({ input: child.stdout });
     const [line] = await once(lines, 'line');
     const { url } = JSON.parse(String(line)) as { readonly url: string };
-    expect((await ask(`${url}/readyz`, { token: null })).status).toBe(200);
+    await eventually(async () => expect((await ask(`${url}/readyz`, { token: null })).status).toBe(200));
     child.kill('SIGTERM');
     expect(await once(child, 'close')).toEqual([0, null]);
   });

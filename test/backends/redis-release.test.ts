@@ -15,7 +15,8 @@ type Node = AsyncDisposable & { readonly callboard: Callboard; readonly url: str
 
 /** Opens two relays on one Redis, each with an HTTP server. */
 async function pair(): Promise<readonly [Node, Node]> {
-  const redis = { url: inject('redisUrl'), namespace: randomUUID(), partitions: 2, durability: 'memory' } as const;
+  const place = { url: inject('redisUrl'), namespace: randomUUID(), partitions: 2, durability: 'memory' } as const;
+  const redis = { ...place, store: 'redis' } as const;
   const rest = { strictMigration: false, legacy: { commandStream: null, pending: null } };
   const config = { redis: { ...redis, ...rest }, auth: { adminTokens: [ADMIN], secret: SECRET } };
   const open = async (): Promise<Node> => {

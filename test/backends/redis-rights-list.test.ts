@@ -74,8 +74,8 @@ describe('the list of Redis commands', () => {
       [...Object.keys(OWNED_COMMANDS), ...Object.keys(OWNED_CLUSTER_COMMANDS)].sort(),
     );
     const text = readFileSync(join(ROOT, 'docs/redis-rights.md'), 'utf8');
-    expect(/`STORE=owned` *\| `([^`]*)`/.exec(text)?.[1]?.split(' ')).toEqual(OWNED_RULES);
-    expect(/`STORE=owned` over [^|]*\| `([^`]*)`/.exec(text)?.[1]?.split(' ')).toEqual(OWNED_CLUSTER_RULES);
+    expect(/With `STORE=redis`, `([^`]*)` are not needed/.exec(text)?.[1]?.split(' ')).toEqual(OWNED_RULES);
+    expect(/unless `STORE=redis` *\| `([^`]*)`/.exec(text)?.[1]?.split(' ')).toEqual(OWNED_CLUSTER_RULES);
   });
 
   it('is the set that the sources use', () => {
@@ -86,7 +86,7 @@ describe('the list of Redis commands', () => {
     const text = readFileSync(join(ROOT, name), 'utf8');
     const [, block = ''] = /```text[^\n]*\n(ACL SETUSER callboard[^]*?)```/.exec(text) ?? [];
     const rules = block.split(/\s+/).filter((word) => /^\+[a-z]/.test(word));
-    expect(rules.sort()).toEqual([...COMMAND_RULES].sort());
+    expect(rules.sort()).toEqual([...COMMAND_RULES, ...OWNED_RULES].sort());
     expect(block).toContain(' ~{cb:callboard:* &{cb:callboard:* ');
   });
 });

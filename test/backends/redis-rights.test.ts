@@ -130,6 +130,7 @@ it('callboard serve exits with the error line and never listens', async () => {
     env: {
       PATH: process.env['PATH'],
       CALLBOARD_REDIS_URL: redis.url,
+      CALLBOARD_STORE: 'redis',
       CALLBOARD_DURABILITY: 'memory',
       CALLBOARD_SECRET: 'a secret of more than thirty-two bytes',
       CALLBOARD_ADMIN_TOKEN: 'the-administrator',
@@ -151,6 +152,7 @@ describe('a right that is taken away while the relay runs', () => {
     const settings = {
       url: redis.url,
       namespace,
+      store: 'redis',
       partitions: 1,
       durability: 'memory',
       strictMigration: false,

@@ -143,29 +143,41 @@ describe('a namespace', () => {
   it('is fixed by the first node, also when many start at once, and has one key for cursors', async () => {
     const namespace = randomUUID();
     const stores = await Promise.all(Array.from({ length: 5 }, () => storeOf(namespace, 3)));
-    const keys = (await Promise.all(stores.map(enterNamespace))).map(({ cursorKey }) => cursorKey);
+    const keys = (await Promise.all(stores.map((store) => enterNamespace(store, 'redis')))).map(
+      ({ cursorKey }) => cursorKey,
+    );
     expect(new Set(keys).size).toBe(1);
     expect(keys[0]?.length).toBeGreaterThanOrEqual(43);
-    const other = await enterNamespace(await storeOf(randomUUID(), 3));
+    const other = await enterNamespace(await storeOf(randomUUID(), 3), 'redis');
     expect(other.cursorKey).not.toBe(keys[0]);
   });
 
   it('records its settings in every partition', async () => {
     const store = await storeOf(randomUUID(), 3);
-    await enterNamespace(store);
+    await enterNamespace(store, 'redis');
     const metas = await store.readAll((p) => [['HMGET', store.key(p, 'meta'), 'partitions', 'schema', 'store']]);
     expect(metas).toEqual(Array.from({ length: 3 }, () => [['3', String(SCHEMA), expect.stringMatching(/^.{43}$/)]]));
     expect(new Set(metas.map(([row]) => (Array.isArray(row) ? row[2] : null))).size).toBe(3);
+  });
+
+  it('refuses a relay of the other store, which would not read its data', async () => {
+    const namespace = randomUUID();
+    await enterNamespace(await storeOf(namespace, 1), 'redis');
+    await expect(enterNamespace(await storeOf(namespace, 1), 'owned')).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringMatching(/^STORE: the namespace "[^"]+" has the data of STORE=redis/),
+    });
+    await enterNamespace(await storeOf(namespace, 1), 'redis');
   });
 
   it.each([1, 2, 4])(
     'refuses %i partitions once it was created with 3, and leaves nothing behind',
     async (partitions) => {
       const namespace = randomUUID();
-      await enterNamespace(await storeOf(namespace, 3));
+      await enterNamespace(await storeOf(namespace, 3), 'redis');
       const wrong = await storeOf(namespace, partitions);
       const before = await wrong.read([['KEYS', `*${namespace}*`]]);
-      await expect(enterNamespace(wrong)).rejects.toMatchObject({
+      await expect(enterNamespace(wrong, 'redis')).rejects.toMatchObject({
         code: 'invalid_argument',
         message: expect.stringContaining(`was created with 3, not ${partitions}`),
       });
@@ -175,7 +187,7 @@ describe('a namespace', () => {
 
   it('refuses data that was written in another schema', async () => {
     const store = await storeOf(randomUUID(), 1);
-    await enterNamespace(store);
+    await enterNamespace(store, 'redis');
     await store.read([['HSET', rootOf(store.namespace), 'schema', '99']]);
     await expect(enterNamespace(store)).rejects.toMatchObject({ message: expect.stringContaining('schema 99') });
   });

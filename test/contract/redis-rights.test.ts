@@ -56,7 +56,10 @@ it('two relays relay a call, a cancellation and an event stream with the rights 
   await redis.allow(smallestRules(namespace));
   const secret = 'a secret of the tests, long enough for HS256';
   const place = { url: redis.url, namespace, partitions: 2, durability: 'memory', strictMigration: false } as const;
-  const config = { redis: { ...place, legacy: { commandStream: null, pending: null } }, auth: { secret } };
+  const config = {
+    redis: { ...place, store: 'redis' as const, legacy: { commandStream: null, pending: null } },
+    auth: { secret },
+  };
   await using near = await openCallboard({ config });
   await using far = await openCallboard({ config });
   const [url, other] = await Promise.all([near.listen(), far.listen()]);

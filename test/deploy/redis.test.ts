@@ -15,6 +15,7 @@ import { containerOf, podSpecOf } from './kit/manifests.ts';
 import { find } from './kit/programs.ts';
 import { configOf, makeSecrets } from './kit/settings.ts';
 import { changed, readTree, textOf, type Tree } from './kit/tree.ts';
+import { eventually } from '../kit/patience.ts';
 
 const tree = readTree();
 const secrets = makeSecrets(tree, '127.0.0.1');
@@ -55,7 +56,7 @@ it('refuses a connection without the password, and keeps what relays write', asy
     const relay = await openCallboard({ config: settingsOf(redis.port) });
     try {
       const url = await relay.listen();
-      expect((await fetch(`${url}/readyz`)).status).toBe(200);
+      await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
     } finally {
       await relay.close();
     }

@@ -288,7 +288,7 @@ describe('configuration', () => {
       METRICS_TOKEN: 'm'.repeat(32),
       JWKS_URL: 'https://id.example',
       REDIS_URL: 'redis://127.0.0.1',
-      STORE: 'owned',
+      STORE: 'redis',
       DURABILITY: 'memory',
       POLICY_FILE: file('{}'),
       DATA_SYNC: 'always',
@@ -343,7 +343,7 @@ describe('configuration', () => {
     const { redis, warnings } = readConfig({ CALLBOARD_REDIS_URL: url, ...CREDENTIALS }, []);
     expect(redis).toEqual({
       url,
-      store: 'redis',
+      store: 'owned',
       partitions: 1,
       durability: null,
       namespace: 'callboard',
@@ -356,7 +356,7 @@ describe('configuration', () => {
     const full = readConfig({ CALLBOARD_REDIS_URL: url, ...CREDENTIALS, ...legacy }, argv);
     expect(full.redis).toEqual({
       url,
-      store: 'redis',
+      store: 'owned',
       partitions: 6,
       durability: 'aof_always',
       namespace: 'blue',

@@ -76,7 +76,14 @@ async function alone({ callboard, backend }: Opened): Promise<OpenedRelays> {
 async function opener(options: CallboardOptions): Promise<(config: Settings) => Promise<Opened>> {
   const { clock, policy } = options;
   if (!(clock instanceof FakeClock)) {
-    const redis = { url: inject('redisUrl'), partitions: 1, durability: 'memory', namespace: randomUUID() } as const;
+    const store = inject('topology') === 'owned-two' ? 'owned' : 'redis';
+    const redis = {
+      url: inject('redisUrl'),
+      store,
+      partitions: 1,
+      durability: 'memory',
+      namespace: randomUUID(),
+    } as const;
     const rest = { strictMigration: false, legacy: { commandStream: null, pending: null } };
     return async (config) => {
       const callboard = await openCallboard({ ...options, config: { ...config, redis: { ...redis, ...rest } } });

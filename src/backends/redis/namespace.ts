@@ -14,15 +14,23 @@ type Namespace = {
   readonly cursorKey: string;
 };
 
+/** Who decides over the data of a namespace: relays that own partitions, or Redis. */
+type Decider = 'owned' | 'redis';
+
 /**
- * Opens the namespace. The first node sets its partitions and its schema, and every later node must have the same.
- * Throws `invalid_argument` if they differ, and then changes nothing.
+ * Opens the namespace. The first node sets its schema, its partitions and who decides, and every later node must have
+ * the same. Throws `invalid_argument` if they differ, and then changes nothing.
  */
-export async function enterNamespace(store: Store): Promise<Namespace> {
+export async function enterNamespace(store: Store, decider: Decider): Promise<Namespace> {
   const root = rootOf(store.namespace);
   const fixed = { schema: SCHEMA, partitions: store.partitions };
-  const written = await hold(store, root, { ...fixed, cursor: secret() });
+  const written = await hold(store, root, { ...fixed, decider, cursor: secret() });
   check(store, written);
+  if (written['decider'] !== decider)
+    throw new CallboardError(
+      'invalid_argument',
+      `STORE: the namespace "${store.namespace}" has the data of STORE=${written['decider']}, which STORE=${decider} does not read: choose another namespace`,
+    );
   const metas = Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'meta'));
   for (const meta of await Promise.all(metas.map((key) => hold(store, key, { ...fixed, store: secret() }))))
     check(store, meta);

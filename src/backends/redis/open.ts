@@ -81,8 +81,6 @@ export type RedisBackendOptions = {
   /** The counters of what each user holds in this process. */
   readonly shares: Shares;
   readonly legacy: LegacyKeys;
-  /** See `RightsOptions.store`. */
-  readonly store?: 'redis' | 'owned' | undefined;
   /** Whether to refuse the start if anything is left in the legacy keys. */
   readonly strictMigration: boolean;
   /** Timers of this machine. */
@@ -115,7 +113,7 @@ export type RedisBackend = Omit<OpenRedis, 'ready' | 'close'> & { readonly backe
 
 /** Opens a Redis, as `openRedisBackend` does, and its stores. Closing the backend closes everything. */
 export async function openRedisBackend(options: RedisBackendOptions): Promise<RedisBackend> {
-  const { ready, close, rooms, ...redis } = await openWith(options, openRooms);
+  const { ready, close, rooms, ...redis } = await openWith({ options, store: 'redis', open: openRooms });
   const backend = { ...rooms, ready, close };
   if (!isComplete(backend)) {
     await close();
@@ -130,7 +128,7 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
  * stays open. Its `close` closes everything but the clients of `connect`.
  */
 export async function openRedis(options: RedisBackendOptions): Promise<OpenRedis> {
-  const { rooms: _, ...redis } = await openWith(options, () => ({}));
+  const { rooms: _, ...redis } = await openWith({ options, store: 'owned', open: () => ({}) });
   return redis;
 }
 
@@ -138,10 +136,9 @@ export async function openRedis(options: RedisBackendOptions): Promise<OpenRedis
 type OpenRooms = (options: RoomsOptions, store: Store, clock: Clock) => Partial<Backend>;
 type RoomsOptions = RedisBackendOptions & { readonly target: ConnectTarget };
 
-async function openWith(
-  options: RedisBackendOptions,
-  open: OpenRooms,
-): Promise<OpenRedis & { readonly rooms: Partial<Backend> }> {
+type Opening = Pick<RightsOptions, 'store'> & { readonly options: RedisBackendOptions; readonly open: OpenRooms };
+
+async function openWith({ options, store, open }: Opening): Promise<OpenRedis & { readonly rooms: Partial<Backend> }> {
   const { log } = options;
   const address = readTarget(options.url);
   const target = { ...address, certificates: options.certificates };
@@ -153,7 +150,7 @@ async function openWith(
   try {
     await connected(client, options, target);
     await requireDatabase(client, target);
-    const rights = { ...options, client, target, fault: () => start.fault };
+    const rights = { ...options, store, client, target, fault: () => start.fault };
     refuseMissing(await missingRights(rights));
     const survey = await surveyRedis(client, options.durability);
     const opened = await openOver(options, rights, open);
@@ -165,7 +162,7 @@ async function openWith(
     client.disconnect();
     const refusal = unavailable(error);
     if (target.form === 'cluster' && refusal.code === 'store_unavailable')
-      refuseMissing(await missingOfFirstNode({ ...options, target }, target));
+      refuseMissing(await missingOfFirstNode({ ...options, store, target }, target));
     throw await refusalOf(target, refusal, start.fault);
   }
 }
@@ -186,7 +183,7 @@ async function openOver(
   const { client, target } = access;
   const rights = watchRights({ ...access, system, log });
   const store = createStore({ ...options, client, programs: loadPrograms(), failed: rights.noticed });
-  const { cursorKey } = await enterNamespace(store);
+  const { cursorKey } = await enterNamespace(store, access.store ?? 'redis');
   if (options.spillDir !== null) await proveDirectory(store, options.spillDir);
   const depths = () => readLegacyDepths((commands) => store.read(commands), legacy);
   const fault = options.strictMigration ? legacyFault(await depths()) : null;

@@ -16,7 +16,13 @@ const SECRET = 'a secret of the tests, long enough for HS256';
 const ADMIN = 'admin-token-of-the-tests';
 const VALUE = 'the-payload-that-must-not-leak';
 const REDIS = {
-  ...({ url: inject('redisUrl'), partitions: 1, durability: 'memory', namespace: randomUUID() } as const),
+  ...({
+    url: inject('redisUrl'),
+    store: 'redis',
+    partitions: 1,
+    durability: 'memory',
+    namespace: randomUUID(),
+  } as const),
   ...{ strictMigration: false, legacy: { commandStream: null, pending: null } },
 } as const;
 
