@@ -35,7 +35,7 @@ export const PAUSES_GUARDS: readonly GuardMutant[] = [
     name: 'unwritten-on-another-link',
     says: 'a command ends as never written although another attempt or link has it',
     file: 'core/commands/rules.ts',
-    find: "if (settlement.kind === 'unwritten') return this.#isDispatchedBy(entry, settlement.made) ? 'paused' : null;",
+    find: "if (settlement.kind === 'unwritten') return this.#isDispatchedBy(entry, settlement) ? 'paused' : null;",
     replace: "if (settlement.kind === 'unwritten') return 'paused';",
     judge: CONTRACT_AWAY,
   },

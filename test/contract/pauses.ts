@@ -279,8 +279,8 @@ export function awayPauseContract(name: string, make: MakeBench): void {
     beforeEach(async () => void (bench = await make()));
     afterEach(() => bench.close());
 
-    const settle = (commandId: string, binding: Binding, attempt: string) =>
-      bench.backend.commands.settle(keyFor(commandId), { kind: 'unwritten', made: { binding, attempt } });
+    const settle = (commandId: string, { nodeId, epoch }: Binding, attempt: string) =>
+      bench.backend.commands.settle(keyFor(commandId), { kind: 'unwritten', nodeId, epoch, attempt });
     const pauseAll = async (): Promise<void> => {
       const { pauses } = bench.backend;
       for (const part of pauses.parts('alice')) await pauses.keep(part, pauseOf('p1', { userId: 'alice' }));

@@ -237,7 +237,7 @@ export class Dispatcher {
   #endUnwritten({ held, binding }: LinkQueue, key: CommandKey, { attempt }: Asked): void {
     held?.delete(key.commandId);
     this.#acts
-      .settle(key, { kind: 'unwritten', made: { binding, attempt } })
+      .settle(key, { kind: 'unwritten', nodeId: binding.nodeId, epoch: binding.epoch, attempt })
       .catch((error: unknown) =>
         this.#deps.log.warn({ err: error, command: commandKeyText(key) }, 'could not end a paused command'),
       );

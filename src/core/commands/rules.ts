@@ -374,15 +374,15 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const { command } = entry;
     if (settlement.kind === 'expire') return this.#dueCode(command);
     if (settlement.kind === 'refuse') return wasDispatched(command) ? null : settlement.code;
-    if (settlement.kind === 'unwritten') return this.#isDispatchedBy(entry, settlement.made) ? 'paused' : null;
+    if (settlement.kind === 'unwritten') return this.#isDispatchedBy(entry, settlement) ? 'paused' : null;
     return giveUpCode(command, settlement);
   }
 
   /** Whether this attempt dispatched the command, on the link that its client still has. No attempt is kept: any did. */
-  #isDispatchedBy(entry: E, made: Attempt): boolean {
-    const bound = this.tx.client(entry.command).binding;
-    if (entry.command.stage !== 'dispatched' || !bound || !isSameLink(bound, made.binding)) return false;
-    return entry.markedBy === null || isMarkedBy(entry, made);
+  #isDispatchedBy({ command, markedBy }: E, made: Extract<Settlement, { kind: 'unwritten' }>): boolean {
+    const bound = this.tx.client(command).binding;
+    if (command.stage !== 'dispatched' || !bound || !isSameLink(bound, made)) return false;
+    return markedBy === null || markedBy === nameOf(made);
   }
 
   /**
@@ -550,8 +550,12 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
  * Returns a name for an attempt to dispatch a command; null if there is no attempt. Attempts are unique for a link, and
  * the epoch of a link is unique for its client.
  */
-export function attemptOf({ binding, attempt }: Attempt): string | null {
-  return attempt === undefined ? null : `${binding.epoch}:${attempt}`;
+export function attemptOf({ binding: { epoch }, attempt }: Attempt): string | null {
+  return attempt === undefined ? null : nameOf({ epoch, attempt });
+}
+
+function nameOf({ epoch, attempt }: { readonly epoch: number; readonly attempt: string }): string {
+  return `${epoch}:${attempt}`;
 }
 
 /** Whether this attempt recorded the dispatch of a command on which its client has not reported yet. */
@@ -587,7 +591,7 @@ function isLost({ command, markedBy }: HeldCommand, { received, binding }: Move)
   return markedBy === null || !markedBy.startsWith(`${binding.epoch}:`);
 }
 
-function isSameLink(bound: Binding, { nodeId, epoch }: Binding): boolean {
+function isSameLink(bound: Binding, { nodeId, epoch }: Pick<Binding, 'nodeId' | 'epoch'>): boolean {
   return bound.nodeId === nodeId && bound.epoch === epoch;
 }
 

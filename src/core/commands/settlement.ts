@@ -1,6 +1,5 @@
 /** What a command is settled with: its cancel, its answer, or an end that its client did not report. Types only. */
 import type { Command, ContextRefusal } from './command.ts';
-import type { DispatchClaim } from './command-store.ts';
 
 /** A settlement that concerns the answer of a command, and never its end. */
 export type OfAnswer =
@@ -25,10 +24,11 @@ export type Settlement =
   /** Ends the command `expired`, unless it was dispatched. */
   | { readonly kind: 'refuse'; readonly code: ContextRefusal }
   /**
-   * Ends the command as `paused`, with nothing run: this attempt dispatched it, and its node has not written it. Changes
-   * nothing if another attempt dispatched it, its client has another link, or reported on it.
+   * Ends the command as `paused`, with nothing run: this attempt dispatched it on the link with this node and epoch, and
+   * the node has not written it. Changes nothing if another attempt dispatched it, or if its client has another link or
+   * reported on it.
    */
-  | { readonly kind: 'unwritten'; readonly made: DispatchClaim }
+  | { readonly kind: 'unwritten'; readonly nodeId: string; readonly epoch: number; readonly attempt: string }
   /**
    * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command ends only if it was dispatched to that instance,
    * or waits for it.
