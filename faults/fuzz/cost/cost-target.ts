@@ -74,7 +74,8 @@ export async function openCostTarget(options: CostTargetOptions): Promise<CostTa
   const store = server && (await openStore(server.url));
   const legacy = { commandStream: null, pending: null };
   const redis = server && {
-    ...{ url: server.url, partitions: 1, durability: 'memory', namespace: 'cost', strictMigration: false, legacy },
+    ...({ url: server.url, store: 'redis', partitions: 1, durability: 'memory', namespace: 'cost' } as const),
+    ...{ strictMigration: false, legacy },
   };
   const relay = await startRelay({
     clock: 'real',

@@ -99,7 +99,13 @@ export async function walkAdmission(redisUrl: string): Promise<Walk> {
 
 async function open(redisUrl: string | null = null): Promise<Opened> {
   const auth = { adminTokens: [ADMIN], secret: SECRET, jwksUrl: null, issuer: null, audience: null };
-  const shared = { url: redisUrl ?? '', partitions: 1, durability: 'memory', namespace: randomUUID() } as const;
+  const shared = {
+    url: redisUrl ?? '',
+    store: 'redis',
+    partitions: 1,
+    durability: 'memory',
+    namespace: randomUUID(),
+  } as const;
   const migration = { strictMigration: false, legacy: { commandStream: null, pending: null } };
   const redis = redisUrl === null ? null : { ...shared, ...migration };
   const relay = await openCallboard({ config: { auth, ...(redis && { redis }) } });
