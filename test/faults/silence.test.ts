@@ -11,13 +11,14 @@ import { ADMIN_TOKEN, SECRET, startRelay, type Relay } from '../../faults/outage
 const OFTEN_MS = 100;
 /**
  * What is shown of the killed relay's client, in order: its status, whether the list is complete, and who is silent. An
- * owner that does not answer is named at once. The next one says that its rows may be older than it, and marks the links
+ * owner that does not answer is named at once, and its rows are missing. The next one says that its rows may be older than it, and marks the links
  * as lost before the silence of the relay itself is noticed.
  */
 const STATES = {
   redis: ['connected null true ', 'connected null false dies', 'disconnected node_lost false dies'],
   owned: [
-    ...['connected null true ', 'connected null false dies', 'connected null false ', 'connected null true '],
+    ...['connected null true ', 'connected null false dies', 'undefined undefined false dies'],
+    ...['connected null false ', 'connected null true '],
     ...['disconnected node_lost false ', 'disconnected node_lost true ', 'disconnected node_lost false dies'],
   ],
 };
