@@ -115,8 +115,8 @@ export const ENROLMENTS_OF_NETWORK = 20;
 /** How many enrolments are begun in the time of one: of one network or person, and on one node in all. */
 export const ENROLMENTS_BEGUN_OF_NETWORK = 200;
 export const ENROLMENTS_BEGUN = 10_000;
-/** How many tokens one device gets in a time. */
-export const DEVICE_TOKENS = { most: 60, ms: 600_000 };
+/** How many tokens one device gets in the same time. */
+export const DEVICE_TOKENS = 60;
 /** How many wrong codes one person enters in a time. */
 export const CODE_TRIES = { most: 5, ms: 600_000 };
 /** The fewest characters of the reason for revealing a payload. MAX_REASON is the most. */
@@ -222,7 +222,8 @@ export const CLIENT_PAUSES_PER_HOUR = 120;
  * How often the clients of a user may resume, or replace their pauses, without and after a rest. A client that is not
  * paused may always pause.
  */
-export const CLIENT_PAUSE_RATE = { perSecond: 1, burst: 40 } as const;
+export const CLIENT_RESUMES_AT_ONCE = 40;
+export const CLIENT_RESUMES_PER_SECOND = 1;
 /** How many pauses that have ended a store remembers. */
 export const ENDED_PAUSES = 1000;
 /** The most milliseconds that a pause with an end may last. */

@@ -96,7 +96,8 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
   const perNetwork = { most: ENROLMENTS_BEGUN_OF_NETWORK, ms: ENROLMENT_MS };
   const begunOf = new RateTable(REMEMBERED, () => new SlidingWindow(clock, perNetwork));
   const begunInAll = new SlidingWindow(clock, { most: ENROLMENTS_BEGUN, ms: ENROLMENT_MS });
-  const tokensOf = new RateTable(REMEMBERED, () => new SlidingWindow(clock, DEVICE_TOKENS));
+  const perDevice = { most: DEVICE_TOKENS, ms: ENROLMENT_MS };
+  const tokensOf = new RateTable(REMEMBERED, () => new SlidingWindow(clock, perDevice));
   // A code is short enough to be found from a digest without a key.
   const hashOf = (code: string): string => crypto.sign(`enrolment ${code}`);
   const viewOf = (device: Device): DeviceView => ({

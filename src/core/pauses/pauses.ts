@@ -10,7 +10,8 @@ import { CallboardError, collectInputErrors, fail, invalid, notFound } from '../
 import { canonicalUser, hasAtMost, id, type ClientKey, type CommandKey } from '../ids.ts';
 import {
   CLIENT_PAUSES_PER_HOUR,
-  CLIENT_PAUSE_RATE,
+  CLIENT_RESUMES_AT_ONCE,
+  CLIENT_RESUMES_PER_SECOND,
   MAX_REASON,
   PAUSES_PER_HOUR,
   PAUSE_MS,
@@ -72,6 +73,7 @@ type Parts = PausesParts & { readonly ended: BoundedMap<string, true> };
 const PART_MS = 10_000;
 /** How soon a part that did not answer is asked again. */
 const AGAIN_MS = 1_000;
+const CLIENT_RATE = { perSecond: CLIENT_RESUMES_PER_SECOND, burst: CLIENT_RESUMES_AT_ONCE };
 /** How many users' rates of pauses of their clients are remembered. */
 const REMEMBERED_USERS = 10_000;
 /** How many commands are cancelled in one turn of the event loop. */
@@ -82,7 +84,7 @@ export function createPauses(given: PausesParts) {
   const parts: Parts = { ...given, ended: new BoundedMap({ most: 1_000 }) };
   const { deps } = parts;
   const { pauses } = deps.backend;
-  const rates = new RateTable(REMEMBERED_USERS, () => new TokenBucket(deps.clock, CLIENT_PAUSE_RATE));
+  const rates = new RateTable(REMEMBERED_USERS, () => new TokenBucket(deps.clock, CLIENT_RATE));
   /** Counts a pause or resume of a client. `mayWait`: it is refused if there were too many. */
   const countChange = ({ userId }: UserPrincipal, mayWait: boolean): void => {
     const rate = rates.of(userId);
