@@ -46,8 +46,8 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
     name: 'revoked-queue-runs',
     says: 'what was queued with a revoked token is dispatched',
     file: 'core/revocations/revocations.ts',
-    find: 'if (isTerminal(row) || row.dispatchedAt !== null || !coversCaller(revocation, row.caller)) continue;',
-    replace: 'if (isTerminal(row) || coversCaller(revocation, row.caller)) continue;',
+    find: 'if (!coversCaller(revocation, command.caller)) continue;',
+    replace: 'if (coversCaller(revocation, command.caller)) continue;',
     judge: RELAY,
   },
   {

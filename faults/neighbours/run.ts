@@ -4,7 +4,7 @@
  */
 import { namesOf, positiveNumber, readOptions, UsageError } from '../lib/options.ts';
 import { mergeTables, writePart } from '../lib/page.ts';
-import { ATTACKS } from './attacks/attacks.ts';
+import { ATTACKS, attackOf } from './attacks/attacks.ts';
 import { runEpisode } from './episode.ts';
 import { FILLED_MODES, MODES, faultsOf, isUsual, tableOf, type Episode, type Mode } from './verdict.ts';
 
@@ -66,6 +66,10 @@ const episodes: Episode[] = [];
 let green = true;
 for (const mode of modes) {
   for (const attack of attacks) {
+    if (attackOf(attack).notIn?.includes(mode)) {
+      write(`not in this mode: ${attack} (${mode})`);
+      continue;
+    }
     const episode = await runEpisode({ attack, mode, isFilled, ...timing });
     const skipped = episode.full?.skipped ?? null;
     // A row of the table says that the store was full.

@@ -115,6 +115,10 @@ export class ByClient<V> {
     if (clients.size === 0) this.#users.delete(userId);
   }
 
+  ofUser(userId: string): Iterable<V> {
+    return this.#users.get(userId)?.values() ?? [];
+  }
+
   *entries(): Generator<readonly [ClientKey, V]> {
     for (const [userId, clients] of this.#users)
       for (const [clientId, value] of clients) yield [{ userId, clientId }, value];

@@ -112,6 +112,11 @@ export const ENROLMENT_MS = 600_000;
 /** How many enrolments are open, in all and of one network. */
 export const ENROLMENTS_OPEN = 1_000;
 export const ENROLMENTS_OF_NETWORK = 20;
+/** How many enrolments are begun in the time of one: of one network or person, and on one node in all. */
+export const ENROLMENTS_BEGUN_OF_NETWORK = 200;
+export const ENROLMENTS_BEGUN = 10_000;
+/** How many tokens one device gets in the same time. */
+export const DEVICE_TOKENS = 60;
 /** How many wrong codes one person enters in a time. */
 export const CODE_TRIES = { most: 5, ms: 600_000 };
 /** The fewest characters of the reason for revealing a payload. MAX_REASON is the most. */
@@ -213,6 +218,12 @@ export const PAUSES_PER_USER = 20;
 export const PAUSES_PER_HOUR = 240;
 /** How many rows of the audit an hour the clients of a user may add by pausing themselves. Further ones are not audited. */
 export const CLIENT_PAUSES_PER_HOUR = 120;
+/**
+ * How often the clients of a user may resume, or replace their pauses, without and after a rest. A client that is not
+ * paused may always pause.
+ */
+export const CLIENT_RESUMES_AT_ONCE = 40;
+export const CLIENT_RESUMES_PER_SECOND = 1;
 /** How many pauses that have ended a store remembers. */
 export const ENDED_PAUSES = 1000;
 /** The most milliseconds that a pause with an end may last. */

@@ -139,7 +139,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   commands: ['connections', 'contexts', 'history', 'pauses', 'shares'],
   metrics: ['commands'],
   reveal: ['audit', 'commands', 'history'],
-  revocations: ['audit', 'commands'],
+  revocations: ['audit', 'commands', 'pauses'],
   devices: ['audit', 'commands', 'connections', 'revocations'],
   calls: ['audit', 'commands', 'connections', 'history', 'pauses', 'shares'],
   sites: ['calls', 'connections', 'history'],

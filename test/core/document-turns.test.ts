@@ -57,6 +57,20 @@ describe('the turns of documents', () => {
     expect(await Promise.all(rest)).toEqual(['a2', 'a3', 'a4', 'b1', 'b2', 'c1']);
   });
 
+  it('take the events of subscriptions, which wait for no document and make none wait', async () => {
+    const { loop, begun, documents, run } = opened(1);
+    const event = (name: string) => documents.event(alice, 1, () => (begun.push(name), name));
+    const feeds = Array.from({ length: DOCUMENT_TURN_COST }, (_, n) => event(`e${n}`));
+    const first = begun.length;
+    expect(first).toBeLessThanOrEqual(1_000);
+    const read = run(alice, 'a1', 1);
+    await loop.turn();
+    expect(begun.indexOf('a1')).toBeGreaterThanOrEqual(first);
+    expect(await read).toBe('a1');
+    while (begun.length <= feeds.length) await loop.turn();
+    expect(await Promise.all(feeds)).toHaveLength(DOCUMENT_TURN_COST);
+  });
+
   it('begin cheap documents at once, as many as cost as much as a turn', async () => {
     const { loop, begun, run } = opened();
     const tenth = DEAR / 10;

@@ -2,10 +2,13 @@
  * Defines the types of an attack of a hostile user, and the functions that all attacks use. The attacks are in the
  * other files of this folder.
  */
+import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { json as jsonIn } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
 import { openBareLink } from '../../lib/link.ts';
 import { freshToken, HOSTILE, linkUrl, relayUrl, type Site } from '../site.ts';
+import type { Mode } from '../verdict.ts';
 
 /**
  * The context of an attack. An attack runs until `signal` is aborted, counts its actions by name, and holds its
@@ -23,6 +26,8 @@ export type Attack = {
   /** Stores what the attack needs, before the honest user is measured beside it. It takes a minute at most. */
   readonly prepare?: (context: AttackContext) => Promise<void>;
   readonly run: (context: AttackContext) => Promise<void>;
+  /** The modes whose store refuses each act of the attack, so that it would prove nothing. Absent: none. */
+  readonly notIn?: readonly Mode[];
   /** The limit of open files that each relay starts with, for attacks that use up all descriptors. */
   readonly descriptors?: number;
   /** Settings of the relays, as variables of their environment, that differ from the defaults. */
@@ -159,4 +164,63 @@ export function openRaw(site: Site, n: number, text: string, from = HOSTILE_ADDR
   });
   socket.on('error', reject);
   return promise;
+}
+
+const AGENTS = new Map<string, Agent>();
+
+/** Sends a request from an address of this machine, on connections that stay open. Returns the status and the answer. */
+export function postFrom(
+  from: string,
+  site: Site,
+  n: number,
+  { path, body, token = null }: Post,
+): Promise<{ readonly status: number; readonly answer: unknown }> {
+  const agent = AGENTS.get(from) ?? new Agent({ keepAlive: true, localAddress: from, maxSockets: 4 });
+  AGENTS.set(from, agent);
+  const headers = { 'content-type': 'application/json', ...(token !== null && { authorization: `Bearer ${token}` }) };
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; answer: unknown }>();
+  const sent = request(relayUrl(site, n) + path, { agent, method: 'POST', headers, timeout: ANSWER_MS }, (response) => {
+    jsonIn(response).then((answer) => resolve({ status: response.statusCode ?? 0, answer }), reject);
+  });
+  sent.on('error', reject).on('timeout', () => sent.destroy(new Error('no answer')));
+  sent.end(body);
+  return promise;
+}
+
+/** The operations of one event stream, and the event streams, with which one user asks for all feeds of a node. */
+const OPERATIONS = 100;
+const STREAMS = 4;
+
+/**
+ * Opens event streams to each relay and asks each stream for as many different feeds as it may carry. `document`: the
+ * subscription of this name.
+ */
+export async function takeFeeds(context: AttackContext, document: (name: string) => string): Promise<void> {
+  for (const [n] of context.site.urls.entries())
+    for (let stream = 0; stream < STREAMS; stream++)
+      await takeStream(context, n, (i) => document(`a${stream}x${i}`)).catch(() => context.count('streams refused'));
+}
+
+async function takeStream(
+  { site, count, signal }: AttackContext,
+  n: number,
+  document: (i: number) => string,
+): Promise<void> {
+  const url = `${relayUrl(site, n)}/graphql/stream`;
+  const authorization = `Bearer ${await freshToken(HOSTILE)}`;
+  const reserved = await fetch(url, { method: 'PUT', headers: { authorization } });
+  const token = await reserved.text();
+  const headers = { authorization, 'x-graphql-event-stream-token': token };
+  const events = await fetch(url, { headers: { ...headers, accept: 'text/event-stream' }, signal });
+  void events.body?.pipeTo(new WritableStream()).catch(() => {});
+  for (let i = 0; i < OPERATIONS; i++) {
+    const operation = JSON.stringify({ query: document(i), extensions: { operationId: `o${i}` } });
+    const asked = await fetch(url, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: operation,
+    });
+    await asked.arrayBuffer();
+    count(`feeds: ${asked.status}`);
+  }
 }

@@ -4,6 +4,7 @@ import type { Attack } from './attack.ts';
 import { COMPUTING } from './computing.ts';
 import { READING } from './reading.ts';
 import { TOKENS } from './tokens.ts';
+import { STOPPING } from './stopping.ts';
 import { HOLDING } from './holding.ts';
 import { CROWDING, STORING } from './crowding.ts';
 
@@ -15,6 +16,7 @@ export const ATTACKS: readonly Attack[] = [
   ...READING,
   ...CROWDING,
   ...AGENT_ATTACKS,
+  ...STOPPING,
 ];
 
 /** Returns the attack with this name. Throws if there is none. */

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { createLinkCaller } from '../../../src/clients/caller/index.ts';
 import { createRuntime } from '../../../src/clients/runtime/index.ts';
-import { freshToken, HOSTILE, linkUrl, relayUrl, type Site } from '../site.ts';
+import { freshToken, HOSTILE, linkUrl } from '../site.ts';
 import {
   type Attack,
   type AttackContext,
@@ -13,6 +13,7 @@ import {
   pause,
   post,
   SHARED_ADDRESS,
+  takeFeeds,
 } from './attack.ts';
 
 const KIB = 1024;
@@ -31,9 +32,6 @@ const FILL_MS = 60_000;
 /** The lanes in which sockets are opened to one relay, and the pause of a lane after each socket, in milliseconds. */
 const LANES = 8;
 const LANE_MS = 5;
-/** The operations of one event stream, and the event streams, with which one user asks for all feeds of a node. */
-const OPERATIONS = 100;
-const STREAMS = 4;
 const ACCOUNTS = 5;
 
 /** Text of the first part of a request of `/healthz`, whose socket stays open afterwards. */
@@ -98,28 +96,6 @@ async function fill(
   }
 }
 
-/** Opens event streams and asks each for as many different feeds as a stream may carry. */
-async function takeFeeds({ site, count, signal }: AttackContext, n: number, stream: number): Promise<void> {
-  const url = `${relayUrl(site, n)}/graphql/stream`;
-  const authorization = `Bearer ${await freshToken(HOSTILE)}`;
-  const reserved = await fetch(url, { method: 'PUT', headers: { authorization } });
-  const token = await reserved.text();
-  const headers = { authorization, 'x-graphql-event-stream-token': token };
-  const events = await fetch(url, { headers: { ...headers, accept: 'text/event-stream' }, signal });
-  void events.body?.pipeTo(new WritableStream()).catch(() => {});
-  for (let i = 0; i < OPERATIONS; i++) {
-    const query = `subscription{commandEvents(filter:{action:"a${stream}-${i}"}){stage}}`;
-    const operation = JSON.stringify({ query, extensions: { operationId: `o${i}` } });
-    const asked = await fetch(url, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: operation,
-    });
-    await asked.arrayBuffer();
-    count(`feeds: ${asked.status}`);
-  }
-}
-
 /** Returns an advertisement of about this many bytes. */
 const advertised = (bytes: number): string =>
   JSON.stringify({
@@ -179,7 +155,6 @@ async function fillShares(context: AttackContext, account: string): Promise<void
 }
 
 const accounts = (): readonly string[] => Array.from({ length: ACCOUNTS }, (_, i) => `${HOSTILE}-${i}`);
-const perRelay = ({ urls }: Site): readonly number[] => urls.map((_, n) => n);
 
 /** The attacks that leave others no place. */
 export const CROWDING: readonly Attack[] = [
@@ -213,9 +188,7 @@ export const CROWDING: readonly Attack[] = [
     name: 'all-feeds',
     says: 'feeds of commandEvents with 400 different filters on each relay',
     async prepare(context) {
-      for (const n of perRelay(context.site))
-        for (let stream = 0; stream < STREAMS; stream++)
-          await takeFeeds(context, n, stream).catch(() => context.count('streams refused'));
+      await takeFeeds(context, (name) => `subscription{commandEvents(filter:{action:"${name}"}){stage}}`);
     },
     run: held,
   },

@@ -1,5 +1,6 @@
 /** Core's DeviceStore in memory. */
 import type { Confirmation, Decided, Device, DeviceStore, OpenEnrolment } from '../../core/devices/device.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { DEVICES_MAX, DEVICES_OF_USER, ENROLMENTS_OF_NETWORK, ENROLMENTS_OPEN } from '../../core/limits.ts';
 import { scanSorted, type Position } from '../../core/page.ts';
@@ -17,8 +18,8 @@ export class MemoryDevices implements DeviceStore {
   readonly #byKey = new Map<string, Device>();
   /** By the digest of the code, in the order in which they expire. */
   readonly #open = new Map<string, OpenEnrolment>();
-  /** The keys that were denied, and until when that is remembered. */
-  readonly #denied = new Map<string, number>();
+  /** The keys that were denied last, and until when that is remembered. */
+  readonly #denied = new BoundedMap<string, number>({ most: ENROLMENTS_OPEN });
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
@@ -73,7 +74,7 @@ export class MemoryDevices implements DeviceStore {
     const device = this.#byKey.get(keyId);
     const enrolment = this.#open.values().find((one) => one.keyId === keyId);
     if (enrolment) return { kind: 'open', enrolment };
-    if (this.#denied.has(keyId)) return { kind: 'denied' };
+    if ((this.#denied.get(keyId) ?? 0) > this.#clock.now()) return { kind: 'denied' };
     return device ? { kind: 'device', device } : null;
   };
 
@@ -141,7 +142,6 @@ export class MemoryDevices implements DeviceStore {
       if (expiresAt > now) break;
       this.#open.delete(codeHash);
     }
-    for (const [keyId, until] of this.#denied) if (until <= now) this.#denied.delete(keyId);
   }
 }
 

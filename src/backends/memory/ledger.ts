@@ -249,6 +249,11 @@ export class Ledger {
     return this.#clients.values();
   }
 
+  /** Returns the same of one user. */
+  clientsOf(userId: string): Iterable<ClientQueue> {
+    return this.#clients.ofUser(userId);
+  }
+
   /**
    * Adds an ended command that a snapshot has. `bound`: the link that its client was bound to when it ended. Call
    * `restoreEnds` after all of them.

@@ -27,10 +27,8 @@ const WHOLE: readonly number[] = [0];
 /** Creates the store over the set that the transactions ask. Every method answers in the same tick. */
 export function createMemoryPauses({ clock, ledger, mailboxes, pauses }: PausesParts) {
   const clientsOf = ({ userId, clientId }: Pick<PauseCover, 'userId' | 'clientId'>): Iterable<ClientQueue> => {
-    if (userId === null || clientId === null)
-      return ledger
-        .clients()
-        .filter(({ head }) => (userId ?? head.userId) === head.userId && (clientId ?? head.clientId) === head.clientId);
+    if (userId === null) return ledger.clients().filter(({ head }) => clientId === null || clientId === head.clientId);
+    if (clientId === null) return ledger.clientsOf(userId);
     const found = ledger.peekClient({ userId, clientId });
     return found ? [found] : [];
   };

@@ -6,7 +6,15 @@ import { listingOf, type PageArgs } from '../cursors.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid, notFound } from '../errors.ts';
 import { id, type ClientKey } from '../ids.ts';
-import { CODE_TRIES, DEVICE_ACTIONS, DEVICE_NAME_CHARS, ENROLMENT_MS } from '../limits.ts';
+import {
+  CODE_TRIES,
+  DEVICE_ACTIONS,
+  DEVICE_NAME_CHARS,
+  DEVICE_TOKENS,
+  ENROLMENTS_BEGUN,
+  ENROLMENTS_BEGUN_OF_NETWORK,
+  ENROLMENT_MS,
+} from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Page } from '../page.ts';
 import { RateTable, SlidingWindow } from '../rates.ts';
@@ -31,8 +39,8 @@ import {
 const POLL_MS = 5_000;
 /** How often a code is made anew that another enrolment has. */
 const CODE_ATTEMPTS = 5;
-/** How many people's wrong codes are remembered. */
-const REMEMBERED_PEOPLE = 10_000;
+/** How many people's wrong codes, networks' enrolments and devices' tokens are remembered. */
+const REMEMBERED = 10_000;
 /** How many random characters follow the name of a device in its client id, if another device has the name. */
 const SUFFIX_CHARS = 4;
 const NAME_FORM = new RegExp(DEVICE_NAME_PATTERN);
@@ -84,7 +92,12 @@ export type Devices = ReturnType<typeof createDevices>;
 export function createDevices({ deps, credentials, revocations }: DevicesOptions) {
   const { backend, clock, crypto, cursors, log } = deps;
   const { devices: store, tickets } = backend;
-  const tries = new RateTable(REMEMBERED_PEOPLE, () => new SlidingWindow(clock, CODE_TRIES));
+  const tries = new RateTable(REMEMBERED, () => new SlidingWindow(clock, CODE_TRIES));
+  const perNetwork = { most: ENROLMENTS_BEGUN_OF_NETWORK, ms: ENROLMENT_MS };
+  const begunOf = new RateTable(REMEMBERED, () => new SlidingWindow(clock, perNetwork));
+  const begunInAll = new SlidingWindow(clock, { most: ENROLMENTS_BEGUN, ms: ENROLMENT_MS });
+  const perDevice = { most: DEVICE_TOKENS, ms: ENROLMENT_MS };
+  const tokensOf = new RateTable(REMEMBERED, () => new SlidingWindow(clock, perDevice));
   // A code is short enough to be found from a digest without a key.
   const hashOf = (code: string): string => crypto.sign(`enrolment ${code}`);
   const viewOf = (device: Device): DeviceView => ({
@@ -92,13 +105,20 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
     revoked: revocations.find(principalOfDevice(device)) !== null,
   });
 
-  /** Checks a proof, and that it counts for the first time. */
-  const proved = async (proof: string, purpose: ProofPurpose): Promise<DeviceProof> => {
-    const read = await credentials.readProof(proof);
-    if (read.purpose !== purpose) fail('unauthenticated', 'The proof is for another purpose.');
-    if (!(await tickets.take(crypto.sha256(`${read.keyId} ${read.proofId}`).slice(0, 32), credentials.proofMs)))
+  const read = async (proof: string, purpose: ProofPurpose): Promise<DeviceProof> => {
+    const found = await credentials.readProof(proof);
+    return found.purpose === purpose ? found : fail('unauthenticated', 'The proof is for another purpose.');
+  };
+  /**
+   * Remembers that a proof was used. Everybody can make proofs, so `rates` bound how many are remembered: those that get
+   * nothing are not.
+   */
+  const useUp = async ({ keyId, proofId }: DeviceProof, rates: readonly SlidingWindow[]): Promise<void> => {
+    const retryAfterMs = Math.max(...rates.map((rate) => rate.waitMs));
+    if (retryAfterMs > 0) fail('rate_limited', 'There were too many proofs of devices.', { retryAfterMs });
+    for (const rate of rates) rate.take();
+    if (!(await tickets.take(crypto.sha256(`${keyId} ${proofId}`).slice(0, 32), credentials.proofMs)))
       fail('unauthenticated', 'The proof was used before.');
-    return read;
   };
 
   /** Runs what a person does with a code. Wrong codes are counted before they are known to be wrong. */
@@ -121,7 +141,9 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
     /** Opens an enrolment, and returns the code for the device to show. Needs no token. */
     async begin(request: EnrolRequest, network: string): Promise<ShownCode> {
       const claims = readClaims(request);
-      const { keyId } = await proved(request.proof, 'enrol');
+      const proof = await read(request.proof, 'enrol');
+      await useUp(proof, [begunOf.of(network), begunInAll]);
+      const { keyId } = proof;
       const now = clock.now();
       const expiresAt = now + ENROLMENT_MS;
       for (let attempt = 0; attempt < CODE_ATTEMPTS; attempt++) {
@@ -181,8 +203,9 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
      * Answers a device that proves its key: with a token if a person has confirmed it. Throws `not_found` if nothing is
      * known of the key, and `forbidden` if the device was denied or revoked. Needs no token.
      */
-    async token(proof: string): Promise<DeviceAnswer> {
-      const { keyId } = await proved(proof, 'token');
+    async token(given: string): Promise<DeviceAnswer> {
+      const proof = await read(given, 'token');
+      const { keyId } = proof;
       const holder = await store.ofKey(keyId);
       const now = clock.now();
       if (holder === null) return fail('not_found', 'No device has this key.');
@@ -192,6 +215,7 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
       const { device } = holder;
       await revocations.loaded();
       if (revocations.find(principalOfDevice(device))) return fail('forbidden', 'The device was revoked.');
+      await useUp(proof, [tokensOf.of(keyId)]);
       const { token, expiresAt } = await credentials.sign(device, now);
       // The device may have been removed meanwhile. Its tokens are covered by the revocation, whenever they were signed.
       if (!(await store.use(keyId, now))) return fail('not_found', 'No device has this key.');
@@ -211,10 +235,10 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
     async rename(requester: Requester, key: ClientKey, name: string, requestId?: string | null): Promise<DeviceView> {
       const person = requirePerson(requester);
       const own = keyIn(person, key);
-      const read = readName(name);
+      const called = readName(name);
       const act =
         person.kind === 'admin' ? await deps.audit.record(person, { action: 'rename', subject: own, requestId }) : null;
-      const renamed = await store.rename(own, read);
+      const renamed = await store.rename(own, called);
       await act?.end(renamed ? 'renamed' : 'absent');
       return renamed ? viewOf(renamed) : notFound();
     },

@@ -26,6 +26,11 @@ export type PauseCover = {
   readonly label: string | null;
 };
 
+/** Covers every call. */
+export const EVERYTHING: PauseCover = {
+  ...{ userId: null, clientId: null, callerKind: null, caller: null, action: null, label: null },
+};
+
 /** Who set a pause: an administrator, the user whose clients it covers, or the client itself. */
 export type PauseAuthor = { readonly kind: 'admin' | 'user' | 'client'; readonly name: string };
 

@@ -8,11 +8,20 @@ import type { PauseEvent } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, collectInputErrors, fail, invalid, notFound } from '../errors.ts';
 import { canonicalUser, hasAtMost, id, type ClientKey, type CommandKey } from '../ids.ts';
-import { CLIENT_PAUSES_PER_HOUR, MAX_REASON, PAUSES_PER_HOUR, PAUSE_MS, PAUSE_PATTERN_CHARS } from '../limits.ts';
+import {
+  CLIENT_PAUSES_PER_HOUR,
+  CLIENT_RESUMES_AT_ONCE,
+  CLIENT_RESUMES_PER_SECOND,
+  MAX_REASON,
+  PAUSES_PER_HOUR,
+  PAUSE_MS,
+  PAUSE_PATTERN_CHARS,
+} from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
 import { type MaybePromise } from '../maybe-promise.ts';
 import { comparePositions, sortable, type Page, type Position, type Scan } from '../page.ts';
-import { holds, type Pause, type PauseAuthor, type PauseCover, type PauseReach } from './pause.ts';
+import { RateTable, TokenBucket } from '../rates.ts';
+import { EVERYTHING, holds, type Pause, type PauseAuthor, type PauseCover, type PauseReach } from './pause.ts';
 
 export type Pauses = ReturnType<typeof createPauses>;
 
@@ -64,18 +73,25 @@ type Parts = PausesParts & { readonly ended: BoundedMap<string, true> };
 const PART_MS = 10_000;
 /** How soon a part that did not answer is asked again. */
 const AGAIN_MS = 1_000;
-/** How many commands are cancelled together. */
+const CLIENT_RATE = { perSecond: CLIENT_RESUMES_PER_SECOND, burst: CLIENT_RESUMES_AT_ONCE };
+/** How many users' rates of pauses of their clients are remembered. */
+const REMEMBERED_USERS = 10_000;
+/** How many commands are cancelled in one turn of the event loop. */
 const CANCEL_BATCH = 256;
 const HOUR_MS = 3600_000;
-
-const EVERYTHING: PauseCover = {
-  ...{ userId: null, clientId: null, callerKind: null, caller: null, action: null, label: null },
-};
 
 export function createPauses(given: PausesParts) {
   const parts: Parts = { ...given, ended: new BoundedMap({ most: 1_000 }) };
   const { deps } = parts;
   const { pauses } = deps.backend;
+  const rates = new RateTable(REMEMBERED_USERS, () => new TokenBucket(deps.clock, CLIENT_RATE));
+  /** Counts a pause or resume of a client. `mayWait`: it is refused if there were too many. */
+  const countChange = ({ userId }: UserPrincipal, mayWait: boolean): void => {
+    const rate = rates.of(userId);
+    const retryAfterMs = mayWait ? rate.take() : 0;
+    if (!mayWait) rate.charge(1);
+    if (retryAfterMs > 0) fail('rate_limited', 'The clients of this user resume too often.', { retryAfterMs });
+  };
   return {
     /**
      * Pauses calls: from the answer on, nothing that the pause covers is admitted, or written to a client by any node.
@@ -95,12 +111,15 @@ export function createPauses(given: PausesParts) {
     },
     /**
      * Pauses a client, in its own name: the person at it says stop. A second pause of the client replaces the first one.
-     * It takes effect although the audit cannot be written.
+     * It takes effect although the audit cannot be written. Throws `rate_limited` if it would replace one, and the clients
+     * of the user did so too often.
      */
     async pauseClient(requester: UserPrincipal, clientId: string, request: ClientPauseRequest): Promise<PauseReceipt> {
       const reason = checkReason(request.reason);
       const client: ClientKey = { userId: requester.userId, clientId };
       const known = await ofClient(parts, client);
+      // Nothing may keep a client that runs from being stopped.
+      countChange(requester, known.length > 0);
       const by: PauseAuthor = { kind: 'client', name: clientId };
       const pause: Pause = {
         ...EVERYTHING,
@@ -118,9 +137,13 @@ export function createPauses(given: PausesParts) {
       await (await audited)?.end(receipt.partial ? 'partial' : 'paused');
       return receipt;
     },
-    /** Ends what `pauseClient` began. Returns how many pauses ended: none if there was none. */
+    /**
+     * Ends what `pauseClient` began. Returns how many pauses ended: none if there was none. Throws `rate_limited` if the
+     * clients of the user resumed too often.
+     */
     async resumeClient(requester: UserPrincipal, clientId: string): Promise<number> {
       const known = await ofClient(parts, { userId: requester.userId, clientId });
+      if (known.length > 0) countChange(requester, true);
       for (const pause of known) {
         const audited = recordClientAct(deps, requester, 'resume', pause);
         const spread = await end(parts, pause);
@@ -400,6 +423,7 @@ async function cancelCovered(parts: PausesParts, pause: Pause, which: 'queued' |
       const settled = results.filter(({ kind }) => kind === 'settled' || kind === 'requested').length;
       total += settled;
       if (keys.length < CANCEL_BATCH || settled === 0) return;
+      await new Promise<void>((next) => deps.loop.afterOthers(next));
     }
   };
   const failed = (error: unknown): void =>

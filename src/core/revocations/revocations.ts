@@ -16,7 +16,6 @@ import { isTerminal } from '../commands/command.ts';
 import { nodesWithLinks } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
 import { checkReason } from '../commands/operator-actions.ts';
-import { ANY_COMMAND, type DeliveryFilter } from '../commands/delivery-inspector.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../errors.ts';
 import { canonicalUser, hasAtMost, id, isCanonicalUser } from '../ids.ts';
@@ -31,6 +30,7 @@ import {
 import { promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Page } from '../page.ts';
 import { listingOf, type PageArgs } from '../cursors.ts';
+import { EVERYTHING, type PauseCover } from '../pauses/pause.ts';
 import type { Cancel } from '../ports.ts';
 import { covers, coversCaller, type NewRevocation, type Revocation, type RevocationTarget } from './revocation.ts';
 
@@ -38,6 +38,9 @@ import { covers, coversCaller, type NewRevocation, type Revocation, type Revocat
 const REREAD_MS = 2_000;
 /** How long a token waits for the first reading of the revocations, in milliseconds. */
 const FIRST_READ_MS = 5_000;
+/** The most commands of one part of the store that a revocation cancels, and how many in one turn of the event loop. */
+const QUEUED_MOST = 1_000_000;
+const CANCEL_BATCH = 256;
 /** How often expired rows are removed from memory, in milliseconds. */
 const EXPIRE_MS = 3600_000;
 
@@ -242,7 +245,8 @@ function withinRights(revoker: CallingPrincipal, target: RevocationTarget): Revo
 
 /**
  * Cancels the commands that have not been dispatched and that were invoked with tokens that a row covers, and returns
- * their number. A row that names a client covers links alone, and cancels none.
+ * their number. A row that names a client covers links alone, and cancels none. Commands that have ended are not looked
+ * through: a store remembers very many.
  */
 async function cancelQueued(
   { deps, acts }: Pick<RevocationParts, 'deps' | 'acts'>,
@@ -250,25 +254,31 @@ async function cancelQueued(
 ): Promise<number> {
   const { userId, clientId, reason, who } = revocation;
   if (clientId !== null) return 0;
+  const { commands, pauses } = deps.backend;
   let cancelled = 0;
-  for (const filter of filtersOf(userId)) {
-    for (let after: readonly string[] | null = null; ;) {
-      const { rows, next } = await deps.backend.inspector.list(filter, { first: PAGE_MAX, after });
-      for (const { row } of rows) {
-        if (isTerminal(row) || row.dispatchedAt !== null || !coversCaller(revocation, row.caller)) continue;
-        const settled = await acts.settle(row, { kind: 'cancel', reason: `Revoked: ${reason}`.slice(0, 200), by: who });
+  const cancelIn = async (part: number, cover: PauseCover): Promise<void> => {
+    const keys = await pauses.covered(part, cover, 'queued', QUEUED_MOST);
+    for (let from = 0; from < keys.length; from += CANCEL_BATCH) {
+      if (from > 0) await new Promise<void>((next) => deps.loop.afterOthers(next));
+      for (const command of await commands.get(keys.slice(from, from + CANCEL_BATCH))) {
+        if (!command || isTerminal(command) || command.dispatchedAt !== null) continue;
+        if (!coversCaller(revocation, command.caller)) continue;
+        const cancel = { kind: 'cancel', reason: `Revoked: ${reason}`.slice(0, 200), by: who } as const;
+        const settled = await acts.settle(command, cancel);
         if (settled.kind === 'settled') cancelled++;
       }
-      if (next === null) break;
-      after = next;
     }
-  }
+  };
+  const failed = (error: unknown): void =>
+    deps.log.warn({ err: error, revocation: revocation.revocationId }, 'some revoked commands were not cancelled');
+  for (const cover of coversOf(userId))
+    await Promise.all(pauses.parts(cover.userId).map((part) => cancelIn(part, cover).catch(failed)));
   return cancelled;
 }
 
 /** A user invokes actions of its own clients, and an administrator with a token for this name those of all users. */
-function filtersOf(userId: string | null): readonly DeliveryFilter[] {
-  if (userId === null) return [ANY_COMMAND];
-  const asAdmin = { ...ANY_COMMAND, caller: userId, callerKind: 'admin' as const };
-  return isCanonicalUser(userId) ? [{ ...ANY_COMMAND, userId }, asAdmin] : [asAdmin];
+function coversOf(userId: string | null): readonly PauseCover[] {
+  if (userId === null) return [EVERYTHING];
+  const asAdmin: PauseCover = { ...EVERYTHING, callerKind: 'admin' };
+  return isCanonicalUser(userId) ? [{ ...EVERYTHING, userId }, asAdmin] : [asAdmin];
 }

@@ -269,6 +269,8 @@ type SteppedDocument = {
   end(): void;
 };
 
+/** What the execution of an event costs at least, in the unit of DOCUMENT_TURN_COST. */
+const EVENT_COST = 20;
 /** How long a requester with too many documents in progress should wait before the next one. */
 const RETRY_AFTER_MS = 1000;
 
@@ -325,6 +327,14 @@ export function createDocumentTurns({ shares, loop }: { readonly shares: Shares;
       if (!(answer instanceof Promise)) return answer;
       holdings.take('documents', 1);
       return answer.finally(() => holdings.release('documents', 1));
+    },
+    /**
+     * Executes a subscription for one of its events, when it is the user's turn; no other document of the user waits for
+     * that. It does not count as a document in progress: a subscription executes one event after another, and drops
+     * those that its queue cannot hold.
+     */
+    event<T>(requester: Requester, cost: number, work: () => MaybePromise<T>): MaybePromise<T> {
+      return turns.run(`events of ${holdingsOf(requester).userId}`, work, Math.max(EVENT_COST, cost));
     },
   };
 }

@@ -157,7 +157,11 @@ export function createExecutor(options: ExecutorOptions) {
         if (joining) return joining;
         const source = await createSourceEventStream(args);
         if (!(Symbol.asyncIterator in source)) return maskAll(source, mask);
-        return createResults(source, { args, mask, freshContext: () => eventContextOf(operation, bound, context) });
+        const { requester } = operation;
+        return createResults(source, {
+          ...{ args, mask, freshContext: () => eventContextOf(operation, bound, context) },
+          inTurn: (work) => core.documents.event(requester, bound.cost(requester), work),
+        });
       } catch (error) {
         return { errors: [mask(error)] };
       }

@@ -15,6 +15,7 @@ import {
   type ValidatedSubscriptionArgs,
 } from 'graphql';
 import type { LiveEvent, SharedSubscription } from '../../core/live.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { EventEncoder, Joining } from '../../web/sse-group.ts';
 import type { Share } from '../schema/subscription-fields.ts';
 import { createEventWriter, type EventWriter } from '../writer/compile.ts';
@@ -33,10 +34,15 @@ type ResultsOptions = {
   readonly mask: Mask;
   /** Creates a context for one event. Data loaders cache what they load, so each event needs a context of its own. */
   readonly freshContext: () => object;
+  /** Runs the execution of an event when it is the subscriber's turn. */
+  readonly inTurn: <T>(work: () => MaybePromise<T>) => MaybePromise<T>;
 };
 
 /** Creates the results of one subscriber. Each event is executed for this subscriber alone. */
-export function createResults(source: AsyncIterable<unknown>, { args, mask, freshContext }: ResultsOptions): Results {
+export function createResults(
+  source: AsyncIterable<unknown>,
+  { args, mask, freshContext, inTurn }: ResultsOptions,
+): Results {
   const events = source[Symbol.asyncIterator]();
   let over = false;
   return {
@@ -45,12 +51,10 @@ export function createResults(source: AsyncIterable<unknown>, { args, mask, fres
       try {
         const event = await events.next();
         if (event.done) return { done: true, value: undefined };
-        const result = await executeSubscriptionEvent({
-          ...args,
-          rootValue: event.value,
-          contextValue: freshContext(),
-        });
-        return { done: false, value: maskAll(result, mask) };
+        const execute = (): MaybePromise<ExecutionResult | null> =>
+          over ? null : executeSubscriptionEvent({ ...args, rootValue: event.value, contextValue: freshContext() });
+        const result = await inTurn(execute);
+        return result === null ? { done: true, value: undefined } : { done: false, value: maskAll(result, mask) };
       } catch (error) {
         over = true;
         return { done: false, value: { errors: [mask(error)] } };

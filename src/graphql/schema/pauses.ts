@@ -1,5 +1,5 @@
 /** Pauses: what is paused, by whom, why and until when; what a pause would touch; and the mutations that pause and resume. */
-import { MAX_REASON, PAUSES, PAUSE_PATTERN_CHARS } from '../../core/limits.ts';
+import { MAX_REASON, PAUSES, PAUSE_PATTERN_CHARS, RESERVATIONS_PER_SCOPE } from '../../core/limits.ts';
 import type { Pause, PauseReach } from '../../core/pauses/pause.ts';
 import type { CoverRequest, PauseReceipt, ResumeReceipt } from '../../core/pauses/pauses.ts';
 import type { PauseEvent } from '../../core/backend.ts';
@@ -55,6 +55,9 @@ const PauseReachType = builder.objectRef<PauseReach>('PauseReach').implement({
     running: int('The commands that run and that it would cover.'),
   })),
 });
+
+/** A count compares each command that has not ended with up to three patterns, which takes as long as to scan 25 rows. */
+const REACH_ROWS = 25 * RESERVATIONS_PER_SCOPE;
 
 const PATTERN = `A pattern with \`*\`, of 1 to ${PAUSE_PATTERN_CHARS} characters.`;
 
@@ -160,7 +163,7 @@ builder.queryFields((t) => ({
   pauseReach: t.field({
     type: PauseReachType,
     description: 'What a pause would touch now. Changes nothing.',
-    complexity: () => scanCost(PAUSES),
+    complexity: () => scanCost(REACH_ROWS),
     args: { cover: t.arg({ type: PauseCoverInput, required: true, description: 'Which calls to pause.' }) },
     resolve: (_, { cover }, { core, requester }) => core.pauses.reach(requester, coverOfInput(cover)),
   }),
