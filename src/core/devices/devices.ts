@@ -235,10 +235,10 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
     async rename(requester: Requester, key: ClientKey, name: string, requestId?: string | null): Promise<DeviceView> {
       const person = requirePerson(requester);
       const own = keyIn(person, key);
-      const called = readName(name);
+      const newName = readName(name);
       const act =
         person.kind === 'admin' ? await deps.audit.record(person, { action: 'rename', subject: own, requestId }) : null;
-      const renamed = await store.rename(own, called);
+      const renamed = await store.rename(own, newName);
       await act?.end(renamed ? 'renamed' : 'absent');
       return renamed ? viewOf(renamed) : notFound();
     },
