@@ -346,10 +346,10 @@ export class Replay {
     },
     floors: (given) => {
       const { messages, links } = this.#tables.history.tables;
-      messages.seqFloor = given.next();
-      links.seqFloor = given.next();
+      messages.raiseSeqFloor(given.next());
+      links.raiseSeqFloor(given.next());
       this.#tables.connections.skipEpochs(given.next());
-      this.#tables.history.lastAt = given.next();
+      this.#tables.history.advanceTo(given.next());
     },
   };
 

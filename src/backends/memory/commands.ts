@@ -242,18 +242,18 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   }
 
   move(entry: Entry, command: Command): void {
-    entry.command = command;
+    entry.replace(command);
     if (command.stage === 'acknowledged') this.arrived(entry);
   }
 
   queue(entry: Entry, command: Command): void {
-    entry.command = command;
+    entry.replace(command);
     entry.queuedOn = command.nodeId;
     this.#ledger.setDue(entry, command.deadline);
   }
 
   run(entry: Entry, command: Command, markedBy: string | null): JsonText | null {
-    entry.command = command;
+    entry.replace(command);
     this.#ledger.run(entry);
     return this.#takeParams(entry, markedBy);
   }
@@ -290,7 +290,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
 
   end(entry: Entry, command: Command, result: JsonText | null): void {
     entry.result = result;
-    entry.command = command;
+    entry.replace(command);
     entry.markedBy = null;
     this.#ledger.end(entry, this.now);
     this.reply(entry);

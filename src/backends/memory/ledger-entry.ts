@@ -104,7 +104,7 @@ export class Entry extends DueItem implements HeldCommand {
     return this.#record instanceof PackedCommand ? this.#record.unpack(this) : this.#record;
   }
 
-  set command(command: Command) {
+  replace(command: Command): void {
     this.#record = command;
   }
 
