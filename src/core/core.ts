@@ -46,7 +46,7 @@ import { Admissions, RevocationIndex } from './revocations/revocation.ts';
 import { createRevocations, type Revocations } from './revocations/revocations.ts';
 import { fullShares } from './shares/full-shares.ts';
 import type { ShareName } from './shares/share-bounds.ts';
-import { sharesInUse, type SharesInUse } from './shares/shares-in-use.ts';
+import { readShareTotals, type ShareTotals } from './shares/share-totals.ts';
 import { ReadTurns, createDocumentTurns, createMessageTurns } from './shares/turns.ts';
 import { createProjector } from './sites/site-events.ts';
 import { createSites } from './sites/sites.ts';
@@ -127,7 +127,7 @@ export function createCore({
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
   const renewPermits = createPermits({ deps, dispatcher, questions });
-  const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
+  const inUse = (): MaybePromise<ShareTotals> => readShareTotals(shares, backend.sharesInUse);
   const nodeWaits = (): NodeWaits => waitsOf(correlator, clock);
   sampleNode(deps, dispatcher, nodeWaits);
   return {

@@ -40,9 +40,9 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'release-twice',
     says: 'an end releases its own reservation and one more',
     file: 'backends/redis/commands/transaction.ts',
-    find: "this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);",
-    replace: `this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);
-    this.write(['ZPOPMIN', this.tick.key('reserved', sh)], []);`,
+    find: "this.write(['ZREM', this.call.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);",
+    replace: `this.write(['ZREM', this.call.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);
+    this.write(['ZPOPMIN', this.call.key('reserved', sh)], []);`,
     plan: 'slow',
     caughtBy: ['I6'],
   },
@@ -53,7 +53,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     find: '    entry.markedBy = markedBy ?? entry.markedBy;',
     replace: `    entry.markedBy = markedBy ?? entry.markedBy;
     const { userId, clientId, commandId, scopeId } = command;
-    const reserved = this.tick.key('reserved', this.parts.hash(scopeId));
+    const reserved = this.call.key('reserved', this.parts.hash(scopeId));
     this.write(['ZREM', reserved], [[userId, clientId, commandId].join(NUL)]);`,
     plan: 'slow',
     caughtBy: ['I6'],

@@ -22,7 +22,7 @@ import { pause, readMailbox } from './nodes-mailbox.ts';
 import { partitionsOf } from './store-partitions.ts';
 import type { Store } from './store.ts';
 import { listOf, type Reply } from './replies.ts';
-import type { Verdict } from './store-acts.ts';
+import type { Verdict } from './program-calls.ts';
 import type { RecordedEnd } from './waiters-local.ts';
 
 type RedisNodes = NodeStore & {
