@@ -58,8 +58,8 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     name: 'opening-not-awaited',
     says: 'messages of a stream that is being opened overtake those that open it',
     file: 'backends/redis/commands/act-words.ts',
-    find: 'if (this.parts.isOpening(uh)) throw',
-    replace: 'if (this.parts.isOpening(uh) && this.call.settings.opens) throw',
+    find: 'if (this.deps.isOpening(uh)) throw',
+    replace: 'if (this.deps.isOpening(uh) && this.call.settings.opens) throw',
     judge: { test: 'test/backends/redis-history.test.ts' },
   },
   {

@@ -86,7 +86,7 @@ type Seen = { connection: Connection; lostAt: number | null };
 type Actions = Connection['actions'];
 const NO_ACTIONS: Actions = [];
 
-type ReplayParts = {
+type ReplayOptions = {
   readonly tables: MemoryTables;
   /** Called with the time of each act, before its facts are put back. */
   readonly onTime: (at: number) => void;
@@ -125,7 +125,7 @@ export class Replay {
   lastAt = 0;
   acts = 0;
 
-  constructor({ tables, onTime }: ReplayParts) {
+  constructor({ tables, onTime }: ReplayOptions) {
     this.#tables = tables;
     this.#onTime = onTime;
     this.#tx = new MemoryTransaction(tables.acts);

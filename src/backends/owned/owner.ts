@@ -11,7 +11,7 @@ import { nodeOf } from './fence.ts';
 import { Moves, shouldOwn, type PlacementView } from './placement.ts';
 import type { Lease, Renewal } from './lease.ts';
 import type { Owner, OwnerTable } from './owners.ts';
-import { Partition, type PartitionParts } from './partition.ts';
+import { Partition, type PartitionOptions } from './partition.ts';
 import type { PartitionStores } from './routes.ts';
 
 /** After how many leases without a break a process claims from a dead one; others have lost theirs by then. */
@@ -43,9 +43,9 @@ type OwnerNote =
   | { readonly kind: 'knows' }
   | { readonly kind: 'owns' | 'forgot' | 'follow' | 'ready' | 'yours'; readonly partition: number };
 
-type OwnersOptions = Omit<PartitionParts, 'isAlive' | 'nodes' | 'onMove' | 'onLost' | 'onForgotten' | 'memory'> & {
+type OwnersOptions = Omit<PartitionOptions, 'isAlive' | 'nodes' | 'onMove' | 'onLost' | 'onForgotten' | 'memory'> & {
   /** What the state of a partition is made with. */
-  readonly memory: (partition: number) => PartitionParts['memory'];
+  readonly memory: (partition: number) => PartitionOptions['memory'];
   /** Whether this process may own partitions. */
   readonly claims: boolean;
   readonly lease: Lease;
@@ -116,7 +116,7 @@ export class Owners implements OwnerTable {
   constructor(options: OwnersOptions) {
     this.#options = options;
     this.#moves = new Moves(options);
-    const parts: Omit<PartitionParts, 'memory'> = {
+    const parts: Omit<PartitionOptions, 'memory'> = {
       ...options,
       isAlive: (process) => this.isAlive(process),
       nodes: () => this.#nodes,

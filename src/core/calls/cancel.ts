@@ -6,12 +6,12 @@ import { seenKey } from '../commands/lookup.ts';
 import { checkReason } from '../commands/operator-actions.ts';
 import type { CommandKey } from '../ids.ts';
 import type { CancelReceipt } from './call.ts';
-import type { WaitParts } from './wait.ts';
+import type { WaitDeps } from './wait.ts';
 
 type CancelRequest = { readonly reason: string | null; readonly requestId: string | null };
 
 export async function cancelCommand(
-  parts: WaitParts,
+  parts: WaitDeps,
   requester: Requester,
   given: CommandKey,
   { reason, requestId }: CancelRequest,
@@ -43,7 +43,7 @@ const CANCEL_STATES = {
  * is nothing to record.
  */
 async function recordCancel(
-  { deps }: WaitParts,
+  { deps }: WaitDeps,
   requester: Principal,
   key: CommandKey,
   request: CancelRequest,

@@ -54,14 +54,14 @@ const ASKED_MS = 2 * NODE_LEASE_MS;
 /** What is between the node and the request in a token. No id of a node has it. */
 const BETWEEN = '/';
 
-type OwedParts = {
+type OwedDeps = {
   readonly deps: Deps;
   readonly acts: Pick<DeliveryActs, 'settle'>;
   readonly questions: NodeQuestions;
 };
 
 export class OwedAnswers {
-  readonly #parts: OwedParts;
+  readonly #parts: OwedDeps;
   readonly #requests: BoundedMap<string, Request>;
   readonly #running = new Set<Request>();
   readonly #noting = new Set<Request>();
@@ -69,7 +69,7 @@ export class OwedAnswers {
   readonly #own: string;
   #count = 0;
 
-  constructor(parts: OwedParts) {
+  constructor(parts: OwedDeps) {
     const { deps, questions } = parts;
     this.#parts = parts;
     this.#requests = new BoundedMap({

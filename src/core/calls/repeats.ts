@@ -15,7 +15,7 @@ import { LABEL_IDS } from './call.ts';
 import { isSettled, judge, type EarlierCall, type EqualCall } from './equal-calls.ts';
 import { OwedAnswers, type OwedAnswer, type RequestName } from './owed-answers.ts';
 import { ownUser } from './preflight.ts';
-import type { WaitParts } from './wait.ts';
+import type { WaitDeps } from './wait.ts';
 
 /** What the ids of these commands begin with. No other caller may choose such an id. */
 export const REPEATABLE_PREFIX = LABEL_IDS.mcp;
@@ -71,7 +71,7 @@ const ATTEMPTS = 20;
 
 export type Repeats = ReturnType<typeof createRepeats>;
 
-export function createRepeats({ deps, acts }: Pick<WaitParts, 'deps' | 'acts'>, questions: NodeQuestions) {
+export function createRepeats({ deps, acts }: Pick<WaitDeps, 'deps' | 'acts'>, questions: NodeQuestions) {
   const { backend, clock, crypto } = deps;
   const owed = new OwedAnswers({ deps, acts, questions });
   // A span is short enough for the first id of it and of the span before to be remembered while the span lasts.
@@ -227,12 +227,12 @@ type Numbered = { readonly number: number; readonly earlier: EarlierCall };
 type Remembered = { readonly span: number; readonly next: number; readonly open: readonly number[] };
 
 class Finder {
-  readonly #commands: WaitParts['deps']['backend']['commands'];
+  readonly #commands: WaitDeps['deps']['backend']['commands'];
   readonly #spanMs: number;
   readonly #series: BoundedMap<string, Remembered>;
 
   constructor(
-    commands: WaitParts['deps']['backend']['commands'],
+    commands: WaitDeps['deps']['backend']['commands'],
     { spanMs, ttl }: { readonly spanMs: number; readonly ttl: { readonly ms: number; readonly clock: Clock } },
   ) {
     this.#commands = commands;

@@ -23,7 +23,7 @@ import { giveUpLater, kickElsewhere } from './replaced-links.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './retry-queue.ts';
 import type { End, FinishResult, Received, ReportResult } from './command-store.ts';
 
-type LinkParts = {
+type LinkDeps = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
   readonly acts: DeliveryActs;
@@ -32,10 +32,10 @@ type LinkParts = {
   readonly questions: NodeQuestions;
 };
 
-type SessionParts = LinkParts & { readonly advertised: Advertised };
+type SessionDeps = LinkDeps & { readonly advertised: Advertised };
 
 /** Creates the object that binds clients to links. At most one link of a client is bound at a time: the newest. */
-export function createLinks(given: LinkParts) {
+export function createLinks(given: LinkDeps) {
   const { deps } = given;
   const { connections } = deps.backend;
   const advertised = new Advertised(deps);
@@ -85,7 +85,7 @@ type Bound = {
 };
 
 /** Assigns the client's commands to its new link. */
-async function bind(parts: SessionParts, client: ClientKey, { result, link, received }: Bound): Promise<LinkSession> {
+async function bind(parts: SessionDeps, client: ClientKey, { result, link, received }: Bound): Promise<LinkSession> {
   const { deps, dispatcher, acts } = parts;
   const { connection } = result;
   const { instanceId, epoch, places = false } = connection;
@@ -142,13 +142,13 @@ class ClientSession {
    * reports on this link. Empty once `begin` was called.
    */
   unfinished: readonly Command[];
-  readonly #parts: SessionParts;
+  readonly #parts: SessionDeps;
   readonly #linkQueue: LinkQueue;
   readonly #connectedAt: number;
   #open = true;
   #left: Promise<void> | null = null;
 
-  constructor(parts: SessionParts, { linkQueue, result, unfinished }: Opened) {
+  constructor(parts: SessionDeps, { linkQueue, result, unfinished }: Opened) {
     this.#parts = parts;
     this.#linkQueue = linkQueue;
     this.clientType = result.connection.clientType;

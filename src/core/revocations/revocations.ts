@@ -65,7 +65,7 @@ export type RevokeRequest = { readonly [M in keyof RevocationTarget]?: Revocatio
  */
 type EndCovered = (isCovered: (principal: Principal, clientId: string | null) => boolean, by: Requester) => number;
 
-type RevocationParts = {
+type RevocationDeps = {
   readonly deps: Deps;
   readonly acts: DeliveryActs;
   readonly questions: NodeQuestions;
@@ -73,7 +73,7 @@ type RevocationParts = {
 
 export type Revocations = ReturnType<typeof createRevocations>;
 
-export function createRevocations({ deps, acts, questions }: RevocationParts) {
+export function createRevocations({ deps, acts, questions }: RevocationDeps) {
   const { backend, clock, cursors, log, nodeId, revoked: index, admissions } = deps;
   const ends: Record<keyof RevokedEnds, EndCovered> = { links: () => 0, sockets: () => 0 };
   const first = Promise.withResolvers<void>();
@@ -245,7 +245,7 @@ function withinRights(revoker: CallingPrincipal, target: RevocationTarget): Revo
  * their number. A row that names a client covers links alone, and cancels none.
  */
 async function cancelQueued(
-  { deps, acts }: Pick<RevocationParts, 'deps' | 'acts'>,
+  { deps, acts }: Pick<RevocationDeps, 'deps' | 'acts'>,
   revocation: Revocation,
 ): Promise<number> {
   const { userId, clientId, reason, who } = revocation;

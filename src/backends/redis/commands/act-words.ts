@@ -100,7 +100,7 @@ export type QueuePart = QueueOwner & {
 };
 
 /** What the transactions of a process have in common. */
-export type TransactionParts = {
+export type TransactionDeps = {
   readonly hash: Store['hash'];
   readonly sha256: (text: string) => string;
   readonly windowMs: number;
@@ -187,12 +187,12 @@ export class ActWords {
   /** The hashes of the user and of the stream to which the act appends rows; null if it appends none. */
   appendsTo: { readonly uh: string; readonly sth: string } | null = null;
   protected readonly call: TransactionCall;
-  protected readonly parts: TransactionParts;
+  protected readonly deps: TransactionDeps;
   protected readonly given: Given;
 
-  constructor(call: TransactionCall, parts: TransactionParts, given: Given) {
+  constructor(call: TransactionCall, deps: TransactionDeps, given: Given) {
     this.call = call;
-    this.parts = parts;
+    this.deps = deps;
     this.given = given;
     this.act = ++call.acts;
   }
@@ -203,20 +203,20 @@ export class ActWords {
 
   /** Counts a reservation of the user in a scope that it shares with others. */
   protected countMember({ scopeId, userId }: Command, by: 1 | -1, limits: MemberLimits | null): void {
-    const members = this.call.hash(this.call.key('members', this.parts.hash(scopeId)));
+    const members = this.call.hash(this.call.key('members', this.deps.hash(scopeId)));
     const { above, most } = limits ?? { above: 0, most: NO_LIMIT };
-    this.call.number(this.act, members, this.parts.hash(userId), {
+    this.call.number(this.act, members, this.deps.hash(userId), {
       by,
       limit: most,
       code: 'share_exceeded',
-      within: { sh: this.parts.hash(scopeId), above },
+      within: { sh: this.deps.hash(scopeId), above },
     });
   }
 
   /** Has a scope searched for due commands by this time, unless this process knows that it is searched before. */
   protected searchBy(sh: string, deadline: number): void {
     const scope = this.call.key('reserved', sh);
-    const known = this.call.searched.get(scope) ?? this.parts.remembered.searched.get(scope) ?? Infinity;
+    const known = this.call.searched.get(scope) ?? this.deps.remembered.searched.get(scope) ?? Infinity;
     // A search raises the time of a scope, but not before it has come.
     if (known <= deadline && known > this.now + SOON_MS) return;
     this.call.searched.set(scope, deadline);
@@ -229,7 +229,7 @@ export class ActWords {
 
   /** Adds the name of a new command to the index by admission, and trims the index now and then. */
   protected indexNewest({ userId, clientId, commandId }: AdmitRequest, windowMs: number): void {
-    const { hash, remembered } = this.parts;
+    const { hash, remembered } = this.deps;
     const keyOf = (at: number): string => this.call.key('admitted', String(at - (at % HOUR_MS)));
     const newest = keyOf(this.now);
     this.write(['ZADD', newest], [String(this.now), hash(userId) + hash(userId, clientId) + commandId]);
@@ -289,7 +289,7 @@ export class ActWords {
 
   /** Appends a message. `mark`: the words of its mark. Link histories have a bound of their own, and no share. */
   private append(message: NewMessage, mark = ''): void {
-    const { hash, bounds } = this.parts;
+    const { hash, bounds } = this.deps;
     const { userId, suffix, commandId } = message;
     const text = rowText(message);
     const uh = hash(userId);
@@ -302,9 +302,9 @@ export class ActWords {
 
   /** Returns the stream of a message, which must be open, and so must the span for the place of a command's row. */
   private streamOf({ userId, suffix, commandId }: NewMessage, uh: string): StreamOf {
-    const { hash, retentionMs, remembered } = this.parts;
+    const { hash, retentionMs, remembered } = this.deps;
     const sth = hash(userId, suffix);
-    if (this.parts.isOpening(uh)) throw new Opening(uh);
+    if (this.deps.isOpening(uh)) throw new Opening(uh);
     this.appendsTo = { uh, sth };
     const heads = this.call.hash(this.call.key('streamheads', uh));
     const length = Math.max(1, Math.min(HOUR_MS * 12, Math.floor(retentionMs / 8)));
@@ -345,7 +345,7 @@ export class ActWords {
 
   /** Counts the mark of a message, which is set now. */
   private countMark(userId: string, name: string): void {
-    const uh = this.parts.hash(userId);
+    const uh = this.deps.hash(userId);
     const began = String(this.now - (this.now % MARKS_MS));
     const until = this.now + DEDUP_TTL_MS;
     const span = { name: `d${began}`, over: Number(began) + MARKS_MS + DEDUP_TTL_MS + MARK_GRACE_MS };
@@ -360,7 +360,7 @@ export class ActWords {
     const key = this.call.key(order, uh, began);
     this.write(['RPUSH', key], [`${until} ${name}`]);
     const index = [this.call.key(usersOver), member] as const;
-    this.call.share(this.act, { letter, uh, span, bound: this.parts.bounds[letter] ?? null, over: index }, 1);
+    this.call.share(this.act, { letter, uh, span, bound: this.deps.bounds[letter] ?? null, over: index }, 1);
     if (!this.opens(`${key} oldest`)) return;
     // LT, because what another relay wrote first may be later by its clock.
     this.call.once(['ZADD', this.call.key(oldest), 'LT', String(until), member]);
@@ -368,7 +368,7 @@ export class ActWords {
   }
 
   protected keepResult(entry: Entry, uh: string, result: JsonText): void {
-    const { retentionMs, windowMs, bounds } = this.parts;
+    const { retentionMs, windowMs, bounds } = this.deps;
     if (this.given.without?.includes('r')) return void (entry.resultIn = '-');
     const shown = Math.min(retentionMs, windowMs);
     const length = Math.max(1_000, Math.floor(shown / 4));
@@ -393,7 +393,7 @@ export class ActWords {
 
   /** Returns the span of the names of commands that are admitted at this time, as in lib-reduce. */
   protected spanOfNames(at: number): { readonly name: string; readonly over: number } {
-    const { windowMs } = this.parts;
+    const { windowMs } = this.deps;
     const hour = at - (at % HOUR_MS);
     const length = Math.min(HOUR_MS, Math.max(60_000, Math.floor(windowMs / 2)));
     const began = hour + Math.floor((at - hour) / length) * length;
@@ -411,14 +411,14 @@ export class ActWords {
 
   /** Whether this call registers a key: neither it has done so, nor a call that Redis has answered. */
   private opens(key: string): boolean {
-    if (this.parts.remembered.opened.has(key) || this.call.opened.has(key)) return false;
+    if (this.deps.remembered.opened.has(key) || this.call.opened.has(key)) return false;
     this.call.opened.add(key);
     return true;
   }
 
   /** Returns the epoch of an attached node, which must still be its epoch when Redis writes; '' for any other node. */
   protected epochOf(nodeId: string): string {
-    const { caller, remembered } = this.parts;
+    const { caller, remembered } = this.deps;
     if (nodeId === caller.nodeId) return String(caller.epoch);
     const node = this.call.hash(this.call.key('node', nodeId));
     let known = this.given.known ? remembered.epochs.get(nodeId) : undefined;
@@ -454,7 +454,7 @@ export class ActWords {
   }
 
   protected hashOfClient({ userId, clientId }: ClientKey): string {
-    return this.parts.hash(userId, clientId);
+    return this.deps.hash(userId, clientId);
   }
 
   /** Returns the name of a command in keys of its user. */

@@ -71,7 +71,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   #readEnded(key: CommandKey): Entry | null {
-    const uh = this.parts.hash(key.userId);
+    const uh = this.deps.hash(key.userId);
     const spans = listOf(this.read(['ZRANGE', this.call.key('spans', uh), 0, -1])).map(String);
     const keys = spans.filter((span) => /^\d/.test(span)).map((span) => this.call.key('ended', uh, span));
     const records = this.readAll(keys.map((span) => ['HGET', span, this.nameOf(key)]));
@@ -89,7 +89,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   /** No live or ended command may have this id. */
   #expectNone(key: CommandKey): void {
     this.call.equal(this.act, this.clientHash(key), `s${key.commandId}`, '');
-    this.call.unknown(this.act, this.parts.hash(key.userId), this.nameOf(key));
+    this.call.unknown(this.act, this.deps.hash(key.userId), this.nameOf(key));
   }
 
   /** Returns the mark that `find` has read in the place of a record. */
@@ -112,7 +112,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
       this.call.equal(this.act, hash, 'b', client.link);
       this.call.lease(this.act, client.binding.nodeId, false);
     }
-    const waiting = this.parts.remembered.waiting.get(clientKeyText(key)) ?? 0;
+    const waiting = this.deps.remembered.waiting.get(clientKeyText(key)) ?? 0;
     return viewOf(key, client.link, { binding: client.binding, waiting });
   }
 
@@ -166,9 +166,9 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   result({ command, resultIn }: Entry): JsonText | null {
     const { terminalAt } = command;
-    if (terminalAt === null || terminalAt + this.parts.retentionMs <= this.now) return null;
+    if (terminalAt === null || terminalAt + this.deps.retentionMs <= this.now) return null;
     if (resultIn === '' || resultIn === '-') return null;
-    const results = this.call.key('results', this.parts.hash(command.userId), resultIn);
+    const results = this.call.key('results', this.deps.hash(command.userId), resultIn);
     const result = this.read(['HGET', results, this.nameOf(command)]);
     return typeof result === 'string' ? trustJson(result) : null;
   }
@@ -189,7 +189,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   reserved(scopeId: string): number {
-    return Number(this.read(['ZCARD', this.call.key('reserved', this.parts.hash(scopeId))]));
+    return Number(this.read(['ZCARD', this.call.key('reserved', this.deps.hash(scopeId))]));
   }
 
   readonly pauseOf = (): null => null;
@@ -198,15 +198,15 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   scopeFull(scopeId: string, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
     if (this.given.asks) return this.reserved(scopeId) >= most ? refusal : null;
-    this.call.scope(this.act, { sh: this.parts.hash(scopeId), scope: scopeId, limit: most }, 1);
+    this.call.scope(this.act, { sh: this.deps.hash(scopeId), scope: scopeId, limit: most }, 1);
     return null;
   }
 
   memberFull(question: AdmitQuestion, limits: MemberLimits, refusal: RefusedAdmission): RefusedAdmission | null {
     this.#member = limits;
     if (!this.given.asks || this.reserved(question.scopeId) <= limits.above) return null;
-    const members = this.call.key('members', this.parts.hash(question.scopeId));
-    return Number(this.read(['HGET', members, this.parts.hash(question.userId)]) ?? 0) >= limits.most ? refusal : null;
+    const members = this.call.key('members', this.deps.hash(question.scopeId));
+    return Number(this.read(['HGET', members, this.deps.hash(question.userId)]) ?? 0) >= limits.most ? refusal : null;
   }
 
   queueFull({ waiting }: Client, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
@@ -223,7 +223,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   /** Returns the greatest id of a user's commands that left no mark; '' if there is none. Expects none until it is read. */
   #forgottenId(userId: string): string {
-    const reduced = this.call.hash(this.call.key('reduced', this.parts.hash(userId)));
+    const reduced = this.call.hash(this.call.key('reduced', this.deps.hash(userId)));
     const [until, id] = this.given.known ? [] : listOf(this.read(['HMGET', reduced.key, 'until', 'id']));
     const known = textOr(id ?? null) ?? '';
     this.call.equal(this.act, reduced, 'id', known);
@@ -238,9 +238,9 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   /** Returns why there is no room in a share of the user that the act is about, by the amounts that were read. */
   #noShare(userId: string, letter: string, amount: number): ShareRefusal | null {
-    const bound = this.parts.bounds[letter];
+    const bound = this.deps.bounds[letter];
     if (!bound) return null;
-    const amounts = listOf(this.read(amountsRead(this.call.meta.key, letter, this.parts.hash(userId))));
+    const amounts = listOf(this.read(amountsRead(this.call.meta.key, letter, this.deps.hash(userId))));
     const [used = 0, held = 0] = amounts.map((amount) => Number(amount ?? 0));
     return shareRefusal({ guarantee: bound[0], total: bound[1] }, { held, used, amount, admin: false });
   }
@@ -258,7 +258,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   #bucketOf({ rule, caller }: CallerRate): string {
-    return this.call.key('rate', this.parts.hash(rule, caller));
+    return this.call.key('rate', this.deps.hash(rule, caller));
   }
 
   canWait(entry: Entry, waiter: Pick<NewWaiter, 'waitFor'> & Partial<NewWaiter>, most: number): boolean {
@@ -286,7 +286,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   // Writes.
 
   add(_client: Client, request: AdmitRequest, command: Command, markedBy: string | null): Entry {
-    const { hash, windowMs } = this.parts;
+    const { hash, windowMs } = this.deps;
     const { userId, clientId, commandId, params, scopeId } = request;
     const [uh, sh] = [hash(userId), hash(scopeId)];
     const hashOfClient = this.clientHash(request);
@@ -301,7 +301,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     if (marked) this.call.equal(this.act, hashOfClient, 'n', '');
     else {
       // A later command of the same call must not be dispatched before this one.
-      const waiting = this.parts.remembered.waiting;
+      const waiting = this.deps.remembered.waiting;
       const nameOfClient = clientKeyText(request);
       waiting.set(nameOfClient, (waiting.get(nameOfClient) ?? 0) + 1);
       this.counted = this.call.number(this.act, hashOfClient, 'n', {
@@ -309,7 +309,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
         ...{ limit: this.#queueLimit, code: 'queue_full' },
       });
       if (this.#freeParams && queuedBytes > 0) this.call.equal(this.act, hashOfClient, 'n', '');
-      const bound = this.#freeParams ? null : (this.parts.bounds['q'] ?? null);
+      const bound = this.#freeParams ? null : (this.deps.bounds['q'] ?? null);
       this.call.share(this.act, { letter: 'q', uh, span: '', bound }, queuedBytes);
     }
     const name = [userId, clientId, commandId].join(NUL);
@@ -326,7 +326,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const { userId, admittedAt } = entry.command;
     if (!entry.unmarked || this.#noShare(userId, 'm', 1) !== null) return;
     const span = this.spanOfNames(admittedAt).name;
-    this.call.share(this.act, { letter: 'm', uh: this.parts.hash(userId), span, bound: null }, 1);
+    this.call.share(this.act, { letter: 'm', uh: this.deps.hash(userId), span, bound: null }, 1);
     entry.unmarked = false;
     entry.isChanged = true;
     this.changes++;
@@ -408,7 +408,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   #leaveQueue(entry: Entry): void {
     const { userId } = entry.command;
     this.counted = this.call.number(this.act, this.clientHash(entry.command), 'n', { by: -1, limit: 0, code: '' });
-    const share = { letter: 'q', uh: this.parts.hash(userId), span: '', bound: null };
+    const share = { letter: 'q', uh: this.deps.hash(userId), span: '', bound: null };
     this.call.share(this.act, share, -entry.queuedBytes);
     entry.queuedBytes = 0;
   }
@@ -432,7 +432,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   end(entry: Entry, command: Command, result: JsonText | null): void {
-    const { hash, windowMs } = this.parts;
+    const { hash, windowMs } = this.deps;
     const before = entry.command;
     const { userId, clientId, commandId, scopeId } = command;
     const [uh, sh] = [hash(userId), hash(scopeId)];
@@ -469,7 +469,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
    */
   #reply(entry: Entry, result: JsonText | null): void {
     const { command, resultIn } = entry;
-    const { caller } = this.parts;
+    const { caller } = this.deps;
     const left: NodeWaits[] = [];
     for (const one of parseWaits(this.#waitsOf(entry))) {
       const open = one.list.filter((text) => !satisfied(text.startsWith('a') ? 'acknowledged' : 'completed', command));
@@ -481,7 +481,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
       if (result !== null && resultIn !== '-' && utf8Length(result) > INLINE_BYTES)
         fields.push(
           'large',
-          this.call.key('results', this.parts.hash(command.userId), resultIn),
+          this.call.key('results', this.deps.hash(command.userId), resultIn),
           'field',
           this.nameOf(command),
         );
@@ -492,13 +492,13 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   sha256(text: string): string {
-    return this.parts.sha256(text);
+    return this.deps.sha256(text);
   }
 
   /** Adds the words that write the commands as the act leaves them. Called once, after the rule. */
   close(): void {
     for (const entry of this.entries) this.#close(entry);
-    const { nodeId } = this.parts.caller;
+    const { nodeId } = this.deps.caller;
     this.#postNames(this.entries.filter(({ offeredTo, isNew }) => offeredTo === nodeId && !isNew));
   }
 
@@ -514,7 +514,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     else if (entry.isChanged || entry.isNew) this.write(['HSET', client.key], [`s${command.commandId}`, entry.state()]);
     if (span === null && !entry.isNew && entry.request !== held.request)
       this.write(['HSET', client.key], [`a${command.commandId}`, entry.request]);
-    if (offeredTo === null || offeredTo === this.parts.caller.nodeId || entry.isNew) return;
+    if (offeredTo === null || offeredTo === this.deps.caller.nodeId || entry.isNew) return;
     const waits = entry.waits === null || entry.waits === '' ? [] : ['waits', entry.waits];
     this.postTo(offeredTo, ['kind', 'command', 'state', entry.state(), 'request', entry.request, ...waits]);
   }
@@ -525,12 +525,12 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     if (!first) return;
     const { userId, clientId } = first.command;
     const commandId = entries.map(({ command }) => command.commandId).join(NUL);
-    this.post(this.parts.caller.nodeId, { kind: 'command', key: { userId, clientId, commandId } });
+    this.post(this.deps.caller.nodeId, { kind: 'command', key: { userId, clientId, commandId } });
   }
 
   /** Writes a new command that waits, with its place in the queue, and posts it to the node of the client's link. */
   #enqueue(entry: Entry, client: ReadHash): void {
-    const { caller } = this.parts;
+    const { caller } = this.deps;
     const { command, held } = entry;
     const { commandId } = command;
     // While a link comes up, the act that moves the next part of its queue posts the command.
@@ -555,7 +555,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   #nameSpan(entry: Entry, uh: string): void {
     const span = this.nameIn(entry.command, uh);
     if (!this.#chosen && this.given.without?.includes('m')) return void (entry.unmarked = true);
-    this.call.share(this.act, { letter: 'm', uh, span, bound: this.parts.bounds['m'] ?? null }, 1);
+    this.call.share(this.act, { letter: 'm', uh, span, bound: this.deps.bounds['m'] ?? null }, 1);
   }
 }
 

@@ -18,7 +18,7 @@ import { listOf, type ReadCommand, type Reply } from '../replies.ts';
 import { unavailable } from '../client.ts';
 import { placesOf, type Entry } from './record.ts';
 import { TransactionCall, type CallSettings } from './transaction-call.ts';
-import { Opening, readName, Unread, type Given, type Remembered, type TransactionParts } from './act-words.ts';
+import { Opening, readName, Unread, type Given, type Remembered, type TransactionDeps } from './act-words.ts';
 import { RedisTransaction } from './transaction.ts';
 
 /** The most acts of a call, and the most characters that they bring. */
@@ -35,7 +35,7 @@ const MOST_DROPS = 64;
 /** How often an act is decided again because Redis had something else. */
 const TRIES = 16;
 
-type TransactionsParts = {
+type TransactionsOptions = {
   readonly store: Store;
   readonly sha256: (text: string) => string;
   /** The clock of the store. */
@@ -116,7 +116,7 @@ type Asked = {
   readonly chars: number;
   readonly rowChars: number;
   readonly grows: boolean;
-  readonly run: (call: TransactionCall, parts: TransactionParts) => RedisTransaction;
+  readonly run: (call: TransactionCall, deps: TransactionDeps) => RedisTransaction;
   /** Called with what became of the act. `Unread`: this must be read first. */
   readonly done: (outcome: Outcome | Unread) => void;
   readonly failed: (error: unknown) => void;
@@ -137,9 +137,9 @@ function opensStreams(way: Way): boolean {
   return way === 'opening' || way === 'fullOpening';
 }
 
-export function createTransactions(parts: TransactionsParts): Transactions {
-  const { store, clock, windowMs, retentionMs, sha256 } = parts;
-  const bounds = boundsOfPartition(store, parts.bounds);
+export function createTransactions(deps: TransactionsOptions): Transactions {
+  const { store, clock, windowMs, retentionMs, sha256 } = deps;
+  const bounds = boundsOfPartition(store, deps.bounds);
   const programs = transactionPrograms();
   const queues = new Map<number, Asked[]>();
   const remembered: Remembered = {
@@ -169,9 +169,9 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const settingsOf = (partition: number, opens: boolean): CallSettings => ({
     key: (kind, part, more) => store.key(partition, kind, part, more),
     retentionMs,
-    streamMessages: parts.streamMessages,
-    streamsPerUser: parts.streamsPerUser,
-    careful: parts.careful,
+    streamMessages: deps.streamMessages,
+    streamsPerUser: deps.streamsPerUser,
+    careful: deps.careful,
     opens,
   });
   const newCall = (partition: number, way: Way = 'usual'): TransactionCall => {
@@ -183,7 +183,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     }
     return call;
   };
-  const shared = (partition: number, isOpening: TransactionParts['isOpening']): TransactionParts => {
+  const shared = (partition: number, isOpening: TransactionDeps['isOpening']): TransactionDeps => {
     const caller = store.callerOf(partition) ?? { nodeId: '', epoch: 0 };
     return { hash: store.hash, sha256, windowMs, retentionMs, bounds, remembered, isOpening, caller };
   };
@@ -196,7 +196,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const stream = call.streamOf(sth);
       if (!stream) continue;
       const row = ['userId', stream.userId, 'suffix', stream.suffix, 'uh', stream.uh, 'sth', sth];
-      const streamMessages = stream.suffix === LINK_STREAM ? parts.linkMessages : parts.streamMessages;
+      const streamMessages = stream.suffix === LINK_STREAM ? deps.linkMessages : deps.streamMessages;
       const limits = ['streamMessages', streamMessages, 'retentionMs', retentionMs];
       const aged = ['aged', call.renewed.includes(sth) ? '1' : ''];
       acts.push(store.act(partition, 'history-trim', [...row, ...limits, ...aged]));
@@ -215,9 +215,9 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const [again, ...answer] = listOf(await store.act(partition, act, args));
       more = again ?? null;
       for (const [i, counter] of counters.entries())
-        for (let times = Number(answer[i]); times > 0; times--) parts.metrics.count(...counter);
+        for (let times = Number(answer[i]); times > 0; times--) deps.metrics.count(...counter);
       for (const userId of answer.slice(counters.length).map(String)) {
-        if (!logged.has(letter + userId)) parts.log.warn({ userId }, says);
+        if (!logged.has(letter + userId)) deps.log.warn({ userId }, says);
         logged.add(letter + userId);
       }
     }
