@@ -57,7 +57,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'opening-not-awaited',
     says: 'messages of a stream that is being opened overtake those that open it',
-    file: 'backends/redis/commands/act-words.ts',
+    file: 'backends/redis/commands/transaction-writes.ts',
     find: 'if (this.deps.isOpening(uh)) throw',
     replace: 'if (this.deps.isOpening(uh) && this.call.settings.opens) throw',
     judge: { test: 'test/backends/redis-history.test.ts' },
@@ -145,7 +145,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'deadline-of-scope-not-lowered',
     says: 'a scope is searched at the deadline of its first command, although a later command is due earlier',
-    file: 'backends/redis/commands/act-words.ts',
+    file: 'backends/redis/commands/transaction-writes.ts',
     find: "this.call.key('scopedue'), 'LT',",
     replace: "this.call.key('scopedue'), 'NX',",
     judge: { test: 'test/contract/redis-nodes.test.ts' },
@@ -153,7 +153,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'search-believed-for-ever',
     says: 'a scope is not searched again after the search that this process knows of',
-    file: 'backends/redis/commands/act-words.ts',
+    file: 'backends/redis/commands/transaction-writes.ts',
     find: ' && known > this.now + SOON_MS) return;',
     replace: ') return;',
     judge: { test: 'test/backends/redis-due.test.ts' },
@@ -273,7 +273,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'moved-over-another-state',
     says: 'a queue is moved by what was read, although a command has ended or was dispatched since',
-    file: 'backends/redis/commands/link-words.ts',
+    file: 'backends/redis/commands/link-transaction.ts',
     find: 'this.call.starts(this.act, client, `s${command.commandId}`, start);',
     replace: 'void [command, start];',
     judge: { test: 'test/backends/redis-rebind.test.ts' },
@@ -281,7 +281,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'moved-to-an-older-link',
     says: 'a queue moves to a link although a newer one came up since it was read',
-    file: 'backends/redis/commands/link-words.ts',
+    file: 'backends/redis/commands/link-transaction.ts',
     find: "this.call.equal(this.act, client, 'b', text);",
     replace: '',
     judge: { test: 'test/backends/redis-rebind.test.ts' },
@@ -289,7 +289,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'part-that-begins-again',
     says: 'a part of a queue that is decided again begins after the commands that it should move',
-    file: 'backends/redis/commands/link-words.ts',
+    file: 'backends/redis/commands/link-transaction.ts',
     find: 'if (!failed) this.#moved = this.#moving;',
     replace: 'this.#moved = this.#moving;',
     judge: { test: 'test/backends/redis-rebind.test.ts' },

@@ -73,7 +73,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'results-unbounded-in-redis',
     says: 'Redis keeps every result, however much its user holds',
-    file: 'backends/redis/commands/act-words.ts',
+    file: 'backends/redis/commands/transaction-writes.ts',
     find: "bound: bounds['r'] ?? null",
     replace: 'bound: null',
     judge: { test: 'test/contract/redis-shares.test.ts' },

@@ -185,7 +185,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'for-ever',
     says: 'the records and results of commands have no expiry',
-    file: 'backends/redis/commands/act-words.ts',
+    file: 'backends/redis/commands/transaction-writes.ts',
     find: "this.call.once(['PEXPIRE', of.key, String(of.over - this.now + of.grace)]);",
     replace: '',
     plan: 'F0',

@@ -24,7 +24,7 @@ import { advertisementOf, revisionOf } from './connections-actions.ts';
 import { asOf, decodeConnection, predecessorsOf } from './connections-rows.ts';
 import { createLooker, leaseViewOf, partOf, type LeaseView, type Looker } from './connections-index.ts';
 import { mergedMembers, scanPage, type Listing } from './connections-pages.ts';
-import type { SeenQueue } from './commands/act-words.ts';
+import type { SeenQueue } from './commands/transaction-writes.ts';
 import { streamHash } from './history-rows.ts';
 import type { RedisDeps } from './deps.ts';
 import { partitionsOf, scattered } from './store-partitions.ts';

@@ -14,7 +14,7 @@ import {
 } from '../../core/history/message.ts';
 import { LINK_MESSAGES } from '../../core/limits.ts';
 import { commandDeps, type RedisDeps } from './deps.ts';
-import type { MarkOfRow } from './commands/act-words.ts';
+import type { MarkOfRow } from './commands/transaction-writes.ts';
 import { createMessageReads, lookAt } from './history-pages.ts';
 import { markHash } from './dedup.ts';
 import {

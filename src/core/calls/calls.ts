@@ -303,7 +303,7 @@ export function answer(
     deps.metrics.count('commands_admitted');
     deps.events.emit('admitted', command);
   }
-  parts.acts.hint(key);
+  parts.recorder.hint(key);
   if (!satisfied(checked.waitFor, command)) return wait.begin(command);
   wait.forget();
   return invocation(command, wait.rpcId, result.kind === 'attached' ? result.result : null);

@@ -20,7 +20,7 @@ export async function cancelCommand(
   if (!key || !requester) return null;
   checkReason(reason);
   const act = await recordCancel(parts, requester, key, { reason, requestId });
-  const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(requester) });
+  const result = await parts.recorder.settle(key, { kind: 'cancel', reason, by: nameOf(requester) });
   await act?.end(CANCEL_STATES[result.kind]);
   const { commandId } = key;
   if (result.kind === 'unknown') {

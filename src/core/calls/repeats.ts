@@ -71,9 +71,9 @@ const ATTEMPTS = 20;
 
 export type Repeats = ReturnType<typeof createRepeats>;
 
-export function createRepeats({ deps, acts }: Pick<WaitDeps, 'deps' | 'acts'>, questions: NodeQuestions) {
+export function createRepeats({ deps, recorder }: Pick<WaitDeps, 'deps' | 'recorder'>, questions: NodeQuestions) {
   const { backend, clock, crypto } = deps;
-  const owed = new OwedAnswers({ deps, acts, questions });
+  const owed = new OwedAnswers({ deps, recorder, questions });
   // A span is short enough for the first id of it and of the span before to be remembered while the span lasts.
   const spanMs = Math.min(SPAN_MS, Math.floor(backend.commands.windowMs / 3));
   const finder = new Finder(backend.commands, { spanMs, ttl: { ms: spanMs, clock } });
@@ -107,14 +107,14 @@ export function createRepeats({ deps, acts }: Pick<WaitDeps, 'deps' | 'acts'>, q
   /** Makes a request owe the answer of an earlier call. False: another one does. */
   const takeOver = async ({ command }: EarlierCall, { token }: OwedAnswer): Promise<boolean> => {
     if (command?.owedBy === undefined) return false;
-    const settled = await acts.settle(command, { kind: 'owed', by: token, instead: command.owedBy });
+    const settled = await recorder.settle(command, { kind: 'owed', by: token, instead: command.owedBy });
     return settled.kind !== 'unknown' && settled.command.owedBy === token;
   };
 
   /** Records that a call names an earlier one. Without the record, the earlier one must be named again. Never rejects. */
   const repeated = async (key: CommandKey): Promise<void> => {
     try {
-      await acts.settle(key, { kind: 'repeated' });
+      await recorder.settle(key, { kind: 'repeated' });
     } catch (error) {
       deps.log.debug({ err: error }, 'it was not recorded that a call names an earlier one');
     }
@@ -163,7 +163,7 @@ export function createRepeats({ deps, acts }: Pick<WaitDeps, 'deps' | 'acts'>, q
     /** Records that an answer told the end of a command, whole, to a caller who did not make the call. */
     async answered(requester: Requester, { userId, clientId, commandId }: CommandKey): Promise<void> {
       const caller = requireScope(requester, 'invoke');
-      await acts.settle({ userId: ownUser(caller, userId), clientId, commandId }, { kind: 'answered', by: null });
+      await recorder.settle({ userId: ownUser(caller, userId), clientId, commandId }, { kind: 'answered', by: null });
     },
   };
 }

@@ -1,5 +1,5 @@
 /** One caller's wait on a command, from the admission to the answer. */
-import type { DeliveryActs } from '../commands/acts.ts';
+import type { CommandRecorder } from '../commands/command-recorder.ts';
 import { endedByMark, isTerminal, type Command, type CommandCaller } from '../commands/command.ts';
 import type { Reply, WaitFor } from '../commands/waiter.ts';
 import type { Deps } from '../deps.ts';
@@ -13,7 +13,7 @@ import { invocation, type CallerSide, type Invocation } from './call.ts';
 import type { KnownWait, NodeWaits } from './correlator.ts';
 import { createUpdates, type Updates } from './wait-updates.ts';
 
-export type WaitDeps = NodeWaits & { readonly acts: DeliveryActs };
+export type WaitDeps = NodeWaits & { readonly recorder: CommandRecorder };
 
 type NewWait = {
   readonly waitFor: WaitFor;
@@ -161,8 +161,8 @@ export class Wait {
    * reconciliation of another node settles the command.
    */
   #expire(command: Command): void {
-    const { acts, deps } = this.#parts;
-    acts
+    const { recorder, deps } = this.#parts;
+    recorder
       .settle(command, { kind: 'expire' })
       .catch((error: unknown) =>
         deps.log.warn(

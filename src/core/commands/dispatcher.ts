@@ -5,7 +5,7 @@ import { clientKeyText, commandKeyText, keyOf, type ClientKey, type CommandKey }
 import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './retry-queue.ts';
 import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './dispatch-spans.ts';
-import type { DeliveryActs } from './acts.ts';
+import type { CommandRecorder } from './command-recorder.ts';
 import type { PausedCall } from '../pauses/pause.ts';
 import type { Command } from './command.ts';
 import {
@@ -32,16 +32,16 @@ import type { Binding, DispatchResult } from './command-store.ts';
 export class Dispatcher {
   readonly #deps: Deps;
   readonly #retryQueue: StoreRetryQueue;
-  readonly #acts: Pick<DeliveryActs, 'settle' | 'ended'>;
+  readonly #recorder: Pick<CommandRecorder, 'settle' | 'ended'>;
   readonly #linkQueues = new LinkQueues();
   #attempts = 0;
   /** How many pauses have begun since this node started. */
   #permits = 0;
 
-  constructor(deps: Deps, retryQueue: StoreRetryQueue, acts: Pick<DeliveryActs, 'settle' | 'ended'>) {
+  constructor(deps: Deps, retryQueue: StoreRetryQueue, recorder: Pick<CommandRecorder, 'settle' | 'ended'>) {
     this.#deps = deps;
     this.#retryQueue = retryQueue;
-    this.#acts = acts;
+    this.#recorder = recorder;
   }
 
   /**
@@ -236,7 +236,7 @@ export class Dispatcher {
   /** Ends a command that was dispatched before a pause and is not written yet. */
   #endHeld({ held }: LinkQueue, key: CommandKey): void {
     held?.delete(key.commandId);
-    this.#acts
+    this.#recorder
       .settle(key, { kind: 'give_up', code: 'paused', instanceId: null })
       .catch((error: unknown) =>
         this.#deps.log.warn({ err: error, command: commandKeyText(key) }, 'could not end a paused command'),
@@ -313,9 +313,9 @@ export class Dispatcher {
     }
     linkQueue.window.delete(key.commandId);
     wakeWaits(linkQueue);
-    if (result.kind === 'ended') this.#acts.ended(result.command);
+    if (result.kind === 'ended') this.#recorder.ended(result.command);
     if (result.kind !== 'refuse') return;
-    this.#acts
+    this.#recorder
       .settle(key, result)
       .catch((error: unknown) =>
         this.#deps.log.warn(

@@ -6,7 +6,7 @@ import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import { NODE_BEAT_MS, RECONCILE_BATCH, RECONCILE_MS } from '../limits.ts';
 import type { Cancel } from '../ports.ts';
-import type { DeliveryActs } from './acts.ts';
+import type { CommandRecorder } from './command-recorder.ts';
 import type { Reply } from './waiter.ts';
 import { closeReplaced } from './link-queue.ts';
 import type { MailboxRow, NodeListener } from './node-store.ts';
@@ -15,7 +15,7 @@ import { type LoopTimes, type ReportDeps, reportOf } from './node-report.ts';
 import { createRequeue } from './requeue.ts';
 
 type LoopDeps = ReportDeps & {
-  readonly acts: DeliveryActs;
+  readonly recorder: CommandRecorder;
   readonly onReply: (reply: Reply) => void;
   readonly questions: Pick<NodeQuestions, 'receive'>;
   readonly onDrain: (withinMs: number) => void;
@@ -75,11 +75,11 @@ export async function startLoops(parts: LoopDeps): Promise<Cancel> {
  * Ends due commands, one batch at a time. Stops after a batch that is not full, or of which no command could be ended.
  * The next pass tries again.
  */
-async function reconcile({ deps, acts }: Pick<LoopDeps, 'deps' | 'acts'>): Promise<void> {
+async function reconcile({ deps, recorder }: Pick<LoopDeps, 'deps' | 'recorder'>): Promise<void> {
   for (;;) {
     const due = await deps.backend.nodes.due(RECONCILE_BATCH);
     let settled = 0;
-    for (const key of due) if ((await acts.settle(key, { kind: 'expire' })).kind === 'settled') settled++;
+    for (const key of due) if ((await recorder.settle(key, { kind: 'expire' })).kind === 'settled') settled++;
     if (due.length < RECONCILE_BATCH || settled === 0) return;
   }
 }

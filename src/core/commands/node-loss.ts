@@ -1,14 +1,14 @@
 /** Handles the loss of a node's epoch: closes its links and registers its waits again. */
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
-import type { DeliveryActs } from './acts.ts';
+import type { CommandRecorder } from './command-recorder.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { LinkQueue } from './link-queue.ts';
 
 type NodeLossDeps = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
-  readonly acts: DeliveryActs;
+  readonly recorder: CommandRecorder;
   /** Registers the waits of this node's callers for the commands of these users again. */
   readonly reattach: (concerns: (userId: string) => boolean) => Promise<void>;
   /** The users whose links and commands are concerned. */
@@ -33,11 +33,11 @@ export async function handleNodeLoss(parts: NodeLossDeps, cause: 'fenced' | 'sto
 }
 
 async function giveUp(parts: NodeLossDeps, linkQueue: LinkQueue): Promise<void> {
-  const { deps, acts } = parts;
+  const { deps, recorder } = parts;
   const keys = await doubtful(parts, linkQueue);
   await Promise.all(
     [...keys.values()].map((key) =>
-      acts.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {
+      recorder.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {
         deps.log.warn({ err: error }, 'could not settle a command of a lost link; it ends at its deadline');
       }),
     ),

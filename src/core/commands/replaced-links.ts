@@ -3,7 +3,7 @@ import type { ConnectResult } from '../connections/connection-store.ts';
 import type { Deps } from '../deps.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import { commandTraceFields } from '../trace-context.ts';
-import type { DeliveryActs } from './acts.ts';
+import type { CommandRecorder } from './command-recorder.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { leavingElsewhere } from './leaving.ts';
@@ -12,7 +12,7 @@ import type { NodeQuestions } from './node-questions.ts';
 type ReplacedDeps = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
-  readonly acts: DeliveryActs;
+  readonly recorder: CommandRecorder;
   readonly questions: NodeQuestions;
 };
 
@@ -60,10 +60,10 @@ async function giveUpUnlessLeaving(parts: ReplacedDeps, orphaned: readonly Comma
   giveUpLater(parts, leaving);
 }
 
-function giveUp({ deps, acts }: ReplacedDeps, commands: readonly Command[]): void {
+function giveUp({ deps, recorder }: ReplacedDeps, commands: readonly Command[]): void {
   for (const command of commands) {
     const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: command.boundInstanceId } as const;
-    acts.settle(command, settlement).catch((error: unknown) => {
+    recorder.settle(command, settlement).catch((error: unknown) => {
       const fields = { err: error, ...commandTraceFields(command) };
       deps.log.warn(fields, 'could not settle a command of a replaced instance; it ends at its deadline');
     });

@@ -11,7 +11,7 @@ import {
   type Requester,
 } from '../auth/principal.ts';
 import { withoutLimit, seenActions } from '../auth/sight.ts';
-import type { DeliveryActs } from '../commands/acts.ts';
+import type { CommandRecorder } from '../commands/command-recorder.ts';
 import { isTerminal } from '../commands/command.ts';
 import { nodesWithLinks } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
@@ -67,13 +67,13 @@ type EndCovered = (isCovered: (principal: Principal, clientId: string | null) =>
 
 type RevocationDeps = {
   readonly deps: Deps;
-  readonly acts: DeliveryActs;
+  readonly recorder: CommandRecorder;
   readonly questions: NodeQuestions;
 };
 
 export type Revocations = ReturnType<typeof createRevocations>;
 
-export function createRevocations({ deps, acts, questions }: RevocationDeps) {
+export function createRevocations({ deps, recorder, questions }: RevocationDeps) {
   const { backend, clock, cursors, log, nodeId, revoked: index, admissions } = deps;
   const ends: Record<keyof RevokedEnds, EndCovered> = { links: () => 0, sockets: () => 0 };
   const first = Promise.withResolvers<void>();
@@ -191,7 +191,7 @@ export function createRevocations({ deps, acts, questions }: RevocationDeps) {
         return fail('capacity_exceeded', `${most} are kept. Use issued_before, which covers many tokens at once.`);
       }
       const [here, told] = await Promise.all([takeWhole(revocation, revoker), tell(revocation)]);
-      const cancelled = await cancelQueued({ deps, acts }, revocation);
+      const cancelled = await cancelQueued({ deps, recorder }, revocation);
       await act?.end('revoked');
       const ended = [here, ...told.flatMap((node) => node.ended ?? [])];
       return {
@@ -245,7 +245,7 @@ function withinRights(revoker: CallingPrincipal, target: RevocationTarget): Revo
  * their number. A row that names a client covers links alone, and cancels none.
  */
 async function cancelQueued(
-  { deps, acts }: Pick<RevocationDeps, 'deps' | 'acts'>,
+  { deps, recorder }: Pick<RevocationDeps, 'deps' | 'recorder'>,
   revocation: Revocation,
 ): Promise<number> {
   const { userId, clientId, reason, who } = revocation;
@@ -256,7 +256,11 @@ async function cancelQueued(
       const { rows, next } = await deps.backend.inspector.list(filter, { first: PAGE_MAX, after });
       for (const { row } of rows) {
         if (isTerminal(row) || row.dispatchedAt !== null || !coversCaller(revocation, row.caller)) continue;
-        const settled = await acts.settle(row, { kind: 'cancel', reason: `Revoked: ${reason}`.slice(0, 200), by: who });
+        const settled = await recorder.settle(row, {
+          kind: 'cancel',
+          reason: `Revoked: ${reason}`.slice(0, 200),
+          by: who,
+        });
         if (settled.kind === 'settled') cancelled++;
       }
       if (next === null) break;

@@ -4,7 +4,7 @@ import type { CommandLoad } from '../../../core/commands/command-store.ts';
 import type { DeliveryFilter } from '../../../core/commands/delivery-inspector.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { PageRequest, Position } from '../../../core/page.ts';
-import { liveIds, liveRead } from './link-words.ts';
+import { liveIds, liveRead } from './link-transaction.ts';
 import { nameArgs, type RedisDeps } from '../deps.ts';
 import { decodeCommand, decodeCommandOr, retained } from './record.ts';
 import { listOf, type ReadCommand, type Reply } from '../replies.ts';

@@ -28,8 +28,8 @@ import { commandDeps, nameArgs, type CommandDeps, type RedisDeps } from '../deps
 import type { Store } from '../store.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
 import { callerFields, encodeRequest, retained } from './record.ts';
-import type { ExpectedClient, Given } from './act-words.ts';
-import { QueueReader } from './link-words.ts';
+import type { ExpectedClient, TransactionInput } from './transaction-writes.ts';
+import { QueueReader } from './link-transaction.ts';
 import { amountsRead, clientRead, contextReads, liveReads, paramsRead, type RedisTransaction } from './transaction.ts';
 import type { Act, Done, Failure } from './transactions.ts';
 
@@ -156,7 +156,7 @@ function expectedClient(store: Store, seen: Connection): ExpectedClient {
   return { binding: { nodeId, instanceId, epoch }, link: [seenText(store, seen), '', ''].join('\0') };
 }
 
-/** Returns how the text of this connection's link begins in the HASH of its client (see link-words.ts). */
+/** Returns how the text of this connection's link begins in the HASH of its client (see link-transaction.ts). */
 function seenText(store: Store, { nodeId, epoch, instanceId, actions }: Connection): string {
   return [nodeId, epoch, instanceId, revisionOf(store, actions), ''].join('\0');
 }
@@ -215,7 +215,7 @@ async function preview(deps: CommandDeps, question: AdmitQuestion): Promise<Admi
 async function dispatch(deps: CommandDeps, key: CommandKey, { binding, attempt }: Attempt): Promise<DispatchResult> {
   const { store, held } = deps;
   const client = { binding, link: `${binding.nodeId}\0${binding.epoch}\0` };
-  const known = (failed: Failure | null): Given['known'] => {
+  const known = (failed: Failure | null): TransactionInput['known'] => {
     const command = failed ? undefined : held.get(key);
     return command?.command.stage === 'queued' && command.command.contextId === undefined ? { client, command } : null;
   };
@@ -256,7 +256,11 @@ async function report(deps: CommandDeps, key: CommandKey, reported: Report): Pro
 /**
  * Returns what this process remembers of a command, if it knows who waits for it; null once Redis had something else.
  */
-export function knownCommand({ held }: CommandDeps, key: CommandKey, failed: Failure | null): Given['known'] {
+export function knownCommand(
+  { held }: CommandDeps,
+  key: CommandKey,
+  failed: Failure | null,
+): TransactionInput['known'] {
   if (failed) return null;
   const command = held.get(key);
   return command && command.waits !== null ? { command } : null;

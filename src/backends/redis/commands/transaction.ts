@@ -19,9 +19,9 @@ import { shareRefusal, type ShareRefusal } from '../../../core/shares/share-boun
 import { REPORTER_FIELDS, reporterOf } from '../connections-rows.ts';
 import { listOf, textOr, type ReadCommand } from '../replies.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
-import { GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
+import { GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './transaction-writes.ts';
 import { Entry, decodeMark, type StoredMark } from './record.ts';
-import { LinkWords, parseLink } from './link-words.ts';
+import { LinkTransaction, parseLink } from './link-transaction.ts';
 import type { ReadHash } from './transaction-call.ts';
 
 const NUL = '\0';
@@ -36,7 +36,7 @@ type Client = ClientView & {
   readonly link: string;
 };
 
-export class RedisTransaction extends LinkWords implements Transaction<Entry, Client> {
+export class RedisTransaction extends LinkTransaction implements Transaction<Entry, Client> {
   /** The place of the number of waiting commands in the answer; null: it is compared. */
   counted: number | null = null;
   #found = false;

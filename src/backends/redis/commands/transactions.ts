@@ -18,7 +18,14 @@ import { listOf, type ReadCommand, type Reply } from '../replies.ts';
 import { unavailable } from '../client.ts';
 import { placesOf, type Entry } from './record.ts';
 import { TransactionCall, type CallSettings } from './transaction-call.ts';
-import { Opening, readName, Unread, type Given, type Remembered, type TransactionDeps } from './act-words.ts';
+import {
+  Opening,
+  readName,
+  Unread,
+  type TransactionInput,
+  type Remembered,
+  type TransactionDeps,
+} from './transaction-writes.ts';
 import { RedisTransaction } from './transaction.ts';
 
 /** The most acts of a call, and the most characters that they bring. */
@@ -59,14 +66,14 @@ export type Rules = CommandRules<Entry, ReturnType<RedisTransaction['client']>>;
 export type Act<T> = {
   /** Its acts run one after the other, in the order in which they were asked for. */
   readonly key: CommandKey;
-  readonly given: Omit<Given, 'reads' | 'known' | 'without' | 'isDead'>;
+  readonly given: Omit<TransactionInput, 'reads' | 'known' | 'without' | 'isDead'>;
   /**
    * Returns what the act is decided by: what this process expects, or has read for it; null: all is read. `failed`: why
    * the act did not pass before; null for the first time.
    */
-  readonly known: (failed: Failure | null) => MaybePromise<Given['known']>;
+  readonly known: (failed: Failure | null) => MaybePromise<TransactionInput['known']>;
   /** Returns what is read besides what is known. */
-  readonly besides?: (known: NonNullable<Given['known']>) => readonly ReadCommand[];
+  readonly besides?: (known: NonNullable<TransactionInput['known']>) => readonly ReadCommand[];
   /** What is read first if Redis must be read. */
   readonly first: (key: Store['key'], partition: number) => readonly ReadCommand[];
   readonly run: (rules: Rules, tx: RedisTransaction) => T;
@@ -355,7 +362,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
   };
 
   /** Decides an act by what is known and read, and sends it. */
-  const attempt = <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | Unread> => {
+  const attempt = <T>(act: Act<T>, given: TransactionInput): Promise<Done<T> | Failure | Unread> => {
     const made: { tx: RedisTransaction | null; answer: T | null } = { tx: null, answer: null };
     const client = clientKeyText(act.key);
     const times = Math.max(1, given.known?.queue?.commands.length ?? given.size ?? 1);
@@ -386,12 +393,18 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
   };
 
   /** Returns these reads and further ones. */
-  const readMore = async (reads: Given['reads'], wanted: readonly ReadCommand[]): Promise<Given['reads']> => {
+  const readMore = async (
+    reads: TransactionInput['reads'],
+    wanted: readonly ReadCommand[],
+  ): Promise<TransactionInput['reads']> => {
     const replies = await store.read(wanted);
     return new Map([...reads, ...wanted.map((command, i) => [readName(command), replies[i] ?? null] as const)]);
   };
   /** Reads all that an act needs. Returns its answer if it changes nothing. */
-  const readAll = async <T>(act: Act<T>, of: Pick<Given, 'without' | 'isDead'>): Promise<Given | Done<T>> => {
+  const readAll = async <T>(
+    act: Act<T>,
+    of: Pick<TransactionInput, 'without' | 'isDead'>,
+  ): Promise<TransactionInput | Done<T>> => {
     const partition = store.partitionOfUser(act.key.userId);
     let reads = NO_READS;
     for (let wanted = act.first(store.key, partition); ;) {
@@ -422,8 +435,8 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
     let reads = known && act.besides ? await readMore(NO_READS, act.besides(known)) : NO_READS;
     let isDead: boolean | null = null;
     for (let tries = 0; tries < TRIES; tries++) {
-      const of: Pick<Given, 'without' | 'isDead'> = { without, isDead };
-      const given: Given | Done<T> = known ? { ...act.given, known, reads, ...of } : await readAll(act, of);
+      const of: Pick<TransactionInput, 'without' | 'isDead'> = { without, isDead };
+      const given: TransactionInput | Done<T> = known ? { ...act.given, known, reads, ...of } : await readAll(act, of);
       if ('answer' in given) return given;
       const found = await attempt(act, given);
       if ('answer' in found) return found;
@@ -495,7 +508,7 @@ function createTurns() {
   };
 }
 
-const NO_READS: Given['reads'] = new Map();
+const NO_READS: TransactionInput['reads'] = new Map();
 
 function failureIn(row: readonly Reply[]): [act: number, failure: Failure] {
   return [Number(row[0]), { reason: String(row[1]), value: row[2] ?? null }];

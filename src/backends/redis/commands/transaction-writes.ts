@@ -79,7 +79,7 @@ export type Remembered = {
 
 /** What an act that moves a client's queue compares of the client. */
 type QueueOwner = {
-  /** The client's link as its HASH has it (see link-words.ts); '' for none. */
+  /** The client's link as its HASH has it (see link-transaction.ts); '' for none. */
   readonly link: string;
   /** The epoch of its connection, and the revision of the actions that it advertises over it. */
   readonly advertised: readonly [epoch: string, revision: string];
@@ -149,8 +149,8 @@ export class Opening extends Error {
 /** Answers of Redis by the read that they answer. */
 export type Reads = ReadonlyMap<string, Reply>;
 
-/** What one act is given besides its arguments. */
-export type Given = {
+/** What the transaction of one act is given besides the act's arguments. */
+export type TransactionInput = {
   /**
    * What this process expects of the client and the command, or has read of the queue that the act moves; null: all is
    * read.
@@ -180,7 +180,7 @@ export function readName(command: ReadCommand): string {
 }
 
 /** One act of a call: reads what it needs, and adds its words. */
-export class ActWords {
+export class TransactionWrites {
   readonly act: number;
   /** How many changes the act makes. */
   changes = 0;
@@ -188,9 +188,9 @@ export class ActWords {
   appendsTo: { readonly uh: string; readonly sth: string } | null = null;
   protected readonly call: TransactionCall;
   protected readonly deps: TransactionDeps;
-  protected readonly given: Given;
+  protected readonly given: TransactionInput;
 
-  constructor(call: TransactionCall, deps: TransactionDeps, given: Given) {
+  constructor(call: TransactionCall, deps: TransactionDeps, given: TransactionInput) {
     this.call = call;
     this.deps = deps;
     this.given = given;

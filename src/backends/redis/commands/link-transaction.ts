@@ -7,7 +7,7 @@ import type { Binding } from '../../../core/commands/command-store.ts';
 import type { Move, MovingQueue } from '../../../core/commands/transaction.ts';
 import type { ClientKey } from '../../../core/ids.ts';
 import { listOf, textOr, type ReadCommand, type Reply } from '../replies.ts';
-import { ActWords, type QueuePart, type SeenQueue } from './act-words.ts';
+import { TransactionWrites, type QueuePart, type SeenQueue } from './transaction-writes.ts';
 import { Entry, heldCommand, type Held } from './record.ts';
 
 /**
@@ -192,7 +192,7 @@ type Part = QueuePart & {
 };
 
 /** The words of an act that moves commands between links. */
-export class LinkWords extends ActWords {
+export class LinkTransaction extends TransactionWrites {
   /** The commands of the act, as the act leaves them. */
   readonly entries: Entry[] = [];
   #part: Part | null = null;
