@@ -409,7 +409,7 @@ export class Partition {
     onForgotten(this.number);
   }
 
-  /** Puts the log back, and begins to decide. This process owns the fence. `before`: whose the log was until then. */
+  /** Replays the log, and begins to decide. This process owns the fence. `before`: the owner until then. */
   async #take(fence: Fence, before: Pick<Fence, 'process' | 'epoch'>): Promise<void> {
     const { clock, log, process } = this.#options;
     const began = clock.monotonic();

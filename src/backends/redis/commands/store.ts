@@ -75,7 +75,7 @@ export async function changeCommand<T>(
   }
 }
 
-/** Updates the cache of live commands by the answer of an act. Adds those that the act has posted to this process. */
+/** Updates the cache of live commands from an act's answer, and adds the commands that it posted to this process. */
 function remember({ held, store }: CommandDeps, { entries, place }: Done<unknown>): void {
   for (const entry of entries) {
     const { command, offeredTo } = entry;
