@@ -31,7 +31,7 @@ import { createShares, type Shares } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
 import { attachHandler, createHttpServer, type Attachment, type HostServer, type HttpServer } from './http/server.ts';
 import { withGrants, withRevocations } from './http/authenticate-request.ts';
-import { createCredentials, type ReplacedCredentials } from './http/auth.ts';
+import { createCredentials, type ReplacedCredentials } from './http/authenticator.ts';
 import type { SignIn } from './http/sign-in.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
 import { descriptorLimit, withinDescriptors } from './platform/open-files.ts';

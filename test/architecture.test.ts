@@ -283,7 +283,7 @@ const url = 'https://example'; import { h } from 'pkg';
     ['graphql/schema/users.ts', 'backends/memory/users.ts'],
     ['backends/owned/routed.ts', 'backends/redis/open.ts'],
     ['rest/serve.ts', 'core/calls/calls.ts'],
-    ['gateway/link.ts', 'http/auth.ts'],
+    ['gateway/link.ts', 'http/authenticator.ts'],
     ['somewhere/new.ts', 'core/json.ts'],
     ['cli/main.ts', '../demo/demo.ts'],
     ['core/json.ts', '../generated/cli.ts'],

@@ -3,7 +3,7 @@ import { put, divided, type Lists } from './record-fields.ts';
 import type { Differences } from './differences.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** How long the key of a span stays after its time of removal, if no node removes it (GRACE_MS of act-words.ts), in milliseconds. */
+/** How long the key of a span stays after its time of removal, if no node removes it (GRACE_MS of transaction-writes.ts), in milliseconds. */
 const GRACE_MS = 3_600_000;
 
 /** The spans of each user with their times of removal, by the user's hash. Compares the two indexes and the keys. */

@@ -201,8 +201,8 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     name: 'mail-before-its-facts',
     says: 'mail that is asked for again leaves before what it depends on is recorded',
     file: 'backends/owned/mail.ts',
-    find: 'this.#parts.onRecord(() => again.forEach(({ text }) => this.#parts.publish(process, text)));',
-    replace: 'again.forEach(({ text }) => this.#parts.publish(process, text));',
+    find: 'this.#options.onRecord(() => again.forEach(({ text }) => this.#options.publish(process, text)));',
+    replace: 'again.forEach(({ text }) => this.#options.publish(process, text));',
     judge: MAIL,
   },
   {

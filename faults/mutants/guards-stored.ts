@@ -150,7 +150,7 @@ export const DURABLE_GUARDS: readonly GuardMutant[] = [
     name: 'sync-ignored',
     says: 'a failed sync counts as a sync',
     file: 'backends/journal/journal.ts',
-    find: 'if (error) return this.#parts.onFailure(error);',
+    find: 'if (error) return this.#options.onFailure(error);',
     replace: '',
     judge: { test: 'test/backends/durable-directory.test.ts' },
   },

@@ -9,7 +9,7 @@ import { CallboardError } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { createApp, type App } from '../../src/http/app.ts';
 import { withGrants } from '../../src/http/authenticate-request.ts';
-import type { BearerAuthenticator } from '../../src/http/auth.ts';
+import type { BearerAuthenticator } from '../../src/http/authenticator.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import type { HttpDoor } from './http-network.ts';
 import type { Door } from './link-network.ts';

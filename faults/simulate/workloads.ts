@@ -7,7 +7,7 @@ import { Pauses } from './pauses.ts';
 import type { FaultKind, Plan } from './plan.ts';
 import type { Relays, SimulatedDeployment } from './relays.ts';
 import { Sites } from './sites.ts';
-import { StoreActs } from './store-acts.ts';
+import { StoreCommands } from './store-commands.ts';
 import { simulate, type Verdict, type Workload } from './world.ts';
 
 export const WORKLOADS = {
@@ -15,7 +15,7 @@ export const WORKLOADS = {
   events: (relays: Relays): Workload => new Events(relays),
   pauses: (relays: Relays): Workload => new Pauses(relays),
   sites: (relays: Relays): Workload => new Sites(relays),
-  store: (relays: Relays): Workload => new StoreActs(relays),
+  store: (relays: Relays): Workload => new StoreCommands(relays),
 } as const;
 
 export type WorkloadName = keyof typeof WORKLOADS;

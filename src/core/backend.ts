@@ -97,7 +97,7 @@ export interface Backend {
    * live, or has no address of its own. Absent: no relay is nearer to a user than others.
    */
   homeOf?(userId: string): string | null;
-  /** Calls `run` when `homeOf` may answer something else for the users whom `concerns` accepts. */
+  /** Calls `run` when the answer of `homeOf` may have changed for the users that `concerns` accepts. */
   onHome?(run: (concerns: (userId: string) => boolean) => void): Cancel;
   /** Absent: nothing outlives the process, or, if the backend is shared, the store decides. */
   durability?(): Durability;

@@ -10,7 +10,7 @@ import { createRpc } from './calls/calls.ts';
 import { Correlator } from './calls/correlator.ts';
 import { reattachWaits } from './calls/reattach-waits.ts';
 import { releaseWaits } from './calls/release-waits.ts';
-import { createActs, type DeliveryActs } from './commands/acts.ts';
+import { createCommandRecorder, type CommandRecorder } from './commands/command-recorder.ts';
 import { createStoreRetryQueue, type StoreRetryQueue } from './commands/retry-queue.ts';
 import { Dispatcher } from './commands/dispatcher.ts';
 import { CommandEvents } from './commands/events.ts';
@@ -46,7 +46,7 @@ import { Admissions, RevocationIndex } from './revocations/revocation.ts';
 import { createRevocations, type Revocations } from './revocations/revocations.ts';
 import { fullShares } from './shares/full-shares.ts';
 import type { ShareName } from './shares/share-bounds.ts';
-import { sharesInUse, type SharesInUse } from './shares/shares-in-use.ts';
+import { readShareTotals, type ShareTotals } from './shares/share-totals.ts';
 import { ReadTurns, createDocumentTurns, createMessageTurns } from './shares/turns.ts';
 import { createProjector } from './sites/site-events.ts';
 import { createSites } from './sites/sites.ts';
@@ -114,20 +114,20 @@ export function createCore({
   const { capabilities } = backend;
   const correlator = new Correlator(deps.metrics);
   const keeper = createPayloadStorage(deps);
-  const acts = createActs(deps, keeper);
+  const recorder = createCommandRecorder(deps, keeper);
   const retryQueue = createStoreRetryQueue(deps);
-  const dispatcher = new Dispatcher(deps, retryQueue, acts);
+  const dispatcher = new Dispatcher(deps, retryQueue, recorder);
   const questions = new NodeQuestions(deps);
   const series = createSeries(deps, questions);
-  const revocations = createRevocations({ deps, acts, questions });
+  const revocations = createRevocations({ deps, recorder, questions });
   const server = serverInfo(deps);
   const pausedClients = new PausedClients(deps);
   const background = { series, revocations, pausedClients };
-  const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, server, background };
+  const lifecycleParts = { deps, correlator, dispatcher, recorder, retryQueue, questions, server, background };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
-  const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
+  const calls = { deps, correlator, recorder, keeper, dispatcher, isDraining };
   const renewPermits = createPermits({ deps, dispatcher, questions });
-  const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
+  const inUse = (): MaybePromise<ShareTotals> => readShareTotals(shares, backend.sharesInUse);
   const nodeWaits = (): NodeWaits => waitsOf(correlator, clock);
   sampleNode(deps, dispatcher, nodeWaits);
   return {
@@ -151,7 +151,7 @@ export function createCore({
     /** Reads the audit of administrators' acts. */
     audit: createAudits({ ...deps, store: backend.audit, keys: kept.keys ?? [kept.sign] }),
     /** Stops calls, and lets them go on. */
-    pauses: createPauses({ deps, settle: acts.settle, renewPermits }),
+    pauses: createPauses({ deps, settle: recorder.settle, renewPermits }),
     /** Says which clients are paused as a whole. */
     pausedClients: pausedClients as Pick<PausedClients, 'of' | 'onChange'>,
     /** Lets administrators read payloads, as far as the deployment allows it. */
@@ -179,7 +179,7 @@ export function createCore({
     /** As in Backend. */
     homeOf: (userId: string): string | null => backend.homeOf?.(userId) ?? null,
     onHome: (run: (concerns: (userId: string) => boolean) => void): Cancel => backend.onHome?.(run) ?? (() => {}),
-    links: createLinks({ deps, dispatcher, acts, retryQueue, isDraining, questions }),
+    links: createLinks({ deps, dispatcher, recorder, retryQueue, isDraining, questions }),
     sites: createSites(calls),
     /** Runs documents that only read; users take turns. */
     documents: createDocumentTurns({ shares, loop }),
@@ -220,7 +220,7 @@ type LifecycleOptions = {
   readonly deps: Deps;
   readonly correlator: Correlator;
   readonly dispatcher: Dispatcher;
-  readonly acts: DeliveryActs;
+  readonly recorder: CommandRecorder;
   readonly retryQueue: StoreRetryQueue;
   readonly questions: NodeQuestions;
   readonly server: ServerInfo;
@@ -233,7 +233,7 @@ type LifecycleOptions = {
 };
 
 function createLifecycle(parts: LifecycleOptions) {
-  const { deps, correlator, dispatcher, acts, retryQueue, questions, server, background } = parts;
+  const { deps, correlator, dispatcher, recorder, retryQueue, questions, server, background } = parts;
   const { series, revocations, pausedClients } = background;
   const { backend } = deps;
   let draining = false;
@@ -252,7 +252,7 @@ function createLifecycle(parts: LifecycleOptions) {
       const loops = await startLoops({
         deps,
         dispatcher,
-        acts,
+        recorder,
         questions,
         isDraining,
         server,
@@ -260,7 +260,7 @@ function createLifecycle(parts: LifecycleOptions) {
           drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));
         },
         waiters: () => correlator.size,
-        onLost: (cause, concerns) => handleNodeLoss({ deps, dispatcher, acts, reattach, concerns }, cause),
+        onLost: (cause, concerns) => handleNodeLoss({ deps, dispatcher, recorder, reattach, concerns }, cause),
         onMoved: (concerns) => void reattach(concerns),
         onReply: correlator.resolve.bind(correlator),
       });
@@ -271,7 +271,7 @@ function createLifecycle(parts: LifecycleOptions) {
     async close(): Promise<void> {
       draining = true;
       if (backend.capabilities.shared) await releaseWaits({ deps, correlator });
-      else await endWaits({ deps, acts, waiting: correlator.size });
+      else await endWaits({ deps, recorder, waiting: correlator.size });
       retryQueue.stop();
       for (const cancel of cancels.splice(0)) cancel();
     },

@@ -60,6 +60,18 @@ export type GatewayServices = RouterServices & {
 
 type Message = { readonly message: Buffer; readonly isBinary: boolean };
 
+/**
+ * Where a link stands. It waits for `hello`; then core opens its session; then it is open, and the router takes its
+ * frames. It may end in each of these states. One that ended while its session was opened gets its router only to record
+ * that.
+ */
+type LinkState =
+  | { readonly kind: 'waiting'; readonly cancelTimer: Cancel }
+  | { readonly kind: 'opening' }
+  | { readonly kind: 'open'; readonly router: FrameRouter }
+  | { readonly kind: 'ended'; readonly end: LinkEnd; readonly router: FrameRouter | null };
+const OPENING: LinkState = { kind: 'opening' };
+
 /** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
 export class Link implements SocketHandler {
   readonly #parts: GatewayServices;
@@ -80,14 +92,11 @@ export class Link implements SocketHandler {
   #behindSince: number | null = null;
   /** When the unanswered ping was sent, in milliseconds; null if every ping is answered. */
   #pingedAt: number | null = null;
-  #cancelHelloTimer: Cancel | null;
-  #phase: 'hello' | 'opening' | FrameRouter = 'hello';
+  #state: LinkState;
   /** The messages that wait for their user's turn, in order; null if none does, as in nearly all links. */
   #held: Message[] | null = null;
   #drainedDue = false;
   #listensForDrain = false;
-  /** How the link ended; null while it is open. */
-  #end: LinkEnd | null = null;
   /** The opening of the session, or the recording of its end. The link is done only after this promise has settled. */
   #pending: Promise<void> | null = null;
 
@@ -98,7 +107,8 @@ export class Link implements SocketHandler {
     this.#address = address;
     this.#writer = new FrameWriter(socket, this, parts);
     this.#firstBeat = this.#lastFrameBeat = parts.beat();
-    this.#cancelHelloTimer = parts.clock.after(HELLO_MS, () => this.close('hello_timeout'));
+    const cancelTimer = parts.clock.after(HELLO_MS, () => this.close('hello_timeout'));
+    this.#state = { kind: 'waiting', cancelTimer };
     socket.tell(this);
   }
 
@@ -183,7 +193,7 @@ export class Link implements SocketHandler {
     if (this.#inbound) return this.#inbound.charge(bytes);
     if (!rate) return void (this.#uncharged += bytes);
     const wait = rate.rate.charge(bytes);
-    if (wait === 0 || this.#end !== null) return;
+    if (wait === 0 || this.#state.kind === 'ended') return;
     this.#inbound = new Inbound(rate, this.#socket, this.#parts);
     this.#inbound.charged(bytes, wait);
   }
@@ -256,8 +266,9 @@ export class Link implements SocketHandler {
   }
 
   #receiveLate(received: string | FrameFault): void {
-    const router = this.#router;
-    if (!router || !TAKES_LATE_ENDS.has(this.#end?.cause)) return;
+    const state = this.#state;
+    if (state.kind !== 'ended' || !state.router || !TAKES_LATE_ENDS.has(state.end.cause)) return;
+    const { router } = state;
     const frame = typeof received === 'string' ? parseUp(received) : received;
     if (isFault(frame)) router.takeFaulty(frame);
     else router.takeLate(frame);
@@ -265,7 +276,7 @@ export class Link implements SocketHandler {
 
   #take(frame: UpFrame, router: FrameRouter | null): void {
     if (frame.type === 'hello') {
-      if (this.#phase === 'hello') this.#open(frame);
+      if (this.#state.kind === 'waiting') this.#open(frame, this.#state.cancelTimer);
       else this.#refuseFrame('hello may be sent only once', frame);
     } else if (router) {
       if (frame.type === 'pong') this.#ponged();
@@ -286,12 +297,12 @@ export class Link implements SocketHandler {
 
   /** Closes the link if its first frame was refused. The peer would send the same again, so it shall not reconnect. */
   #endIfFirst(reason: CloseReason): void {
-    if (this.#phase === 'hello') this.#writer.end(reason, false);
+    if (this.#state.kind === 'waiting') this.#writer.end(reason, false);
   }
 
-  #open(hello: HelloFrame): void {
-    this.#phase = 'opening';
-    this.#stopHelloTimer();
+  #open(hello: HelloFrame, cancelTimer: Cancel): void {
+    cancelTimer();
+    this.#state = OPENING;
     const helloBytes = this.#uncharged;
     this.#uncharged = 0;
     this.#pending = openLink(this.#parts, { hello, address: this.#address, helloBytes }, this.#writer)
@@ -303,10 +314,12 @@ export class Link implements SocketHandler {
     const parts = this.#parts;
     const { principal } = opened;
     const router = new FrameRouter({ parts, writer: this.#writer, address: this.#address }, opened);
-    this.#phase = router;
     if (!opened.session) parts.metrics.count('links_opened', 'caller');
-    // If the link ended while core was opening the session, core learns of the end only now.
-    if (this.#end !== null) return router.end(this.#end);
+    if (this.#state.kind === 'ended') {
+      this.#state = { ...this.#state, router };
+      return router.end(this.#state.end);
+    }
+    this.#state = { kind: 'open', router };
     for (const command of opened.session?.unfinished ?? []) this.#writer.expect(command);
     parts.onWelcome(this.#socket, principal);
     if (principal.kind === 'user') {
@@ -343,18 +356,13 @@ export class Link implements SocketHandler {
   }
 
   #over(end: LinkEnd): void {
-    if (this.#end !== null) return;
-    this.#end = end;
-    this.#inbound?.readOn();
-    this.#stopHelloTimer();
+    const before = this.#state;
+    if (before.kind === 'ended') return;
     const router = this.#router;
+    this.#state = { kind: 'ended', end, router };
+    this.#inbound?.readOn();
+    if (before.kind === 'waiting') before.cancelTimer();
     if (router) this.#pending = router.end(end);
-  }
-
-  /** Cancels the timer and drops the reference to it. */
-  #stopHelloTimer(): void {
-    this.#cancelHelloTimer?.();
-    this.#cancelHelloTimer = null;
   }
 
   #expired(): boolean {
@@ -384,7 +392,7 @@ export class Link implements SocketHandler {
   }
 
   get #router(): FrameRouter | null {
-    return typeof this.#phase === 'string' ? null : this.#phase;
+    return 'router' in this.#state ? this.#state.router : null;
   }
 }
 

@@ -70,8 +70,9 @@ export interface MessageSocket {
 }
 
 /**
- * A server-side socket. If received bytes are no WebSocket messages, `ws` would close the socket at once. Here the link
- * closes it, so that `bye` and our close codes are sent.
+ * A server-side socket, by the option `WebSocket` of `ws`. It overrides `emit` and `close`, because `ws` has no option
+ * that calls a handler instead of listeners, and none that leaves the close to us if received bytes are no WebSocket
+ * messages. The link closes the socket then, so that `bye` and our close codes are sent.
  */
 export class LinkSocket extends WebSocket implements MessageSocket {
   #handler: SocketHandler | null = null;
@@ -101,10 +102,7 @@ export class LinkSocket extends WebSocket implements MessageSocket {
     raw.uncork();
   }
 
-  /**
-   * Calls the handler instead of listeners. A socket with listeners holds a table of them, which takes 280 bytes of an
-   * idle link.
-   */
+  /** Calls the handler. A table of listeners would take 280 bytes of an idle link. */
   override emit(event: string | symbol, ...values: unknown[]): boolean {
     const handler = this.#handler;
     if (handler === null) return super.emit(event, ...values);

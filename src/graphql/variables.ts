@@ -78,7 +78,7 @@ type Declared = {
   readonly preset: Make | null;
 };
 
-/** Returns null for a type that is not one of inputs: validation refuses such a document. */
+/** Returns null if the type is not an input type. Validation refuses such a document. */
 function declaredVariable(schema: GraphQLSchema, node: VariableDefinitionNode): Declared | null {
   const type = typeFromAST(schema, node.type);
   if (!isInputType(type)) return null;

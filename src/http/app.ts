@@ -29,7 +29,7 @@ import { createRefusalLog } from '../web/origin.ts';
 import { createSseStreams, type SseStreams } from '../web/sse.ts';
 import { createAuthenticateRequest } from './authenticate-request.ts';
 import { createTokenGuard } from './token-guard.ts';
-import type { BearerAuthenticator } from './auth.ts';
+import type { BearerAuthenticator } from './authenticator.ts';
 import { BUILTIN_DESCRIPTIONS } from './builtin-descriptions.ts';
 import { MetricsToken } from './metrics-token.ts';
 import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';

@@ -1,11 +1,14 @@
-/** Takes the bearer token from a request and authenticates it. Permissions are checked by the handlers and core. */
+/**
+ * Takes the bearer token from a request and authenticates it, tokens of grants and revoked ones included. Handlers and
+ * core check permissions.
+ */
 import type { Principal } from '../core/auth/principal.ts';
 import type { Core, Sites } from '../core/core.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { type MaybePromise, orElse, thenDo } from '../core/maybe-promise.ts';
 import { isGrantToken } from '../core/sites/grant-tokens.ts';
 import type { HttpRequest } from '../web/request.ts';
-import { badToken, type BearerAuthenticator } from './auth.ts';
+import { badToken, type BearerAuthenticator } from './authenticator.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Sockets } from './sockets.ts';
 

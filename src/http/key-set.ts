@@ -23,7 +23,7 @@ export type KeySet = {
 const FRESH_MS = 600_000;
 /** The age in milliseconds up to which keys are used while they cannot be fetched again. */
 const USABLE_MS = 3600_000;
-/** The time after a fetch during which a token with an unknown key causes no further fetch, in milliseconds. */
+/** For how long after a fetch an unknown key causes no other fetch, in milliseconds. */
 const UNKNOWN_KEY_MS = 5_000;
 /** How long after a failed fetch the keys are not fetched again, in milliseconds. */
 const RETRY_MS = 1_000;

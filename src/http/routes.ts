@@ -9,7 +9,7 @@ import type { OpenApiDocument } from '../rest/openapi.ts';
 import { PackedText, sendPacked, type PackedFile } from '../web/packed-file.ts';
 import { sendText } from '../web/reply.ts';
 import { type AgentRoutes, METADATA_PATH, metadataRoute } from './agent-metadata.ts';
-import type { BearerAuthenticator } from './auth.ts';
+import type { BearerAuthenticator } from './authenticator.ts';
 import { CLIENT_FILES, createClientFiles } from './built-files.ts';
 import { type BuiltinRoute, JSON_TYPE, READING } from './builtin-route.ts';
 import { createConsole, isConsole, type ConsoleOptions } from './console-files.ts';

@@ -96,9 +96,9 @@ export function createHttpServer(
 }
 
 /**
- * Returns a function that makes a socket write nothing before `onRecord` allows it. It replaces the methods with which
- * every writable stream hands its bytes on, so that no way to write passes by. What waits counts as unread, as usual.
- * The function may be called more than once for a socket.
+ * Returns a function that makes a socket write nothing before `onRecord` allows it. It replaces `_write` and `_writev`,
+ * through which a stream passes all its bytes: Node has no option or event to delay the writes of a server's sockets.
+ * What waits counts as unread, as usual. The function may be called more than once for a socket.
  */
 export function holdingBack(onRecord: OnRecord): (socket: Socket) => void {
   function write(this: Socket, chunk: unknown, encoding: BufferEncoding, done: Written): void {

@@ -5,7 +5,7 @@ import type { Metrics } from '../core/metrics.ts';
 import type { Clock, Log } from '../core/ports.ts';
 import { LineLimit, RateTable, SlidingWindow } from '../core/rates.ts';
 import { networkOf } from '../web/forwarded.ts';
-import type { BearerAuthenticator } from './auth.ts';
+import type { BearerAuthenticator } from './authenticator.ts';
 import { VerifyQueue, ADDRESSES } from './verify-queue.ts';
 
 /** The limit of failed tokens per minute of one address. Beyond it, a failure is answered with `rate_limited`. */

@@ -1,4 +1,4 @@
-/** JWTs: signs those of the relay, and reads users and scopes from claims. */
+/** JWTs: signs those of the relay, and makes principals of verified claims. Verifies no token. */
 import { randomBytes } from 'node:crypto';
 import { SignJWT, type JWTPayload } from 'jose';
 import {
@@ -113,8 +113,9 @@ const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host',
 
 /** The claim with the patterns of the only actions that a token may invoke: a list of texts. */
 const ACTIONS_CLAIM = 'callboard_actions';
-/** The claims with the tools that agents are shown, as the parameters `tools` and `prefix` of `/mcp`. */
+/** The claim with the only client as which a token of a device may connect. */
 const DEVICE_CLAIM = 'callboard_device';
+/** The claims with the tools that agents are shown, as the parameters `tools` and `prefix` of `/mcp`. */
 const TOOLS_CLAIM = 'callboard_tools';
 const PREFIX_CLAIM = 'callboard_prefix';
 

@@ -485,7 +485,7 @@ function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
 }
 
-/** Returns what is listed of an action: an advertisement with a bad schema does not change what others list. */
+/** Returns the offers that make an action's schema: those with a good one, or all if none has one. */
 function listedOf(offered: readonly Offered[]): readonly Offered[] {
   const good = offered.filter(({ variant }) => variant.judged?.schema != null);
   return good.length > 0 ? good : offered;

@@ -280,7 +280,7 @@ export function failedResult(error: unknown, { log, about, call, names }: Failed
   return refusal(code, message, advice);
 }
 
-/** Returns the message of an error, in which wrong arguments have the names that the tool has for them. */
+/** Returns the message of an error, and names wrong arguments as the tool names them. */
 function namingArguments({ message, details: { errors } }: CallboardError, names: ArgumentNames): string {
   if (!errors) return message;
   const named: Readonly<Record<string, string | null>> = { ...names, client_id: names.client };

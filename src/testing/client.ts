@@ -36,7 +36,7 @@ export interface TestClient extends AsyncDisposable {
   answer(action: string, handler: Handler): void;
   /** Resolves with the next command of this action that nothing has answered. */
   received(action: string): Promise<ReceivedCommand>;
-  /** Cuts the link without a word, as a machine does that loses its power. No new link is opened until `restoreLink`. */
+  /** Cuts the link without a close frame, as a power failure does. No new link is opened until `restoreLink`. */
   cutLink(): Promise<void>;
   /** Opens a link again. Resolves when the relay has accepted it. */
   restoreLink(): Promise<void>;

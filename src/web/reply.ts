@@ -138,7 +138,7 @@ function lengthOf(piece: string | Buffer, nonAscii: boolean): number {
   return nonAscii && typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length;
 }
 
-/** ASCII bytes that a text refers to by their index between two characters U+0000, which JSON never contains. */
+/** ASCII bytes to insert into a text. The text has their index between two characters U+0000, which JSON never has. */
 export type Inserts = readonly Buffer[];
 
 const MARK = '\0';

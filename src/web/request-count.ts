@@ -1,4 +1,4 @@
-/** Counts requests in the share `requests` while they are handled. */
+/** Counts the requests that are in progress, each in the share `requests` of its holder. */
 import type { Holdings } from '../core/shares/shares.ts';
 import type { HttpResponse } from './request.ts';
 

@@ -167,11 +167,11 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
       ...[
         'bus',
         'client',
+        'deps',
         'keys',
         'legacy',
         'namespace',
         'open',
-        'parts',
         'program',
         'replies',
         'rights',

@@ -26,7 +26,7 @@ it('a mailbox logs once that it cannot be read, and once that it is read again a
   const connect = () => connectCommands(++attempts < 4 ? 'redis://127.0.0.1:1' : inject('redisUrl'));
   const taken = Promise.withResolvers<void>();
   const take = async (): Promise<void> => taken.resolve();
-  const stop = readMailbox({ parts: { connect, log, system: systemClock }, key, take });
+  const stop = readMailbox({ deps: { connect, log, system: systemClock }, key, take });
   await taken.promise;
   expect((await back.promise).afterMs).toBeGreaterThan(0);
   expect([attempts, lines]).toEqual([4, ['a mailbox cannot be read', 'a mailbox is read again']]);
@@ -54,8 +54,8 @@ it('a row that is not taken is delivered again, and the rows before it in its en
     taken.push(name);
     if (name === 'drain') all.resolve();
   };
-  const parts = { connect: () => connectCommands(inject('redisUrl')), log: silentLog, system: systemClock };
-  const stop = readMailbox({ parts, key, take });
+  const deps = { connect: () => connectCommands(inject('redisUrl')), log: silentLog, system: systemClock };
+  const stop = readMailbox({ deps, key, take });
   await all.promise;
   expect([refused, taken]).toEqual([true, ['a', 'b', 'c', 'drain']]);
   stop();

@@ -1,6 +1,6 @@
 /** Tests that long queues in Redis are moved in parts when a link opens or closes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MOVED_AT_ONCE } from '../../src/backends/redis/commands/link-words.ts';
+import { MOVED_AT_ONCE } from '../../src/backends/redis/commands/link-transaction.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
 import type { CommandStore } from '../../src/core/commands/command-store.ts';

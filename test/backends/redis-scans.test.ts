@@ -7,7 +7,7 @@ import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../s
 import { SCANNED_AT_LEAST, SCANNED_TOGETHER } from '../../src/core/limits.ts';
 import { NAMES } from '../../src/backends/redis/inspector-pages.ts';
 import { READ_BATCH } from '../../src/backends/redis/commands/get.ts';
-import { MAX_ROWS } from '../../src/backends/redis/store-acts.ts';
+import { MAX_ROWS } from '../../src/backends/redis/program-calls.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
 import { toJson } from '../../src/core/json.ts';
 import { newMessage } from '../contract/kit/history-model.ts';

@@ -6,7 +6,7 @@ import { hashOf, keyOf, partitionOf, tagsOf } from '../../src/backends/redis/key
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';
 import type { Client } from '../../src/backends/redis/client.ts';
-import type { Verdict } from '../../src/backends/redis/store-acts.ts';
+import type { Verdict } from '../../src/backends/redis/program-calls.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 
 const FOLDER = new URL('./redis-lua/', import.meta.url);

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { SignJWT, exportJWK, generateKeyPair, type CryptoKey, type JWK } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openCallboard } from '../../src/callboard.ts';
-import { createAuthenticator, type BearerAuthenticator } from '../../src/http/auth.ts';
+import { createAuthenticator, type BearerAuthenticator } from '../../src/http/authenticator.ts';
 import { silentLog, type Log } from '../../src/core/ports.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { freePort } from '../kit/free-port.ts';

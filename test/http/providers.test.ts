@@ -7,7 +7,7 @@ import { SignJWT, exportJWK, generateKeyPair, type CryptoKey, type JWK } from 'j
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AuthConfig } from '../../src/config/auth-config.ts';
 import { readConfig } from '../../src/config.ts';
-import { createAuthenticator } from '../../src/http/auth.ts';
+import { createAuthenticator } from '../../src/http/authenticator.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'tokens.md'), 'utf8');

@@ -4,7 +4,7 @@ import { CallboardError, type TokenFault } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { createTokenGuard, FAILURES_A_MINUTE, FAILURES_IN_ALL_A_MINUTE } from '../../src/http/token-guard.ts';
 import { VerifyQueue } from '../../src/http/verify-queue.ts';
-import type { BearerAuthenticator } from '../../src/http/auth.ts';
+import type { BearerAuthenticator } from '../../src/http/authenticator.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
 

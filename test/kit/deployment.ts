@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
 import { createRedisRooms } from '../../src/backends/redis/open.ts';
-import type { RedisParts } from '../../src/backends/redis/parts.ts';
+import type { RedisDeps } from '../../src/backends/redis/deps.ts';
 import { connectTo, type Purpose, type Client } from '../../src/backends/redis/client.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
@@ -15,7 +15,7 @@ import { systemClock, createCrypto } from '../../src/platform/system.ts';
 import { type FakeClock, alsoSettles, turns } from './clock.ts';
 const programs = loadPrograms();
 
-export type NodeOptions = Pick<RedisParts, 'retentionMs' | 'streamMessages'> & {
+export type NodeOptions = Pick<RedisDeps, 'retentionMs' | 'streamMessages'> & {
   readonly scopeOf: (userId: string) => string;
 };
 

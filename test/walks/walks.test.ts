@@ -43,7 +43,7 @@ test('an event of a site passes few files from its request to the stream of a vi
 test('an admission passes few files from the request to the socket of Redis', { retry: 2 }, async () => {
   const walk = await walkAdmission(inject('redisUrl'));
   const fromCore = walk.filter((path) => /^(core|backends)\//.test(path));
-  expect(fromCore).toEqual(expect.arrayContaining(['core/calls/calls.ts', 'backends/redis/store-acts.ts']));
+  expect(fromCore).toEqual(expect.arrayContaining(['core/calls/calls.ts', 'backends/redis/program-calls.ts']));
   expect(walk.length).toBeLessThanOrEqual(MOST.admission);
   expect(fromCore.length).toBeLessThanOrEqual(MOST.admissionFromCore);
   expect(unnamed(walk)).toEqual([]);

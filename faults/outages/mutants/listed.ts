@@ -7,30 +7,30 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'send-before-mark',
     says: 'a command is written first, and marked when its client answers',
     file: 'backends/redis/commands/store.ts',
-    find: `    dispatch: (key, binding, attempt) => dispatch(parts, key, { binding, attempt }),
-    report: (key, reported) => report(parts, key, reported),
-    finish: (key, end) => finish(parts, key, end),
+    find: `    dispatch: (key, binding, attempt) => dispatch(deps, key, { binding, attempt }),
+    report: (key, reported) => report(deps, key, reported),
+    finish: (key, end) => finish(deps, key, end),
 `,
     replace: `    async dispatch(key, binding, attempt) {
       const [command] = await getCommands(redis, [key]);
       if (command?.stage !== 'queued') return { kind: 'skip' };
-      later.set(key.commandId, () => dispatch(parts, key, { binding, attempt }));
+      later.set(key.commandId, () => dispatch(deps, key, { binding, attempt }));
       const client = store.key(store.partitionOfUser(key.userId), 'client', store.hash(key.userId, key.clientId));
       const [params = null] = await store.read([['HGET', client, 'p' + key.commandId]]);
       return { kind: 'dispatch', command, params: params as JsonText | null, remainingMs: 30_000 };
     },
-    report: (key, reported) => report(parts, key, reported),
+    report: (key, reported) => report(deps, key, reported),
     async finish(key, end) {
       await later.get(key.commandId)?.();
-      return finish(parts, key, end);
+      return finish(deps, key, end);
     },
 `,
     also: [
       {
         file: 'backends/redis/commands/store.ts',
-        find: '  const { store } = parts;\n  return {\n    windowMs',
+        find: '  const { store } = deps;\n  return {\n    windowMs',
         replace:
-          '  const { store } = parts;\n  const later = new Map<string, () => unknown>();\n  return {\n    windowMs',
+          '  const { store } = deps;\n  const later = new Map<string, () => unknown>();\n  return {\n    windowMs',
       },
     ],
     plan: 'F13',
@@ -40,9 +40,9 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'release-twice',
     says: 'an end releases its own reservation and one more',
     file: 'backends/redis/commands/transaction.ts',
-    find: "this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);",
-    replace: `this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);
-    this.write(['ZPOPMIN', this.tick.key('reserved', sh)], []);`,
+    find: "this.write(['ZREM', this.call.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);",
+    replace: `this.write(['ZREM', this.call.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);
+    this.write(['ZPOPMIN', this.call.key('reserved', sh)], []);`,
     plan: 'slow',
     caughtBy: ['I6'],
   },
@@ -53,7 +53,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     find: '    entry.markedBy = markedBy ?? entry.markedBy;',
     replace: `    entry.markedBy = markedBy ?? entry.markedBy;
     const { userId, clientId, commandId, scopeId } = command;
-    const reserved = this.tick.key('reserved', this.parts.hash(scopeId));
+    const reserved = this.call.key('reserved', this.deps.hash(scopeId));
     this.write(['ZREM', reserved], [[userId, clientId, commandId].join(NUL)]);`,
     plan: 'slow',
     caughtBy: ['I6'],
@@ -99,7 +99,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     find: `  const { payload, kept } = end;
 `,
     replace: `  const { payload, kept } = end;
-  const [before] = await getCommands(parts, [key]);
+  const [before] = await getCommands(deps, [key]);
   if (before) {
     const end = { stage: 'terminal', outcome: 'completed', execution: 'reported_by_client' } as const;
     waits.end({ command: { ...before, ...end, terminalAt: Date.now() }, result: payload });

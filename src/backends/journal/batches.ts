@@ -233,7 +233,7 @@ function badEnd(rest: Buffer, offset: number): BadEnd {
  * end of a process leaves at most a part of the last batch. After a loss of power anything may be missing that was not
  * synced, also the whole end of the journal before: then the first batch of this one is misplaced.
  */
-export function mayBeCut({ kind, offset }: BadEnd, { disk, files, lostPower }: CutParts): boolean {
+export function mayBeCut({ kind, offset }: BadEnd, { disk, files, lostPower }: CutOptions): boolean {
   const isLast = files.length === 1;
   const wasSynced = (path: string): boolean => hasSyncedBatch({ disk, path });
   switch (kind) {
@@ -247,7 +247,7 @@ export function mayBeCut({ kind, offset }: BadEnd, { disk, files, lostPower }: C
   }
 }
 
-type CutParts = {
+type CutOptions = {
   readonly disk: Pick<Disk, 'open'>;
   /** The journal, and those after it. */
   readonly files: readonly string[];

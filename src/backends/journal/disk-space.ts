@@ -12,7 +12,7 @@ const RESERVE_BYTES = 8 * 1024 * 1024;
 /** The room beside the reserve that is left for what was decided when it is noticed that the disk is full, in bytes. */
 const MARGIN_BYTES = 8 * 1024 * 1024;
 
-type ReserveParts = Pick<DataDirectory, 'disk' | 'root' | 'reserve'>;
+type ReserveOptions = Pick<DataDirectory, 'disk' | 'root' | 'reserve'>;
 
 /** Disk space that is given up when the disk is full, so that what runs can still be ended. */
 export class Reserve {
@@ -22,7 +22,7 @@ export class Reserve {
   /** How often the reserve was given up. */
   #givenUp = 0;
 
-  constructor({ disk, root, reserve }: ReserveParts) {
+  constructor({ disk, root, reserve }: ReserveOptions) {
     this.#disk = disk;
     this.#root = root;
     this.#path = reserve;
@@ -92,8 +92,8 @@ const RETRY_MS = 1_000;
 /** After how many bytes the free room of the disk is looked at. */
 const CHECKED_BYTES = 256 * 1024;
 
-type DiskSpaceParts = {
-  readonly directory: ReserveParts;
+type DiskSpaceOptions = {
+  readonly directory: ReserveOptions;
   /** Learns whether the disk is full. */
   readonly room: Pick<RecordRoom, 'full'>;
   readonly clock: Pick<Clock, 'after'>;
@@ -104,7 +104,7 @@ type DiskSpaceParts = {
 
 /** Keeps the reserve, notices that the disk is full, and tries again until it has room. */
 export class DiskSpace {
-  readonly #parts: DiskSpaceParts;
+  readonly #options: DiskSpaceOptions;
   readonly #reserve: Reserve;
   /** The bytes since the free room of the disk was looked at. */
   #unchecked = 0;
@@ -113,14 +113,14 @@ export class DiskSpace {
   #refilling: Promise<void> | null = null;
   #stopped = false;
 
-  constructor(parts: DiskSpaceParts) {
-    this.#parts = parts;
-    this.#reserve = new Reserve(parts.directory);
+  constructor(options: DiskSpaceOptions) {
+    this.#options = options;
+    this.#reserve = new Reserve(options.directory);
   }
 
   /** Whether ends may need what is left of a full disk. */
   get crowded(): boolean {
-    return this.#parts.room.full && this.#reserve.crowded;
+    return this.#options.room.full && this.#reserve.crowded;
   }
 
   /** Counts bytes that were written, and looks from time to time at what is left. */
@@ -139,9 +139,9 @@ export class DiskSpace {
 
   /** Tries again in a second, unless that is planned already. */
   retryLater(): void {
-    this.#stopRetry ??= this.#parts.clock.after(RETRY_MS, () => {
+    this.#stopRetry ??= this.#options.clock.after(RETRY_MS, () => {
       this.#stopRetry = null;
-      this.#parts.onRetry();
+      this.#options.onRetry();
       this.refill();
     });
   }
@@ -161,7 +161,7 @@ export class DiskSpace {
   }
 
   #beginFull(error?: unknown): void {
-    const { room, log } = this.#parts;
+    const { room, log } = this.#options;
     if (room.full) return;
     room.full = true;
     log.error(
@@ -172,7 +172,7 @@ export class DiskSpace {
   }
 
   async #tryRefill(): Promise<void> {
-    const { log, room } = this.#parts;
+    const { log, room } = this.#options;
     try {
       await this.#reserve.make();
       if (room.full) log.info({}, 'the disk of the data directory has room again');

@@ -277,7 +277,7 @@ export class Journal implements FactLog {
   }
 }
 
-type SyncsParts = Pick<JournalOptions, 'sync' | 'clock'> & {
+type SyncsOptions = Pick<JournalOptions, 'sync' | 'clock'> & {
   /** Returns the current file, and the number of the last batch in it. */
   readonly current: () => { readonly file: Synced; readonly number: number };
   /** Called when all batches up to a number are on the disk. */
@@ -293,7 +293,7 @@ type SyncState =
 
 /** Syncs the files of a journal, one sync at a time, as DATA_SYNC says and whenever `start` is called. */
 class Syncs {
-  readonly #parts: SyncsParts;
+  readonly #options: SyncsOptions;
   #state: SyncState = { kind: 'idle' };
   /** Files before the current one, and the names of files, that are not synced yet. */
   #older: Synced[] = [];
@@ -302,8 +302,8 @@ class Syncs {
   #syncedUpTo = 0;
   #onIdle: (() => void) | null = null;
 
-  constructor(parts: SyncsParts) {
-    this.#parts = parts;
+  constructor(options: SyncsOptions) {
+    this.#options = options;
   }
 
   /** Adds files that are synced once more, and then closed. */
@@ -313,7 +313,7 @@ class Syncs {
 
   /** Called when a batch was written. */
   plan(): void {
-    const { sync, clock } = this.#parts;
+    const { sync, clock } = this.#options;
     if (sync === 'off' || this.#state.kind !== 'idle') return;
     if (sync === 'always') return this.start();
     this.#state = { kind: 'planned', stop: clock.after(sync, () => this.start()) };
@@ -329,14 +329,14 @@ class Syncs {
     this.#again = false;
     const older = this.#older;
     this.#older = [];
-    const { file, number } = this.#parts.current();
+    const { file, number } = this.#options.current();
     syncAll([...older, file], (error) => {
       if (this.#state.kind === 'failed') return;
-      if (error) return this.#parts.onFailure(error);
+      if (error) return this.#options.onFailure(error);
       for (const one of older) one.close();
       this.#state = { kind: 'idle' };
       this.#syncedUpTo = number;
-      this.#parts.onSynced(number);
+      this.#options.onSynced(number);
       this.#next();
     });
   }
@@ -365,7 +365,7 @@ class Syncs {
     // What was let out may have asked for another sync already.
     if (this.#isRunning()) return;
     if (this.#again || this.#older.length > 0) return this.start();
-    if (this.#syncedUpTo < this.#parts.current().number) this.plan();
+    if (this.#syncedUpTo < this.#options.current().number) this.plan();
     if (!this.#isRunning()) this.#onIdle?.();
   }
 

@@ -18,7 +18,7 @@ import type { Clock } from '../../core/ports.ts';
 import type { NewRevocation } from '../../core/revocations/revocation.ts';
 import type { NewGrant } from '../../core/sites/site-stores.ts';
 import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backend.ts';
-import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
+import { MemoryTransaction, type TransactionDeps, type AddedRequest, type Client } from '../memory/commands.ts';
 import { sameActions } from '../memory/connections.ts';
 import type { Entry } from '../memory/ledger.ts';
 import { NEW_COMMAND, NO_USER, addAttempt, addRow, differenceOf, packTrace, type ActWriter } from './records.ts';
@@ -125,7 +125,7 @@ export class RecordingTransaction extends MemoryTransaction {
   /** The room of the act that runs, if it asked for room. */
   #room: Room | null = null;
 
-  constructor(acts: Acts, records: ActWriter, space: RecordSpace) {
+  constructor(acts: TransactionDeps, records: ActWriter, space: RecordSpace) {
     super(acts);
     this.#records = records;
     this.#space = space;

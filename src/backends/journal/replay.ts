@@ -86,7 +86,7 @@ type Seen = { connection: Connection; lostAt: number | null };
 type Actions = Connection['actions'];
 const NO_ACTIONS: Actions = [];
 
-type ReplayParts = {
+type ReplayOptions = {
   readonly tables: MemoryTables;
   /** Called with the time of each act, before its facts are put back. */
   readonly onTime: (at: number) => void;
@@ -125,7 +125,7 @@ export class Replay {
   lastAt = 0;
   acts = 0;
 
-  constructor({ tables, onTime }: ReplayParts) {
+  constructor({ tables, onTime }: ReplayOptions) {
     this.#tables = tables;
     this.#onTime = onTime;
     this.#tx = new MemoryTransaction(tables.acts);
@@ -346,10 +346,10 @@ export class Replay {
     },
     floors: (given) => {
       const { messages, links } = this.#tables.history.tables;
-      messages.seqFloor = given.next();
-      links.seqFloor = given.next();
+      messages.raiseSeqFloor(given.next());
+      links.raiseSeqFloor(given.next());
       this.#tables.connections.skipEpochs(given.next());
-      this.#tables.history.lastAt = given.next();
+      this.#tables.history.advanceTo(given.next());
     },
   };
 

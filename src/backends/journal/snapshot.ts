@@ -28,7 +28,7 @@ const CHECK_MS = 1_000;
 /** How long a snapshot that failed is not tried again, in milliseconds. */
 const RETRY_MS = 60_000;
 
-type SnapshotsParts = {
+type SnapshotsOptions = {
   readonly log: FactLog;
   readonly room: RecordRoom;
   readonly tables: MemoryTables;
@@ -46,18 +46,18 @@ type SnapshotReport = { readonly bytes: number; readonly slices: number; readonl
 
 /** Writes a snapshot whenever one is due. */
 export class Snapshots {
-  readonly #parts: SnapshotsParts;
+  readonly #options: SnapshotsOptions;
   readonly #stopChecks: () => void;
   #running: Promise<void> | null = null;
   #closing = false;
   #notBefore = -Infinity;
   lastAt: number | null = null;
 
-  constructor(parts: SnapshotsParts) {
-    this.#parts = parts;
-    this.#stopChecks = parts.clock.every(CHECK_MS, () => this.#check());
+  constructor(options: SnapshotsOptions) {
+    this.#options = options;
+    this.#stopChecks = options.clock.every(CHECK_MS, () => this.#check());
     // Not in the turn that writes: a snapshot begins between two batches.
-    parts.room.onDue = () => parts.loop.afterOthers(() => this.#check());
+    options.room.onDue = () => options.loop.afterOthers(() => this.#check());
   }
 
   /** Writes a snapshot now, or waits for the one that is being written. */
@@ -80,7 +80,7 @@ export class Snapshots {
   }
 
   #check(): void {
-    const { log, room, clock } = this.#parts;
+    const { log, room, clock } = this.#options;
     if (this.#running || this.#closing || log.crowded || clock.monotonic() < this.#notBefore) return;
     if (log.full) {
       // It may take less room than what it replaces.
@@ -92,7 +92,7 @@ export class Snapshots {
   }
 
   async #write(): Promise<void> {
-    const { log, room, clock, logger } = this.#parts;
+    const { log, room, clock, logger } = this.#options;
     try {
       const pieces = log.beginSnapshot();
       room.beginSnapshot();
@@ -112,9 +112,9 @@ export class Snapshots {
    * that what is added from now on is in the log only. Resolves with null if the snapshot is given up.
    */
   async #writeInto(pieces: SnapshotPieces): Promise<SnapshotReport | null> {
-    const { log, room, clock, loop } = this.#parts;
+    const { log, room, clock, loop } = this.#options;
     const records = new ActWriter();
-    const steps = walk({ ...this.#parts, now: () => clock.now() }, records);
+    const steps = walk({ ...this.#options, now: () => clock.now() }, records);
     let [slices, longestMs] = [0, 0];
     try {
       for (let done = false; !done;) {
@@ -154,15 +154,15 @@ const BATCH_CHARS = 256 * 1024;
 /** How many entities are written before the time is read again. */
 const STEP = 16;
 
-type WalkParts = {
+type WalkOptions = {
   readonly tables: MemoryTables;
   readonly tickets: Iterable<readonly [string, number]>;
   readonly nodes?: Iterable<readonly [string, string]>;
   readonly now: () => number;
 };
 
-function walk(parts: WalkParts, records: ActWriter): Generator<void> {
-  const { tables, now, tickets, nodes = [] } = parts;
+function walk(options: WalkOptions, records: ActWriter): Generator<void> {
+  const { tables, now, tickets, nodes = [] } = options;
   const { ledger, history, dedup } = tables;
   const { messages, links } = history.tables;
   records.begin(now(), NO_USER);
@@ -175,10 +175,10 @@ function walk(parts: WalkParts, records: ActWriter): Generator<void> {
   for (const order of [ledger, messages.byAge, links.byAge, dedup]) order.rewind();
   const written: Written = { ledger, began: now(), running: new Set() };
   return (function* () {
-    yield* commands(parts, records, written);
+    yield* commands(options, records, written);
     yield* rows(messages.byAge, written, records);
     yield* rows(links.byAge, written, records);
-    yield* others(parts, records);
+    yield* others(options, records);
     records.begin(now(), NO_USER);
     // Again: streams that ended before their rows were written are in no record, but their numbers must not return.
     writeFloors(tables, records, 0);
@@ -198,7 +198,7 @@ function writeFloors({ history, connections }: MemoryTables, records: ActWriter,
  */
 type Written = { readonly ledger: MemoryTables['ledger']; readonly began: number; readonly running: Set<Entry> };
 
-function* commands({ now }: WalkParts, records: ActWriter, { ledger, running }: Written): Generator<void> {
+function* commands({ now }: WalkOptions, records: ActWriter, { ledger, running }: Written): Generator<void> {
   let count = 0;
   for (let entry = ledger.next(); entry; entry = ledger.next()) {
     if (!writeEntry(entry, records, now())) running.add(entry);
@@ -261,7 +261,7 @@ function writeGapOf({ user, suffix, evictedAt }: Stream, records: ActWriter): vo
   records.add('gap', table, user.userId, suffix, evictedAt, null);
 }
 
-function* others({ tables, now }: WalkParts, records: ActWriter): Generator<void> {
+function* others({ tables, now }: WalkOptions, records: ActWriter): Generator<void> {
   const { connections, sites, ledger, dedup, history, revocations, devices } = tables;
   yield* connectionsOf(connections, records, now);
   records.begin(now(), NO_USER);

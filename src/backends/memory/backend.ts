@@ -11,7 +11,13 @@ import { MemoryAudit } from './audit.ts';
 import { createMemoryBus } from './bus.ts';
 import { createMemoryNodes } from './nodes.ts';
 import { WaiterIndex, createWaitReads } from './waiters.ts';
-import { MemoryTransaction, createMemoryCommands, type Acts, createMemoryWaiters, Mailboxes } from './commands.ts';
+import {
+  MemoryTransaction,
+  createMemoryCommands,
+  type TransactionDeps,
+  createMemoryWaiters,
+  Mailboxes,
+} from './commands.ts';
 import { createMemoryConnections, type MemoryConnections } from './connections.ts';
 import { createMemoryContexts, createReportingInstances } from './contexts.ts';
 import { createMemoryDedup, type MarkDrops, type MemoryDedup } from './dedup.ts';
@@ -51,12 +57,12 @@ export type MemoryOptions = {
   readonly markSecret: string;
   /** Learns what memory drops for lack of room, and the rows of links that it retains. */
   readonly watcher?: MemoryWatcher | undefined;
-  /** See `Acts.keepsAttempts`. False if absent. */
+  /** See `TransactionDeps.keepsAttempts`. False if absent. */
   readonly keepsAttempts?: boolean;
   /** The mailboxes of nodes; absent: those of this process. */
   readonly mailboxes?: Mailboxes;
   /** Makes the transaction of the acts on commands; absent: a MemoryTransaction. */
-  readonly makeTransaction?: (acts: Acts) => MemoryTransaction;
+  readonly makeTransaction?: (acts: TransactionDeps) => MemoryTransaction;
 };
 
 /** What a journal has to know of memory besides the acts. */
@@ -76,7 +82,7 @@ export type MemoryTables = {
   readonly sites: SiteTables;
   readonly revocations: MemoryRevocations;
   readonly devices: MemoryDevices;
-  readonly acts: Acts;
+  readonly acts: TransactionDeps;
   /** Drops evidence that is beyond its totals. Returns false if there is more to drop. */
   keepEvidence(now: number): boolean;
   /** Gives the state up: its users hold nothing of it any more. It must not be used afterwards. */
@@ -136,7 +142,7 @@ export function createMemoryState({
   const { state: contextState, ...contextPort } = contexts;
   const { keep } = history;
   const pauses = new PauseSet();
-  const acts: Acts = {
+  const acts: TransactionDeps = {
     clock,
     ledger,
     waiters,

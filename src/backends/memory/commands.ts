@@ -36,8 +36,8 @@ import { ClientQueue, Entry, type Ledger, type UserLedger } from './ledger.ts';
 import type { WaiterIndex } from './waiters.ts';
 import { CallboardError } from '../../core/errors.ts';
 
-/** The dependencies of all acts on commands. */
-export type Acts = {
+/** What the transactions of acts on commands depend on. */
+export type TransactionDeps = {
   readonly clock: Clock;
   readonly ledger: Ledger;
   readonly waiters: WaiterIndex;
@@ -74,22 +74,22 @@ export type Client = ClientView & {
 export class MemoryTransaction implements Transaction<Entry, Client> {
   now = 0;
   protected readonly keepsAttempts: boolean;
-  readonly #acts: Acts;
+  readonly #deps: TransactionDeps;
   readonly #ledger: Ledger;
   readonly #rules: CommandRules<Entry, Client>;
   /** The buckets of the callers of each rate rule. They are full when a process begins. */
   readonly #rates = new Map<string, RateTable<TokenBucket>>();
 
-  constructor(acts: Acts) {
-    this.#acts = acts;
-    this.keepsAttempts = acts.keepsAttempts;
-    this.#ledger = acts.ledger;
+  constructor(deps: TransactionDeps) {
+    this.#deps = deps;
+    this.keepsAttempts = deps.keepsAttempts;
+    this.#ledger = deps.ledger;
     this.#rules = new CommandRules(this);
   }
 
   /** Begins an act: reads the clock once, and returns the rules. */
   begin(): CommandRules<Entry, Client> {
-    this.now = this.#acts.clock.now();
+    this.now = this.#deps.clock.now();
     return this.#rules;
   }
 
@@ -117,12 +117,12 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   isOutdated(request: AdmitRequest): boolean {
     const { seenLink = null } = request;
     if (seenLink === null) return false;
-    const now = this.#acts.connectionOf(request);
+    const now = this.#deps.connectionOf(request);
     return (
       now?.disconnectedAt !== null ||
       now.epoch !== seenLink.epoch ||
       now.instanceId !== seenLink.instanceId ||
-      revisionOf(now.actions, this.#acts.sha256) !== seenLink.revision
+      revisionOf(now.actions, this.#deps.sha256) !== seenLink.revision
     );
   }
 
@@ -143,11 +143,11 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   }
 
   context(key: ClientKey, contextId: string): ContextState {
-    return this.#acts.contextState(key, contextId);
+    return this.#deps.contextState(key, contextId);
   }
 
   pauseOf(call: PausedCall): Pause | null {
-    const { pauses } = this.#acts;
+    const { pauses } = this.#deps;
     return pauses.size === 0 ? null : pauses.of(call, this.now);
   }
 
@@ -192,7 +192,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   }
 
   #bucketOf({ rule, caller, burst, perSecond }: CallerRate): TokenBucket {
-    const { clock } = this.#acts;
+    const { clock } = this.#deps;
     const known = this.#rates.get(rule);
     const table = known ?? new RateTable(RATE_CALLERS, () => new TokenBucket(clock, { burst, perSecond }));
     if (!known) this.#rates.set(rule, table);
@@ -219,41 +219,41 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
 
   wait(entry: Entry, waiter: NewWaiter): void {
     if (entry.waiters.some(({ request }) => request.rpcId === waiter.rpcId)) return;
-    this.#acts.waiters.add(entry, waiter, this.now);
+    this.#deps.waiters.add(entry, waiter, this.now);
   }
 
   unwait(key: CommandKey, rpcId: string): void {
-    const { waiters } = this.#acts;
+    const { waiters } = this.#deps;
     const row = this.find(key)?.waiters.find(({ request }) => request.rpcId === rpcId);
     if (row) waiters.remove(row);
   }
 
   /** Returns the number of the row. */
   retain({ rows }: Entry, row: CommandMessage): number | null {
-    return this.#acts.keep(rows, row, this.now);
+    return this.#deps.keep(rows, row, this.now);
   }
 
   offer(entry: Entry, nodeId: string): void {
-    this.#acts.mailboxes.post(nodeId, { kind: 'command', key: keyOf(entry) });
+    this.#deps.mailboxes.post(nodeId, { kind: 'command', key: keyOf(entry) });
   }
 
   post(nodeId: string, row: MailboxRow): void {
-    this.#acts.mailboxes.post(nodeId, row);
+    this.#deps.mailboxes.post(nodeId, row);
   }
 
   move(entry: Entry, command: Command): void {
-    entry.command = command;
+    entry.replace(command);
     if (command.stage === 'acknowledged') this.arrived(entry);
   }
 
   queue(entry: Entry, command: Command): void {
-    entry.command = command;
+    entry.replace(command);
     entry.queuedOn = command.nodeId;
     this.#ledger.setDue(entry, command.deadline);
   }
 
   run(entry: Entry, command: Command, markedBy: string | null): JsonText | null {
-    entry.command = command;
+    entry.replace(command);
     this.#ledger.run(entry);
     return this.#takeParams(entry, markedBy);
   }
@@ -274,14 +274,14 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   }
 
   countEnd(isNew: boolean): void {
-    this.#acts.dedup.countEnd(isNew, this.now);
+    this.#deps.dedup.countEnd(isNew, this.now);
   }
 
   reply(entry: Entry): void {
     const { command } = entry;
-    for (const { request } of this.#acts.waiters.take(entry)) {
+    for (const { request } of this.#deps.waiters.take(entry)) {
       const { rpcId, callerNodeId } = request;
-      this.#acts.mailboxes.post(callerNodeId, {
+      this.#deps.mailboxes.post(callerNodeId, {
         kind: 'reply',
         reply: { rpcId, command, result: entry.result },
       });
@@ -290,7 +290,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
 
   end(entry: Entry, command: Command, result: JsonText | null): void {
     entry.result = result;
-    entry.command = command;
+    entry.replace(command);
     entry.markedBy = null;
     this.#ledger.end(entry, this.now);
     this.reply(entry);
@@ -306,11 +306,11 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   }
 
   sha256(text: string): string {
-    return this.#acts.sha256(text);
+    return this.#deps.sha256(text);
   }
 
   #idleClient({ userId }: ClientKey): Client {
-    const user = this.#ledger.peekUser(userId) ?? { holdings: this.#acts.holdingsOf(userId), unmarkedId: '' };
+    const user = this.#ledger.peekUser(userId) ?? { holdings: this.#deps.holdingsOf(userId), unmarkedId: '' };
     return { binding: null, holdings: user.holdings, waiting: NONE, user };
   }
 }
@@ -338,7 +338,7 @@ const DECLINED_TRACE: TraceIds = { ...NO_TRACE, callSpan: DECLINED };
 /** Creates core's CommandStore in memory. */
 export function createMemoryCommands(
   tx: MemoryTransaction,
-  { ledger, keepsAttempts }: Pick<Acts, 'ledger' | 'keepsAttempts'>,
+  { ledger, keepsAttempts }: Pick<TransactionDeps, 'ledger' | 'keepsAttempts'>,
 ): CommandStore {
   return {
     windowMs: ledger.windowMs,

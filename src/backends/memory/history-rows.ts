@@ -131,13 +131,14 @@ export class Rows implements EvidenceTable {
 
   /**
    * The first `seq` of the next stream that is created. It is higher than every `seq` of a removed stream, so a new
-   * stream with the same name reuses none. It only grows.
+   * stream with the same name reuses none.
    */
   get seqFloor(): number {
     return this.#seqFloor;
   }
 
-  set seqFloor(seq: number) {
+  /** Makes `seqFloor` at least this number. */
+  raiseSeqFloor(seq: number): void {
     this.#seqFloor = Math.max(this.#seqFloor, seq);
   }
 
@@ -294,7 +295,7 @@ export class Rows implements EvidenceTable {
   #removeStream({ user, suffix, place, nextSeq }: Stream, why: Why): void {
     user.streams.delete(suffix);
     if (place) user.byLastWrite.remove(place);
-    this.seqFloor = nextSeq;
+    this.raiseSeqFloor(nextSeq);
     if (why === 'room') this.totals.evictedStreams++;
     if (user.streams.size === 0) this.users.delete(user.userId);
   }

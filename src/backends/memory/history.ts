@@ -58,8 +58,10 @@ export interface MemoryHistory extends HistoryStore {
   keep(rows: CommandRows, part: CommandMessage, now: number, seq?: number): number | null;
   /** Retains a message without creating its Message object. `seq`: as for `Rows.add`. */
   keepRow(message: NewMessage, now?: number, seq?: number): Row | null;
-  /** The time of the latest row. */
-  lastAt: number;
+  /** The time of the latest row. Rows get no earlier time. */
+  readonly lastAt: number;
+  /** Makes `lastAt` at least this time. */
+  advanceTo(at: number): void;
   /** The tables of rows, for a journal: `links` has the link histories. */
   readonly tables: { readonly messages: Rows; readonly links: Rows };
   ingest(message: IngestedMessage): IngestResult;
@@ -123,7 +125,7 @@ export function createMemoryHistory({
     get lastAt() {
       return lastAt;
     },
-    set lastAt(at) {
+    advanceTo(at) {
       lastAt = Math.max(lastAt, at);
     },
     ingest(message) {

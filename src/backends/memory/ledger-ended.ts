@@ -34,8 +34,8 @@ export type EndedOptions = {
 };
 
 /**
- * Learns which results and records were dropped for lack of room. Which ones depends on what all users hold, so a
- * journal has to record it.
+ * Learns which results and records were dropped for lack of room. The choice depends on what all users hold, so
+ * a journal has to record it.
  */
 export interface RecordDrops {
   /** True while a journal is read: nothing is dropped for lack of room, because the journal says what was dropped. */

@@ -57,7 +57,7 @@ export class Entry extends DueItem implements HeldCommand {
   resultBytes = 0;
   /** True if room for a mark is reserved. Always true if a caller chose the command's id. */
   marked = false;
-  /** The attempt that dispatched it, if attempts are kept (`Acts.keepsAttempts`). Null once the command has ended. */
+  /** The attempt that dispatched it, if attempts are kept (`TransactionDeps.keepsAttempts`). Null once the command has ended. */
   markedBy: string | null = null;
   /** True once the whole record is dropped. If room was reserved for a mark, the mark is kept. */
   reduced = false;
@@ -104,7 +104,7 @@ export class Entry extends DueItem implements HeldCommand {
     return this.#record instanceof PackedCommand ? this.#record.unpack(this) : this.#record;
   }
 
-  set command(command: Command) {
+  replace(command: Command): void {
     this.#record = command;
   }
 

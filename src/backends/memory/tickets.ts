@@ -11,7 +11,7 @@ export function createMemoryTickets(clock: Pick<Clock, 'now'>): TicketStore {
   return {
     take(ticketHash, ttlMs) {
       const now = clock.now();
-      // Tickets of one kind expire in the order in which they were taken, so each is looked at about once.
+      // Tickets of one kind expire in the order of their use, so each one is checked about once.
       for (const [hash, until] of taken) {
         if (until > now) break;
         taken.delete(hash);

@@ -15,7 +15,7 @@ const CONFIRM_MS = 1_000;
  */
 type BusNote = { readonly kind: 'listens' | 'heard'; readonly kinds: readonly string[]; readonly number: number };
 
-type BusParts = {
+type BusOptions = {
   readonly process: string;
   readonly alive: () => ReadonlyMap<string, unknown>;
   /** Sends an event, or a note about topics. */
@@ -26,7 +26,7 @@ type BusParts = {
 
 /** Listeners of this process get an event before `publish` returns; those of others get it in the order published. */
 export class OwnedBus {
-  readonly #parts: BusParts;
+  readonly #options: BusOptions;
   readonly #listeners: Listeners;
   /** How many topics of each kind have listeners here. */
   readonly #own = new Map<string, number>();
@@ -42,9 +42,9 @@ export class OwnedBus {
   /** Who waits until the others know what this process listens to. */
   readonly #waiting = new Set<() => void>();
 
-  constructor(parts: BusParts) {
-    this.#parts = parts;
-    this.#listeners = createListeners(parts.log, (topic) => this.#changed(topic));
+  constructor(options: BusOptions) {
+    this.#options = options;
+    this.#listeners = createListeners(options.log, (topic) => this.#changed(topic));
   }
 
   get bus(): Bus {
@@ -88,7 +88,7 @@ export class OwnedBus {
 
   /** Events of other processes may be lost. */
   interrupted(): void {
-    for (const process of this.#parts.alive().keys()) this.#tell(process);
+    for (const process of this.#options.alive().keys()) this.#tell(process);
     this.#listeners.interrupted();
   }
 
@@ -97,7 +97,7 @@ export class OwnedBus {
     const kind = kindOf(topic);
     let text: string | null = null;
     for (const [process, { kinds }] of this.#others)
-      if (kinds.has(kind)) this.#parts.send(process, (text ??= `${topic}\n${encode(event)}`), 'all');
+      if (kinds.has(kind)) this.#options.send(process, (text ??= `${topic}\n${encode(event)}`), 'all');
   }
 
   #changed(topic: string): void {
@@ -108,18 +108,18 @@ export class OwnedBus {
     else this.#own.delete(kind);
     if (before > 0 && now > 0) return;
     this.#number++;
-    for (const process of this.#parts.alive().keys()) this.#tell(process);
+    for (const process of this.#options.alive().keys()) this.#tell(process);
   }
 
   #tell(process: string): void {
-    if (process === this.#parts.process) return;
+    if (process === this.#options.process) return;
     const note: BusNote = { kind: 'listens', kinds: [...this.#own.keys()], number: this.#number };
-    this.#parts.send(process, JSON.stringify(note), null);
+    this.#options.send(process, JSON.stringify(note), null);
   }
 
   #note(from: string, text: string): void {
     const note = readNote(text);
-    if (!note) return this.#parts.log.warn({ from }, 'a note about topics cannot be read');
+    if (!note) return this.#options.log.warn({ from }, 'a note about topics cannot be read');
     if (note.kind === 'heard') {
       this.#knowing.set(from, Math.max(note.number, this.#knowing.get(from) ?? 0));
       if (note.number === this.#number && this.#repeated.delete(from)) this.#listeners.interrupted();
@@ -128,7 +128,7 @@ export class OwnedBus {
     // Notes may arrive in another order.
     if (note.number >= (this.#others.get(from)?.number ?? 0))
       this.#others.set(from, { kinds: new Set(note.kinds), number: note.number });
-    this.#parts.send(from, JSON.stringify({ ...note, kind: 'heard' } satisfies BusNote), null);
+    this.#options.send(from, JSON.stringify({ ...note, kind: 'heard' } satisfies BusNote), null);
   }
 
   /** Resolves when all others know what this process listens to, or after a while. */
@@ -140,7 +140,7 @@ export class OwnedBus {
       this.#waiting.delete(end);
       resolve();
     };
-    const cancel = this.#parts.clock.after(CONFIRM_MS, end);
+    const cancel = this.#options.clock.after(CONFIRM_MS, end);
     this.#waiting.add(end);
     return promise;
   }
@@ -151,7 +151,7 @@ export class OwnedBus {
 
   /** The other processes that do not know what this one listens to, as far as this one knows. */
   #unknowing(): readonly string[] {
-    const { alive, process } = this.#parts;
+    const { alive, process } = this.#options;
     const others = alive().keys();
     return [...others].filter((other) => other !== process && (this.#knowing.get(other) ?? 0) < this.#number);
   }

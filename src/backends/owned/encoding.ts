@@ -59,9 +59,9 @@ export function encode(value: unknown): string {
 }
 
 /**
- * Encodes an object with a list that may be long, each item once: its first items, until their texts have this many
- * characters, and at least one. `name`: the member with the list; `rest`: returns the other members, of which one is
- * there at least, for so many items.
+ * Encodes an object with as many of the first items of a list as fit into `chars` characters, and at least one. Encodes
+ * each item once. `name`: the member with the list; `rest`: returns the other members, at least one, for a number of
+ * items.
  */
 export function encodeFirst(
   { name, items, chars: most }: { readonly name: string; readonly items: readonly unknown[]; readonly chars: number },

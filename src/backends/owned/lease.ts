@@ -9,7 +9,7 @@ import type { Client } from '../redis/client.ts';
 import type { Keys } from './keys.ts';
 import { renewLease } from './scripts.ts';
 
-type LeaseParts = {
+type LeaseOptions = {
   readonly process: string;
   readonly client: Client;
   readonly keys: Keys;
@@ -75,7 +75,7 @@ export type Renewal = {
 type Validity = { readonly elapsed: number; readonly wall: number };
 
 export class Lease {
-  readonly #parts: LeaseParts;
+  readonly #options: LeaseOptions;
   #validUntil: Validity = { elapsed: -Infinity, wall: -Infinity };
   /** Since when the process has the lease without a break. */
   #heldSince: number | null = null;
@@ -89,24 +89,24 @@ export class Lease {
   /** The address at which clients reach the relay of this process, without spaces; null: there is none. */
   address: string | null = null;
 
-  constructor(parts: LeaseParts) {
-    this.#parts = parts;
+  constructor(options: LeaseOptions) {
+    this.#options = options;
   }
 
   /** Whether the lease is valid for certain, whatever a clock of this machine did meanwhile. */
   get isValid(): boolean {
-    const { clock } = this.#parts;
+    const { clock } = this.#options;
     return clock.monotonic() < this.#validUntil.elapsed && clock.now() < this.#validUntil.wall;
   }
 
   /** For how long this process has had the lease without a break, in milliseconds; 0: it has none. */
   get heldMs(): number {
-    return this.#heldSince === null || !this.isValid ? 0 : this.#parts.clock.monotonic() - this.#heldSince;
+    return this.#heldSince === null || !this.isValid ? 0 : this.#options.clock.monotonic() - this.#heldSince;
   }
 
   /** Whether those without a lease are dead: each living process had the time to renew its own since Redis lost any. */
   get showsDeaths(): boolean {
-    return this.heldMs >= this.#parts.leaseMs;
+    return this.heldMs >= this.#options.leaseMs;
   }
 
   /**
@@ -114,7 +114,7 @@ export class Lease {
    * have.
    */
   async renew(): Promise<Renewal> {
-    const { client, keys, clock, leaseMs, process, claims } = this.#parts;
+    const { client, keys, clock, leaseMs, process, claims } = this.#options;
     const number = ++this.#number;
     const { address, report } = this;
     const text = leaseText({ claims, number, address, reportedAt: report?.at ?? null });
@@ -153,7 +153,7 @@ export class Lease {
 
   /** Returns the processes that are alive. */
   async living(): Promise<readonly string[]> {
-    const { client, keys } = this.#parts;
+    const { client, keys } = this.#options;
     const { processes, live } = keys.ofGroup(0);
     const named = await client.smembers(processes);
     const leases = named.length === 0 ? [] : await client.mget(named.map(live));
@@ -163,13 +163,13 @@ export class Lease {
   /** Returns what these processes reported last; null: nothing is kept of a process. Rejects if Redis does not answer. */
   async reportsOf(processes: readonly string[]): Promise<readonly (string | null)[]> {
     if (processes.length === 0) return [];
-    const { report } = this.#parts.keys.ofGroup(0);
-    return this.#parts.client.mget(processes.map(report));
+    const { report } = this.#options.keys.ofGroup(0);
+    return this.#options.client.mget(processes.map(report));
   }
 
   /** Ends the lease, so that others need not wait for it. */
   async end(): Promise<void> {
-    const { client, keys, process } = this.#parts;
+    const { client, keys, process } = this.#options;
     this.#validUntil = { elapsed: -Infinity, wall: -Infinity };
     const groups = Array.from({ length: keys.division.groups }, (_, group) => keys.ofGroup(group));
     await Promise.all(groups.map(({ live }) => client.del(live(process))));
@@ -179,7 +179,7 @@ export class Lease {
   }
 
   async #readFences(): Promise<readonly (string | null)[]> {
-    const { client, keys, partitions } = this.#parts;
+    const { client, keys, partitions } = this.#options;
     const numbers = Array.from({ length: partitions }, (_, partition) => partition);
     const fences: (string | null)[] = numbers.map(() => null);
     const groups = Map.groupBy(numbers, (partition) => keys.groupOf(partition));

@@ -19,7 +19,7 @@ const PROBE_MS = 1_000;
 /** The form of what a probe publishes. No mail has it. */
 const PROBE = /^probe:\d+:\d+$/;
 
-type MailChannelsParts = {
+type MailChannelsOptions = {
   readonly process: string;
   /** Publishes. */
   readonly client: Client;
@@ -46,7 +46,7 @@ type Subscription = {
 const ONLY = '';
 
 export class MailChannels {
-  readonly #parts: MailChannelsParts;
+  readonly #options: MailChannelsOptions;
   readonly #channels: readonly string[];
   /** The connections, by the addresses of their masters. */
   readonly #subscriptions = new Map<string, Subscription>();
@@ -57,9 +57,9 @@ export class MailChannels {
   #waiting: (() => void)[] = [];
   #isClosed = false;
 
-  constructor(parts: MailChannelsParts) {
-    this.#parts = parts;
-    const { client, keys, process, clock } = parts;
+  constructor(options: MailChannelsOptions) {
+    this.#options = options;
+    const { client, keys, process, clock } = options;
     const own = Array.from({ length: keys.usedGroups }, (_, group) => keys.mailOf(process, group));
     this.#channels = [...own, keys.mailToAll];
     if (isCluster(client)) this.#follow();
@@ -82,13 +82,13 @@ export class MailChannels {
 
   /** Publishes a text to a process. It may be lost. */
   publish(process: string, text: string): void {
-    const { keys } = this.#parts;
+    const { keys } = this.#options;
     this.#send(keys.mailOf(process, keys.mailGroupOf(process)), text);
   }
 
   /** Publishes a text to all processes, this one among them. It may be lost. */
   publishToAll(text: string): void {
-    this.#send(this.#parts.keys.mailToAll, text);
+    this.#send(this.#options.keys.mailToAll, text);
   }
 
   close(): void {
@@ -99,7 +99,7 @@ export class MailChannels {
   }
 
   #send(channel: string, text: string): void {
-    publish(this.#parts.client, channel, text).catch(() => undefined);
+    publish(this.#options.client, channel, text).catch(() => undefined);
   }
 
   /** Whether these connections are those that there are now, and have all channels. */
@@ -110,7 +110,7 @@ export class MailChannels {
 
   /** Subscribes where the channels are served now, by the map of slots that the cluster had last. */
   #follow(): void {
-    const { client, onRestored } = this.#parts;
+    const { client, onRestored } = this.#options;
     if (!isCluster(client) || this.#isClosed) return;
     const places = Map.groupBy(this.#channels, (channel) => servedBy(client, channel));
     places.delete(null);
@@ -134,7 +134,7 @@ export class MailChannels {
   }
 
   #subscribe(address: string, channels: readonly string[]): Subscription {
-    const { client, connect, loop, log, onText, onRestored } = this.#parts;
+    const { client, connect, loop, log, onText, onRestored } = this.#options;
     const [host = '', port] = address.split(/:(?=\d+$)/);
     const findNode: FindNode = async () => {
       if (isCluster(client)) await refreshSlots(client);

@@ -16,7 +16,7 @@ const ASK_MS = 250;
 /** What mail depends on: what was decided so far in one partition, in all of this process, or nothing. */
 export type Dependency = number | 'all' | null;
 
-type MailParts = {
+type MailOptions = {
   /** The id of this process. */
   readonly process: string;
   /** Has the mail of this turn taken at its end. */
@@ -68,15 +68,15 @@ const UNKNOWN = 0;
 type HeldEnvelope = { readonly envelope: MailEnvelope; readonly chars: number };
 
 export class Mail {
-  readonly #parts: MailParts;
+  readonly #options: MailOptions;
   readonly #destinations = new Map<string, Destination>();
   readonly #sources = new Map<string, Source>();
   /** The number of the last series that was begun: to a process that was forgotten by mistake, another one begins. */
   #series = 0;
   #stopAsking: Cancel | null = null;
 
-  constructor(parts: MailParts) {
-    this.#parts = parts;
+  constructor(options: MailOptions) {
+    this.#options = options;
   }
 
   /** Sends a message. With a dependency it arrives in order; without one in any order, or not at all. */
@@ -85,7 +85,7 @@ export class Mail {
     (after === null ? unsent.free : unsent.ordered).push(message);
     if (after === 'all') unsent.isAfterAll = true;
     else if (after !== null) unsent.after.add(after);
-    this.#parts.plan();
+    this.#options.plan();
   }
 
   /** Returns what this turn sends. */
@@ -133,9 +133,9 @@ export class Mail {
   /** Takes a text that has arrived on the channel of this process. */
   receive(text: string): void {
     const envelope = readEnvelope(text);
-    if (!envelope) return this.#parts.log.warn({ characters: text.length }, 'mail of another relay cannot be read');
+    if (!envelope) return this.#options.log.warn({ characters: text.length }, 'mail of another relay cannot be read');
     const { from, kind, series, number } = envelope;
-    if (!this.#parts.isAlive(from)) return;
+    if (!this.#options.isAlive(from)) return;
     if (kind === 'ask') return this.#repeat(from, series, number);
     if (kind === 'has') return this.#noteHas(from, series, number);
     if (kind === 'free') return this.#deliver(envelope);
@@ -171,11 +171,11 @@ export class Mail {
   }
 
   #write(kind: EnvelopeKind, number: number, messages: readonly MailMessage[], series: number): string {
-    return writeEnvelope({ from: this.#parts.process, kind, series, number, messages });
+    return writeEnvelope({ from: this.#options.process, kind, series, number, messages });
   }
 
   #tell(process: string, kind: EnvelopeKind, series: number, number: number): void {
-    this.#parts.publish(process, this.#write(kind, number, [], series));
+    this.#options.publish(process, this.#write(kind, number, [], series));
   }
 
   #noteHas(process: string, series: number, number: number): void {
@@ -191,7 +191,7 @@ export class Mail {
     if (from < first) this.#tell(process, 'begin', series, first);
     const again = destination.kept.filter(({ number }) => number >= from);
     // Some of it may wait for what it depends on.
-    this.#parts.onRecord(() => again.forEach(({ text }) => this.#parts.publish(process, text)));
+    this.#options.onRecord(() => again.forEach(({ text }) => this.#options.publish(process, text)));
   }
 
   #destinationOf(process: string): Destination {
@@ -214,14 +214,14 @@ export class Mail {
     const isFirst = source.series === UNKNOWN;
     source.held.clear();
     Object.assign(source, { series, next: 1, known: 0, heldChars: 0 });
-    if (!isFirst) this.#parts.onLoss(from);
+    if (!isFirst) this.#options.onLoss(from);
   }
 
   #skipTo(from: string, source: Source, number: number): void {
     if (number <= source.next) return;
     for (const known of [...source.held.keys()]) if (known < number) this.#takeHeld(source, known);
     source.next = number;
-    this.#parts.onLoss(from);
+    this.#options.onLoss(from);
   }
 
   #hold(source: Source, envelope: MailEnvelope, chars: number): void {
@@ -247,14 +247,14 @@ export class Mail {
   }
 
   #deliver({ from, messages }: MailEnvelope): void {
-    for (const message of messages) this.#parts.receive(from, message);
+    for (const message of messages) this.#options.receive(from, message);
   }
 
   /** Asks for what is missing now, and again until it is here. */
   #ask(from: string, { series, next }: Source): void {
     if (this.#stopAsking) return;
     this.#tell(from, 'ask', series, next);
-    this.#stopAsking = this.#parts.clock.every(ASK_MS, () => this.#askAgain());
+    this.#stopAsking = this.#options.clock.every(ASK_MS, () => this.#askAgain());
   }
 
   #askAgain(): void {

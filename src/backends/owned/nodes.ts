@@ -19,7 +19,7 @@ import { decode, encode } from './encoding.ts';
 import { nodeOf } from './fence.ts';
 import type { Dependency } from './mail.ts';
 
-type NodesParts = {
+type NodesOptions = {
   readonly process: string;
   readonly nodeId: string;
   readonly clock: Pick<Clock, 'now'>;
@@ -42,14 +42,14 @@ type KnownNode = { readonly nodeId: string; readonly process: string; readonly u
 type GoneNode = KnownNode & { readonly until: number };
 
 export class Nodes {
-  readonly #parts: NodesParts;
+  readonly #options: NodesOptions;
   readonly #own = new Mailboxes();
   readonly #gone = new Map<string, GoneNode>();
   #listener: NodeListener | null = null;
   #report: DispatcherNode | null = null;
 
-  constructor(parts: NodesParts) {
-    this.#parts = parts;
+  constructor(options: NodesOptions) {
+    this.#options = options;
   }
 
   /** The methods that concern this process alone. */
@@ -64,7 +64,7 @@ export class Nodes {
       },
       silent: () => this.#silent(),
       reportTimes: () => this.#all(),
-      living: () => [...this.#parts.processes().keys()],
+      living: () => [...this.#options.processes().keys()],
       list: (page) => {
         const after = page.after?.[0] ?? '';
         const known = this.#all().filter(({ nodeId }) => nodeId > after);
@@ -87,7 +87,7 @@ export class Nodes {
   /** Takes a row that another process has sent. */
   receive(text: string): void {
     // Only `encode` writes the texts of rows.
-    this.#own.post(this.#parts.nodeId, decode(text) as MailboxRow);
+    this.#own.post(this.#options.nodeId, decode(text) as MailboxRow);
   }
 
   /** Another process owns the partition of some users: waits and links of these users must be made known to it. */
@@ -99,7 +99,7 @@ export class Nodes {
   forgotten(concerns: (userId: string) => boolean): void {
     this.#listener
       ?.lost('store_lost', concerns)
-      .catch((error: unknown) => this.#parts.log.error({ err: error }, 'a loss of the store could not be handled'));
+      .catch((error: unknown) => this.#options.log.error({ err: error }, 'a loss of the store could not be handled'));
   }
 
   /** Others may have counted this process as dead, and its links as lost. */
@@ -115,7 +115,7 @@ export class Nodes {
   /** Remembers for a while the node of a process that has died. */
   noteGone(process: string, updatedAt: number): void {
     const nodeId = nodeOf(process);
-    this.#gone.set(nodeId, { nodeId, process, updatedAt, until: this.#parts.clock.now() + NODE_GONE_MS });
+    this.#gone.set(nodeId, { nodeId, process, updatedAt, until: this.#options.clock.now() + NODE_GONE_MS });
   }
 
   #attach(nodeId: string, listener: NodeListener): () => void {
@@ -130,28 +130,28 @@ export class Nodes {
 
   #beat(nodeId: string, report: NodeReport): void {
     if (!this.#own.has(nodeId)) return;
-    this.#report = { ...report, nodeId, updatedAt: this.#parts.clock.now() };
-    this.#parts.report(encode(this.#report), this.#report.updatedAt, report.draining);
+    this.#report = { ...report, nodeId, updatedAt: this.#options.clock.now() };
+    this.#options.report(encode(this.#report), this.#report.updatedAt, report.draining);
   }
 
   #post(nodeId: string, row: MailboxRow): boolean {
     if (row.kind !== 'pulse') return this.#postRow(nodeId, row, 'all');
     // Through Redis, so that its arrival proves that mail is read.
-    this.#parts.send(this.#parts.process, encode(row), null);
+    this.#options.send(this.#options.process, encode(row), null);
     return true;
   }
 
   #postRow(nodeId: string, row: MailboxRow, after: Dependency): boolean {
-    if (nodeId === this.#parts.nodeId) return this.#own.post(nodeId, row);
-    const process = this.#parts.processes().get(nodeId);
+    if (nodeId === this.#options.nodeId) return this.#own.post(nodeId, row);
+    const process = this.#options.processes().get(nodeId);
     if (process === undefined) return false;
-    this.#parts.send(process, encode(row), after);
+    this.#options.send(process, encode(row), after);
     return true;
   }
 
   /** Returns all nodes that have reported, in order. */
   #all(): readonly KnownNode[] {
-    const { alive, processes, process, nodeId, clock } = this.#parts;
+    const { alive, processes, process, nodeId, clock } = this.#options;
     const now = clock.now();
     for (const [id, { until }] of this.#gone) if (until <= now || processes().has(id)) this.#gone.delete(id);
     const others = [...alive()].flatMap(([id, updatedAt]) =>
@@ -163,12 +163,12 @@ export class Nodes {
 
   /** Reads the reports of nodes, in order; null: Redis has lost it. */
   #read(nodes: readonly KnownNode[]): MaybePromise<readonly (DispatcherNode | null)[]> {
-    const others = nodes.map(({ process }) => process).filter((process) => process !== this.#parts.process);
-    const reports = others.length === 0 ? [] : this.#parts.reportsOf(others);
+    const others = nodes.map(({ process }) => process).filter((process) => process !== this.#options.process);
+    const reports = others.length === 0 ? [] : this.#options.reportsOf(others);
     return thenDo(reports, (texts) => {
       const found = new Map(others.map((process, i) => [process, texts[i] ?? null]));
       return nodes.map(({ process }) => {
-        if (process === this.#parts.process) return this.#report;
+        if (process === this.#options.process) return this.#report;
         const text = found.get(process) ?? null;
         // Only `encode` writes reports.
         return text === null ? null : (decode(text) as DispatcherNode);
@@ -177,11 +177,11 @@ export class Nodes {
   }
 
   #lostReport(nodeId: string): ObservedSource {
-    return gapOf('delivery', this.#parts.clock.now(), nodeId, 'evicted');
+    return gapOf('delivery', this.#options.clock.now(), nodeId, 'evicted');
   }
 
   #silent(): readonly string[] {
-    const since = this.#parts.clock.now() - NODE_SILENT_MS;
+    const since = this.#options.clock.now() - NODE_SILENT_MS;
     return this.#all().flatMap(({ nodeId, updatedAt }) => (updatedAt <= since ? [nodeId] : []));
   }
 }

@@ -19,7 +19,7 @@ import { Mail, type MailMessage } from './mail.ts';
 import { MailChannels } from './mail-channels.ts';
 import { Nodes } from './nodes.ts';
 import { Owners, SUSPEND_LEASES } from './owner.ts';
-import type { PartitionParts } from './partition.ts';
+import type { PartitionOptions } from './partition.ts';
 import { createPlacement } from './placement.ts';
 import { Replicas } from './replicas.ts';
 import { createRoutedBackend } from './routed.ts';
@@ -44,7 +44,7 @@ export type OwnedOptions = {
   readonly claims: boolean;
   /** Absent: LEASE_MS. */
   readonly leaseMs?: number;
-  readonly recordRoom?: PartitionParts['recordRoom'];
+  readonly recordRoom?: PartitionOptions['recordRoom'];
   readonly memory: Omit<
     MemoryOptions,
     'watcher' | 'makeTransaction' | 'mailboxes' | 'keepsAttempts' | 'evidence' | 'clock' | 'log'

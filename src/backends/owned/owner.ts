@@ -11,17 +11,17 @@ import { nodeOf } from './fence.ts';
 import { Moves, shouldOwn, type PlacementView } from './placement.ts';
 import type { Lease, Renewal } from './lease.ts';
 import type { Owner, OwnerTable } from './owners.ts';
-import { Partition, type PartitionParts } from './partition.ts';
+import { Partition, type PartitionOptions } from './partition.ts';
 import type { PartitionStores } from './routes.ts';
 
 /** After how many leases without a break a process claims from a dead one; others have lost theirs by then. */
 const CLAIM_LEASES = 1.5;
 /**
- * After how many leases without a look at Redis nothing that waits to leave may leave any more: others may have decided,
- * and answered, as if this process were gone.
+ * After this many leases without an answer of Redis, a process lets nothing leave any more: others may have decided, and
+ * answered, as if it were gone.
  */
 export const SUSPEND_LEASES = 1.5;
-/** For how many leases a process leaves a partition, of which Redis has lost something, to one that may have it. */
+/** How many leases a process waits before it claims what lost something in Redis: another process may have that. */
 const CUT_LEASES = 2;
 /** How often the lease is renewed in its time. */
 const BEATS = 4;
@@ -43,9 +43,9 @@ type OwnerNote =
   | { readonly kind: 'knows' }
   | { readonly kind: 'owns' | 'forgot' | 'follow' | 'ready' | 'yours'; readonly partition: number };
 
-type OwnersOptions = Omit<PartitionParts, 'isAlive' | 'nodes' | 'onMove' | 'onLost' | 'onForgotten' | 'memory'> & {
+type OwnersOptions = Omit<PartitionOptions, 'isAlive' | 'nodes' | 'onMove' | 'onLost' | 'onForgotten' | 'memory'> & {
   /** What the state of a partition is made with. */
-  readonly memory: (partition: number) => PartitionParts['memory'];
+  readonly memory: (partition: number) => PartitionOptions['memory'];
   /** Whether this process may own partitions. */
   readonly claims: boolean;
   readonly lease: Lease;
@@ -116,7 +116,7 @@ export class Owners implements OwnerTable {
   constructor(options: OwnersOptions) {
     this.#options = options;
     this.#moves = new Moves(options);
-    const parts: Omit<PartitionParts, 'memory'> = {
+    const parts: Omit<PartitionOptions, 'memory'> = {
       ...options,
       isAlive: (process) => this.isAlive(process),
       nodes: () => this.#nodes,
@@ -526,7 +526,7 @@ export class Owners implements OwnerTable {
     this.#note(null, { kind: 'owns', partition: number });
   }
 
-  /** Asks the process that should own one of the partitions of this one to follow its log. */
+  /** Chooses a partition that another process should own, and asks that process to follow its log. */
   #startMove(): void {
     const { lease, leaseMs } = this.#options;
     if (

@@ -17,7 +17,7 @@ import { Tail, type Batch } from './tail.ts';
 /** The most characters of batches that Redis has not confirmed, before nothing may be added any more. */
 const UNCONFIRMED_CHARS = 8 * 1024 * 1024;
 
-export type PartitionLogParts = {
+export type PartitionLogOptions = {
   readonly partition: number;
   readonly keys: PartitionKeys;
   /** The fence that this process has set. */
@@ -65,7 +65,7 @@ export class PartitionLog implements FactLog {
   readonly tail: Tail;
   /** The epoch that this process last tried to set; 0: none. The answer may be lost although it is set. */
   triedEpoch = 0;
-  readonly #parts: PartitionLogParts;
+  readonly #options: PartitionLogOptions;
   readonly #turns: TurnsOfLog;
   #isLost = false;
   /** The fence after the last batch that was decided. */
@@ -76,14 +76,14 @@ export class PartitionLog implements FactLog {
   #head: string;
   #anew = newAnew();
 
-  constructor(parts: PartitionLogParts, turns: TurnsOfLog) {
-    this.partition = parts.partition;
-    this.keys = parts.keys;
-    this.#parts = parts;
+  constructor(options: PartitionLogOptions, turns: TurnsOfLog) {
+    this.partition = options.partition;
+    this.keys = options.keys;
+    this.#options = options;
     this.#turns = turns;
-    this.#fence = parts.fence;
-    this.tail = new Tail(parts.fence.number);
-    this.#head = parts.head ?? this.#newHead();
+    this.#fence = options.fence;
+    this.tail = new Tail(options.fence.number);
+    this.#head = options.head ?? this.#newHead();
     this.judgeRoom();
   }
 
@@ -107,7 +107,7 @@ export class PartitionLog implements FactLog {
   }
 
   get full(): boolean {
-    return this.#parts.room.full;
+    return this.#options.room.full;
   }
 
   /** Whether no snapshot may be written. A log that must begin anew has no choice. */
@@ -117,16 +117,16 @@ export class PartitionLog implements FactLog {
 
   /** What no snapshot covers of the log, as RecordRoom counts it. */
   get uncovered(): number {
-    return this.#parts.room.uncovered;
+    return this.#options.room.uncovered;
   }
 
   wantSnapshot(): void {
-    this.#parts.room.want();
+    this.#options.room.want();
   }
 
   /** Makes a batch of what was decided since the last call; null: nothing was. */
   take(turn: number): Batch | null {
-    const { records, room } = this.#parts;
+    const { records, room } = this.#options;
     const text = records.take();
     if (text === '' || this.#isLost) return null;
     const { clock } = this.#turns;
@@ -168,7 +168,7 @@ export class PartitionLog implements FactLog {
   lose(): void {
     if (this.#isLost) return;
     this.#isLost = true;
-    this.#parts.onLost();
+    this.#options.onLost();
   }
 
   /**
@@ -178,14 +178,14 @@ export class PartitionLog implements FactLog {
   async beginAnew(): Promise<boolean> {
     this.#anew.isWanted = true;
     this.#anew.begin.resolve();
-    await this.#parts.writeSnapshot();
+    await this.#options.writeSnapshot();
     const { isDone } = this.#anew;
     this.#anew = newAnew();
     return isDone;
   }
 
   beginSnapshot(): SnapshotPieces {
-    const { records } = this.#parts;
+    const { records } = this.#options;
     const { client, clock } = this.#turns;
     if (this.#isLost) throw new CallboardError('store_unavailable', 'Another relay owns the partition.');
     this.#turns.flush();
@@ -236,7 +236,7 @@ export class PartitionLog implements FactLog {
   }
 
   #header(): Header {
-    return { format: STREAM_FORMAT, version: this.#parts.version, boot: null, sync: 'always' };
+    return { format: STREAM_FORMAT, version: this.#options.version, boot: null, sync: 'always' };
   }
 
   #newHead(): string {
@@ -245,6 +245,6 @@ export class PartitionLog implements FactLog {
 
   /** Refuses what would add to the log while Redis has no memory for more, or does not confirm what it got. */
   judgeRoom(): void {
-    this.#parts.room.full = this.#turns.isFull(this) || this.tail.unconfirmedChars > UNCONFIRMED_CHARS;
+    this.#options.room.full = this.#turns.isFull(this) || this.tail.unconfirmedChars > UNCONFIRMED_CHARS;
   }
 }

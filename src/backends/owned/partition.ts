@@ -12,7 +12,7 @@ import { giveUpAll, RecordedState, type StateOptions } from '../journal/state.ts
 import type { Client } from '../redis/client.ts';
 import { fenceText, isAfter, isBefore, nodeOf, readFence, type Fence } from './fence.ts';
 import type { Keys } from './keys.ts';
-import type { PartitionLog, PartitionLogParts } from './partition-log.ts';
+import type { PartitionLog, PartitionLogOptions } from './partition-log.ts';
 import type { PartitionStores } from './routes.ts';
 import type { Replicas } from './replicas.ts';
 import { setFence } from './scripts.ts';
@@ -26,7 +26,7 @@ import type { Turns } from './turns.ts';
 const RECORD_ROOM: RecordRoomOptions = { dueCost: 256 * 1024 * 1024, dueAtMost: 1, total: 2 };
 
 /** What all partitions of a process share. */
-export type PartitionParts = {
+export type PartitionOptions = {
   /** The id of this process. */
   readonly process: string;
   readonly client: Client;
@@ -89,7 +89,7 @@ function holdingOf({ process, epoch }: Pick<Fence, 'process' | 'epoch'>): string
 
 export class Partition {
   readonly number: number;
-  readonly #parts: PartitionParts;
+  readonly #options: PartitionOptions;
   #owned: OwnedState | null = null;
   /** The fence as it was seen last; null: there is none. */
   #seen: Fence | null = null;
@@ -102,9 +102,9 @@ export class Partition {
   #isGiving = false;
   #marked = 0;
 
-  constructor(number: number, parts: PartitionParts) {
+  constructor(number: number, options: PartitionOptions) {
     this.number = number;
-    this.#parts = parts;
+    this.#options = options;
   }
 
   /** The stores, while this process owns the partition. */
@@ -124,7 +124,7 @@ export class Partition {
 
   /** The process that owns the partition, as far as this one knows. */
   get owner(): string | null {
-    return this.#owned ? this.#parts.process : (this.#seen?.process ?? null);
+    return this.#owned ? this.#options.process : (this.#seen?.process ?? null);
   }
 
   /** Whether this process is about to own the partition: it claims it, or reads its log. */
@@ -135,7 +135,7 @@ export class Partition {
   /** Counts the links of the partition's clients, by the processes that hold them. */
   countLinks(): ReadonlyMap<string, number> {
     const links = new Map<string, number>();
-    const nodes = this.#parts.nodes();
+    const nodes = this.#options.nodes();
     for (const { nodeId, disconnectedAt } of this.#owned?.state.tables.connections.all(null) ?? []) {
       const process = disconnectedAt === null ? nodes.get(nodeId) : undefined;
       if (process !== undefined) links.set(process, (links.get(process) ?? 0) + 1);
@@ -185,12 +185,12 @@ export class Partition {
     // What this process has given away and Redis has forgotten is its own again.
     this.#seen = fence ?? (this.#given ? null : this.#seen);
     if (!this.#isCut(fence)) this.#furthest = fence;
-    if (fence !== null && fence.process !== this.#parts.process) this.#keepGivenUnless(fence, seen);
+    if (fence !== null && fence.process !== this.#options.process) this.#keepGivenUnless(fence, seen);
     const isOther = this.owner !== before;
     // With a higher epoch the same owner may have lost the partition meanwhile, and what it was asked.
     if (!isOther && (this.#seen?.epoch ?? 0) <= epoch) return;
-    if (isOther && !this.#isTaking && this.owner !== this.#parts.process) this.#forgetFollowed();
-    this.#parts.onMove(this.number);
+    if (isOther && !this.#isTaking && this.owner !== this.#options.process) this.#forgetFollowed();
+    this.#options.onMove(this.number);
   }
 
   /**
@@ -202,7 +202,7 @@ export class Partition {
   }
 
   async #claim(): Promise<boolean> {
-    const { process, client, keys, isAlive, replicas } = this.#parts;
+    const { process, client, keys, isAlive, replicas } = this.#options;
     const of = keys.of(this.number);
     const found = await client.get(of.fence);
     this.see(found);
@@ -228,7 +228,7 @@ export class Partition {
    * not while this process still decides here, because it has not noticed yet that another one has taken the partition.
    */
   async follow(): Promise<boolean> {
-    const { client, keys } = this.#parts;
+    const { client, keys } = this.#options;
     const fence = readFence(await client.get(keys.of(this.number).fence));
     if (!fence || this.#owned || this.#isTaking) return false;
     const followed = this.#readerOf(holdingOf(fence));
@@ -260,9 +260,9 @@ export class Partition {
    */
   accept(from: string): Promise<boolean> {
     return this.#alone(async () => {
-      const text = await this.#parts.client.get(this.#parts.keys.of(this.number).fence);
+      const text = await this.#options.client.get(this.#options.keys.of(this.number).fence);
       const fence = readFence(text);
-      if (fence?.process !== this.#parts.process) return false;
+      if (fence?.process !== this.#options.process) return false;
       await this.#take(fence, { process: from, epoch: fence.epoch - 1 });
       // A batch of this process shows that it decides, also if its note about that is lost.
       this.#owned?.state.noteNode(nodeOf(fence.process), fence.process);
@@ -287,7 +287,7 @@ export class Partition {
    * While this runs, and afterwards, nothing is decided here. The state is kept until the other process decides.
    */
   async give(to: string): Promise<boolean> {
-    const { turns, onMove, replicas, keys } = this.#parts;
+    const { turns, onMove, replicas, keys } = this.#options;
     const owned = this.#owned;
     if (!owned) return false;
     this.#owned = null;
@@ -316,21 +316,21 @@ export class Partition {
   }
 
   #setGiven({ fence }: PartitionLog, next: Fence): Promise<boolean> {
-    const { client, keys } = this.#parts;
+    const { client, keys } = this.#options;
     return setFence(client, { keys: keys.of(this.number), map: keys.map, found: fenceText(fence), next });
   }
 
   /** Goes on to decide: Redis may have lost a part of the log meanwhile. If it has another owner, that is found now. */
   #keep(owned: OwnedState): false {
     this.#owned = owned;
-    this.#parts.turns.settle();
+    this.#options.turns.settle();
     return false;
   }
 
   /** Ends to append. `given`: the fence that was set; null: it is not known. */
   #leave(owned: OwnedState, given: Fence | null): void {
     owned.snapshots.stop();
-    this.#parts.turns.drop(owned.log);
+    this.#options.turns.drop(owned.log);
     if (this.#given?.owned === owned) owned.state.onFirst = () => {};
     else owned.state.tables.discard();
     this.#seen = given;
@@ -360,7 +360,7 @@ export class Partition {
 
   /** Goes on in what was given away: Redis has forgotten that, and its receiver has not set the fence again. */
   #takeBack({ owned: { state, room, log } }: Given, epoch: number): boolean {
-    const { turns, log: logger } = this.#parts;
+    const { turns, log: logger } = this.#options;
     this.#given = null;
     const again = this.#decide({ state, room, head: log.head }, { ...log.fence, epoch });
     logger.warn({ partition: this.number }, 'Redis has forgotten that this was given away: it stays here');
@@ -376,11 +376,11 @@ export class Partition {
     if (!owned) return;
     const { state } = owned;
     const { replay } = state;
-    const nodes = this.#parts.nodes();
+    const nodes = this.#options.nodes();
     const gone = [...replay.nodes].filter(
       ([nodeId, process]) => nodes.get(nodeId) !== process && process !== NO_PROCESS,
     );
-    if (gone.length > 0) this.#parts.onLinksLost(loseLinks(state, new Set(gone.map(([nodeId]) => nodeId))));
+    if (gone.length > 0) this.#options.onLinksLost(loseLinks(state, new Set(gone.map(([nodeId]) => nodeId))));
     for (const [nodeId] of gone) if (!nodes.has(nodeId)) state.noteNode(nodeId, NO_PROCESS);
     for (const [nodeId, process] of nodes) if (replay.nodes.get(nodeId) !== process) state.noteNode(nodeId, process);
   }
@@ -400,7 +400,7 @@ export class Partition {
   /** Ends what had not ended as unknown: what Redis has lost may have been a dispatch. */
   #giveUp(): void {
     if (!this.#owned) return;
-    const { log, onForgotten } = this.#parts;
+    const { log, onForgotten } = this.#options;
     giveUpAll(this.#owned.state);
     log.error(
       { partition: this.number },
@@ -409,9 +409,9 @@ export class Partition {
     onForgotten(this.number);
   }
 
-  /** Puts the log back, and begins to decide. This process owns the fence. `before`: whose the log was until then. */
+  /** Replays the log, and begins to decide. This process owns the fence. `before`: the owner until then. */
   async #take(fence: Fence, before: Pick<Fence, 'process' | 'epoch'>): Promise<void> {
-    const { clock, log, process } = this.#parts;
+    const { clock, log, process } = this.#options;
     const began = clock.monotonic();
     // A snapshot may have replaced what was read ahead, or what is being read.
     const followed = await this.#readWhole(before, fence).catch(() => this.#readWhole(before, fence));
@@ -442,14 +442,14 @@ export class Partition {
    * whether this process still owns the partition.
    */
   async #keepEvidence(): Promise<boolean> {
-    const { clock, loop } = this.#parts;
+    const { clock, loop } = this.#options;
     while (this.#owned && !this.#owned.state.tables.keepEvidence(clock.now()))
       await new Promise<void>((next) => loop.afterOthers(next));
     return this.#owned !== null;
   }
 
   #newReader(of: string): Followed {
-    const { client, keys, clock, loop, memory, recordRoom = RECORD_ROOM } = this.#parts;
+    const { client, keys, clock, loop, memory, recordRoom = RECORD_ROOM } = this.#options;
     const room = new RecordRoom({ ...recordRoom, where: 'Redis' });
     const state = new RecordedState({ ...memory, room });
     const { replay } = state;
@@ -462,16 +462,16 @@ export class Partition {
     // Time does not go back when another clock takes over.
     state.begin(replay.lastAt);
     room.start(reader.bytes.snapshot, { bytes: reader.bytes.batches, records: replay.journalActs });
-    this.#decide({ state, room }, fence, () => resume(state, this.#parts.clock.now()));
+    this.#decide({ state, room }, fence, () => resume(state, this.#options.clock.now()));
   }
 
   /** Decides in the partition from now on. `head`: see the parts of a log. `begin`: what is decided first. */
   #decide(
-    { state, room, head }: Pick<OwnedState, 'state' | 'room'> & Pick<PartitionLogParts, 'head'>,
+    { state, room, head }: Pick<OwnedState, 'state' | 'room'> & Pick<PartitionLogOptions, 'head'>,
     fence: Fence,
     begin: () => void = () => {},
   ): PartitionLog {
-    const { turns, keys, version, clock, loop, log: logger, onLost, onMove } = this.#parts;
+    const { turns, keys, version, clock, loop, log: logger, onLost, onMove } = this.#options;
     const { records, tables, replay } = state;
     const log = turns.open({
       partition: this.number,

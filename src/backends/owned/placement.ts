@@ -93,9 +93,9 @@ const NEAR_LINKS = { moves: 8, stays: 4 } as const;
 const MOST_SHARES = 1.5;
 
 /**
- * Returns the process that should own a partition of `owner` next, which may be the same one: that of its links, if nearly
- * all of them are with one process which does not own far more than its share, and otherwise that of the hash. `links`: of
- * the partition; null: links do not count.
+ * Returns the process that should own a partition of `owner` next; it may be `owner` itself. If one process has nearly all
+ * links of the partition, and does not own far more than its share, it is that one; otherwise the hash chooses. `links`:
+ * those of the partition; null: links do not count.
  */
 export function nextOwner(partition: number, owner: string, view: PlacementView, links: Links | null): string | null {
   const ofHash = shouldOwn(partition, view.processes);

@@ -10,7 +10,7 @@ const COUNTED_MS = 2_000;
 /** For how long no change of owners waits after one for which replicas were too far behind, in milliseconds. */
 const BEHIND_MS = 10_000;
 
-type ReplicasParts = {
+type ReplicasOptions = {
   readonly client: Client;
   /** Creates the connection that waits, because nothing else can use it meanwhile. Called if there are replicas. */
   readonly connect: () => Client;
@@ -27,14 +27,14 @@ type FenceKeys = Pick<PartitionKeys, 'fence' | 'map'>;
 type Count = { readonly replicas: number; readonly until: number };
 
 export class Replicas {
-  readonly #parts: ReplicasParts;
+  readonly #options: ReplicasOptions;
   readonly #counts = new Map<string, Count>();
   #waiting: Promise<Client> | null = null;
   #behindUntil = -Infinity;
   #isWarned = false;
 
-  constructor(parts: ReplicasParts) {
-    this.#parts = parts;
+  constructor(options: ReplicasOptions) {
+    this.#options = options;
   }
 
   /**
@@ -43,7 +43,7 @@ export class Replicas {
    * without an owner each call of these users would wait for the slowest replica.
    */
   async have(keys: FenceKeys): Promise<void> {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#options;
     if (clock.monotonic() < this.#behindUntil) return;
     try {
       const replicas = await this.#count(keys);
@@ -63,7 +63,7 @@ export class Replicas {
   }
 
   #behind(fields: Record<string, unknown>): void {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#options;
     this.#behindUntil = clock.monotonic() + BEHIND_MS;
     if (!this.#isWarned)
       log.warn(fields, 'replicas of Redis are behind: a failover now may take back who owns some users');
@@ -72,7 +72,7 @@ export class Replicas {
 
   /** Returns how many replicas follow the Redis that has the keys. */
   async #count({ fence, map }: FenceKeys): Promise<number> {
-    const { client, clock } = this.#parts;
+    const { client, clock } = this.#options;
     const known = this.#counts.get(map);
     if (known && clock.monotonic() < known.until) return known.replicas;
     // The key leads the question to the right node of a cluster.
@@ -85,7 +85,7 @@ export class Replicas {
 
   /** Returns how many replicas have what Redis had written when this was called. */
   async #wait({ fence }: FenceKeys, replicas: number): Promise<number> {
-    const { connect, waitMs = WAIT_MS } = this.#parts;
+    const { connect, waitMs = WAIT_MS } = this.#options;
     this.#waiting ??= opened(connect());
     const client = await this.#waiting;
     // In a cluster this call learns where the key is now. WAIT has none, so it follows a call that does.

@@ -158,7 +158,7 @@ class Router {
     if (!stores) return this.#request(partition, call).then(({ value }) => value);
     if (owners.mayAnswer) return runIn(stores, call);
     if (isChange(call.port, call.method)) return this.#changeIn(stores, partition, call);
-    // What is read now could leave later, together with other reads, when this process owns the partition again.
+    // A read that runs now may be answered later, together with others, after this process has become the owner again.
     return this.#unlessLost(owners.answerable()).then(() => this.at(partition, call));
   }
 

@@ -27,7 +27,7 @@ export type GroupTurn = {
   readonly mail: readonly string[];
 };
 
-type SlotGroupParts = {
+type SlotGroupOptions = {
   readonly client: Client;
   readonly keys: Keys;
   readonly number: number;
@@ -47,7 +47,7 @@ type SlotGroupParts = {
 type Found = { readonly log: PartitionLog; readonly text: string | null };
 
 export class SlotGroup {
-  readonly #parts: SlotGroupParts;
+  readonly #options: SlotGroupOptions;
   readonly #logs = new Set<PartitionLog>();
   #isSettling = false;
   #isClosed = false;
@@ -61,8 +61,8 @@ export class SlotGroup {
   /** The characters that were sent since it was looked whether Redis has memory. */
   #unprobedChars = 0;
 
-  constructor(parts: SlotGroupParts) {
-    this.#parts = parts;
+  constructor(options: SlotGroupOptions) {
+    this.#options = options;
   }
 
   /** Whether calls are sent in the turn that made them. */
@@ -80,7 +80,7 @@ export class SlotGroup {
     if (this.#isProbing || this.#isClosed) return;
     this.#isProbing = true;
     this.#unprobedChars = 0;
-    const { client, keys, number } = this.#parts;
+    const { client, keys, number } = this.#options;
     const isFull = await hasMemory(client, keys.ofGroup(number).map).then(
       (has) => !has,
       () => this.#isFull,
@@ -92,7 +92,7 @@ export class SlotGroup {
   #setFull(isFull: boolean): void {
     this.#isFull = isFull;
     for (const log of this.#logs) log.judgeRoom();
-    this.#parts.onFull();
+    this.#options.onFull();
   }
 
   add(log: PartitionLog): void {
@@ -114,17 +114,17 @@ export class SlotGroup {
     if (this.#unprobedChars > PROBED_CHARS) void this.probe();
     const call = this.#callOf(appends, turn);
     this.#unanswered++;
-    runTurn(this.#parts.client, call, this.#isKnown ? 'sha' : 'text').then(
+    runTurn(this.#options.client, call, this.#isKnown ? 'sha' : 'text').then(
       (isDone) => this.#answered(turn, isDone),
       (error: unknown) => {
-        if (this.isRunning) this.#parts.log.warn({ err: error }, 'facts are not recorded: the log does not answer');
+        if (this.isRunning) this.#options.log.warn({ err: error }, 'facts are not recorded: the log does not answer');
         this.#answered(turn, false);
       },
     );
   }
 
   #callOf(appends: readonly Append[], { checks, mail }: Pick<GroupTurn, 'checks' | 'mail'> = NOTHING): TurnCall {
-    const { keys, number } = this.#parts;
+    const { keys, number } = this.#options;
     const expected = checks.map((log) => ({ key: log.keys.fence, fence: log.expected }));
     return { mapKey: keys.ofGroup(number).map, map: keys.map, appends, checks: expected, mail };
   }
@@ -147,7 +147,7 @@ export class SlotGroup {
     if (isDone) {
       this.#isKnown ||= this.isRunning;
       for (const [log, { number }] of turn.batches) log.confirm(number);
-      this.#parts.onRecorded();
+      this.#options.onRecorded();
     } else {
       if (turn.mail.length > 0) this.#unpublished.push(turn);
       this.settle();
@@ -159,13 +159,13 @@ export class SlotGroup {
     let isFirst = true;
     while (!this.#isClosed && !(await this.#trySettle(isFirst))) {
       isFirst = false;
-      await new Promise<void>((resolve) => this.#parts.clock.after(RETRY_MS, resolve));
+      await new Promise<void>((resolve) => this.#options.clock.after(RETRY_MS, resolve));
     }
   }
 
   /** Resolves with whether all logs have all that was decided, so that calls may follow. */
   async #trySettle(isFirst: boolean): Promise<boolean> {
-    const { log, onRecorded, publishLater } = this.#parts;
+    const { log, onRecorded, publishLater } = this.#options;
     try {
       if (this.#unanswered > 0) await new Promise<void>((idle) => (this.#onIdle = idle));
       this.#onIdle = null;
@@ -185,7 +185,7 @@ export class SlotGroup {
   }
 
   async #find(): Promise<readonly Found[]> {
-    const { client, keys, number } = this.#parts;
+    const { client, keys, number } = this.#options;
     const logs = [...this.#logs];
     const [map, ...fences] = await client.mget(keys.ofGroup(number).map, ...logs.map((log) => log.keys.fence));
     // Under another division of users none of these partitions means what it meant.
@@ -195,7 +195,7 @@ export class SlotGroup {
 
   /** Resolves with false if the fence has changed since it was read. */
   async #goOn({ log, text }: Found): Promise<boolean> {
-    const { client, keys } = this.#parts;
+    const { client, keys } = this.#options;
     const found = readFence(text);
     const own = log.fence;
     const state = judge(found, own, log.triedEpoch);
@@ -213,7 +213,10 @@ export class SlotGroup {
     log.triedEpoch = epoch;
     if (!(await setFence(client, { keys: log.keys, map: keys.map, found: text, next }))) return false;
     if (number < log.tail.confirmed)
-      this.#parts.log.warn({ partition: log.partition, number }, 'the log has lost what it had confirmed: it follows');
+      this.#options.log.warn(
+        { partition: log.partition, number },
+        'the log has lost what it had confirmed: it follows',
+      );
     log.resume(epoch, number);
     return log.tail.after(number) !== null || log.beginAnew();
   }
@@ -225,11 +228,11 @@ export class SlotGroup {
       const last = batches.at(-1);
       if (!last || !this.#logs.has(log)) return true;
       // Each append expects the fence that the one before it sets, so each has a call of its own.
-      const calls = batches.map((batch) => runTurn(this.#parts.client, this.#callOf([log.append(batch)]), 'text'));
+      const calls = batches.map((batch) => runTurn(this.#options.client, this.#callOf([log.append(batch)]), 'text'));
       const done = await Promise.allSettled(calls);
       if (!done.every((one) => one.status === 'fulfilled' && one.value)) return false;
       log.confirm(last.number);
-      this.#parts.onRecorded();
+      this.#options.onRecorded();
     }
   }
 
@@ -237,7 +240,7 @@ export class SlotGroup {
     this.#logs.delete(log);
     // It may depend on what is lost. Each kind of mail is repeated by whoever needs it.
     this.#unpublished = [];
-    this.#parts.onLost(log);
+    this.#options.onLost(log);
   }
 }
 

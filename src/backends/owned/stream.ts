@@ -35,7 +35,7 @@ export class BrokenLog extends CallboardError {
   }
 }
 
-type ReaderParts = {
+type ReaderOptions = {
   readonly client: Client;
   readonly keys: PartitionKeys;
   readonly replay: Replay;
@@ -45,7 +45,7 @@ type ReaderParts = {
 
 /** Puts a log back: first the snapshot that counts, then the batches that follow it, as often as there are more. */
 export class StreamReader {
-  readonly #parts: ReaderParts;
+  readonly #options: ReaderOptions;
   #snapshot: string | null = null;
   #number = 0;
   #sliceAt = 0;
@@ -54,8 +54,8 @@ export class StreamReader {
   /** The last call of `catchUp`. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(parts: ReaderParts) {
-    this.#parts = parts;
+  constructor(options: ReaderOptions) {
+    this.#options = options;
   }
 
   /** The number of the last batch that was put back, or that the snapshot replaces. */
@@ -88,13 +88,13 @@ export class StreamReader {
   }
 
   async #catchUp(): Promise<void> {
-    this.#sliceAt = this.#parts.clock.monotonic();
+    this.#sliceAt = this.#options.clock.monotonic();
     if (this.#snapshot === null) await this.#readSnapshot();
     while ((await this.#readBatches()) === READ);
   }
 
   async #readSnapshot(): Promise<void> {
-    const { client, keys, replay } = this.#parts;
+    const { client, keys, replay } = this.#options;
     const { number, name } = readSnapshotAt(await client.get(keys.snapshotAt));
     if (name !== NO_SNAPSHOT) {
       const key = keys.snapshot(name);
@@ -112,7 +112,7 @@ export class StreamReader {
   }
 
   async #readBatches(): Promise<number> {
-    const { client, keys } = this.#parts;
+    const { client, keys } = this.#options;
     const from = `${this.#number + 1}-0`;
     const entries = await client.xrangeBuffer(keys.log, from, '+', 'COUNT', READ);
     for (const [id, fields] of entries) {
@@ -128,7 +128,7 @@ export class StreamReader {
   }
 
   async #put(body: Buffer): Promise<void> {
-    const { replay, clock, loop } = this.#parts;
+    const { replay, clock, loop } = this.#options;
     for (const _ of replay.steps(body)) {
       if (replay.header?.format !== STREAM_FORMAT)
         throw new BrokenLog(`its form is ${replay.header?.format}, and this version reads ${STREAM_FORMAT}`);

@@ -7,7 +7,7 @@ import type { Clock, EventLoop, Log } from '../../core/ports.ts';
 import { Gate, type Holder } from '../journal/gate.ts';
 import type { Client } from '../redis/client.ts';
 import type { Keys } from './keys.ts';
-import { PartitionLog, type PartitionLogParts, type TurnsOfLog } from './partition-log.ts';
+import { PartitionLog, type PartitionLogOptions, type TurnsOfLog } from './partition-log.ts';
 import { publish } from './scripts.ts';
 import { SlotGroup, type GroupTurn } from './slot-group.ts';
 
@@ -93,7 +93,7 @@ export class Turns {
   }
 
   /** Begins to append to the log of a partition that this process owns. */
-  open(parts: PartitionLogParts): PartitionLog {
+  open(parts: PartitionLogOptions): PartitionLog {
     const log = new PartitionLog(parts, this.#ofLog);
     this.#logs.set(log.partition, log);
     this.#groupOf(log.partition).add(log);

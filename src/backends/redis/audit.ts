@@ -3,13 +3,13 @@
  * partition. Core computes and verifies the MACs of the chain; this file only stores them.
  */
 import type { AppendResult, AuditAppend, AuditStore, ListedAct } from '../../core/audit/audit-store.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import type { Store } from './store.ts';
 import { listOf, textOr, type Fields, type ReadCommand, type Reply } from './replies.ts';
 
 const PARTITION = 0;
 
-export function createRedisAudit({ store }: Pick<RedisParts, 'store'>): AuditStore {
+export function createRedisAudit({ store }: Pick<RedisDeps, 'store'>): AuditStore {
   const rows = store.key(PARTITION, 'audit');
   return {
     async head() {

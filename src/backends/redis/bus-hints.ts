@@ -1,7 +1,7 @@
 /** What this node wants of the hints of commands: their channels, and notes in Redis that it listens to them. */
 import type { CommandKey } from '../../core/ids.ts';
 import { commandOf, placeOfCommand } from './bus-messages.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import type { Store } from './store.ts';
 
 /** The topic of a command that has a listener on this node. */
@@ -52,7 +52,7 @@ const WATCH_MS = 15_000;
 /** The age at which a note is renewed, milliseconds. */
 const RENEW_MS = 4_000;
 
-type WatchOptions = Pick<RedisParts, 'store' | 'system'> & {
+type WatchOptions = Pick<RedisDeps, 'store' | 'system'> & {
   /**
    * Called when the note of this partition had ended before it was renewed. Hints of the partition's commands may not
    * have been published in between.

@@ -10,7 +10,7 @@ import { createListeners, type Listeners } from '../../core/live.ts';
 import { createWholeEvents, lightEvent } from './bus-actions.ts';
 import { createCommandChannels, createWatch, type CommandTopic } from './bus-hints.ts';
 import { commandOf, decodeMessage, encodeMessage, partitionOf, placeOfCommand, type Place } from './bus-messages.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import { partitionsOf } from './store-partitions.ts';
 import { createProbe, Subscriber } from './subscriber.ts';
 
@@ -39,13 +39,13 @@ export type RedisBus = Bus & {
 };
 
 /** `read`: reads the current row of a client; null if there is none. */
-type BusParts = RedisParts & { readonly read: (key: ClientKey) => Promise<Connection | null> };
+type BusDeps = RedisDeps & { readonly read: (key: ClientKey) => Promise<Connection | null> };
 
-export function createRedisBus(parts: BusParts): RedisBus {
-  const { store, log, system, connect } = parts;
+export function createRedisBus(deps: BusDeps): RedisBus {
+  const { store, log, system, connect } = deps;
   const partitions = partitionsOf(store);
   const origin = randomUUID();
-  const send = createSender(parts, origin);
+  const send = createSender(deps, origin);
   const commands = createCommandChannels(store);
   const listeners = createListeners(log, (topic) => {
     const place = commands.changed(topic, listeners.has(topic));
@@ -66,7 +66,7 @@ export function createRedisBus(parts: BusParts): RedisBus {
     fixed: partitions.map((partition) => store.key(partition, 'bus')),
     log,
     loop: { atTurnEnd: (run) => void setImmediate(run) },
-    onMessage: createReceiver({ ...parts, origin, listeners, own: (topic) => probe.received(topic) }),
+    onMessage: createReceiver({ ...deps, origin, listeners, own: (topic) => probe.received(topic) }),
     onSubscribed(channels) {
       const subscribed = commands.among(channels);
       for (const { confirmed } of subscribed) confirmed.resolve();
@@ -118,7 +118,7 @@ export function createRedisBus(parts: BusParts): RedisBus {
   };
 }
 
-type ReceiverOptions = BusParts & {
+type ReceiverOptions = BusDeps & {
   readonly origin: string;
   readonly listeners: Listeners;
   /** Called with the topic of a message that this process published. The listeners here got its event at that time. */
@@ -154,7 +154,7 @@ const MOST = 32;
  * of one tick are sent together. After a failure is logged, the next one is logged only after a success. After a
  * failure, the next messages to the partition begin with one that says that events were lost.
  */
-function createSender({ store, log, oneServer = false }: RedisParts, origin: string): Send {
+function createSender({ store, log, oneServer = false }: RedisDeps, origin: string): Send {
   let failing = false;
   const losing = new Set<number>();
   const gathered = new Map<number, { readonly args: (string | null)[]; readonly sent: PromiseWithResolvers<void> }>();

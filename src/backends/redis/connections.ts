@@ -24,9 +24,9 @@ import { advertisementOf, revisionOf } from './connections-actions.ts';
 import { asOf, decodeConnection, predecessorsOf } from './connections-rows.ts';
 import { createLooker, leaseViewOf, partOf, type LeaseView, type Looker } from './connections-index.ts';
 import { mergedMembers, scanPage, type Listing } from './connections-pages.ts';
-import type { SeenQueue } from './commands/act-words.ts';
+import type { SeenQueue } from './commands/transaction-writes.ts';
 import { streamHash } from './history-rows.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import { partitionsOf, scattered } from './store-partitions.ts';
 import type { Store } from './store.ts';
 import { listOf, numberOr, textOr, type Fields, type ReadCommand, type Reply, numbersOf } from './replies.ts';
@@ -39,8 +39,8 @@ type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connectio
  * node renews the lease or the reaper marks the links as down. A sign of life that the node itself reports is accepted
  * even then.
  */
-export function createRedisConnections(parts: RedisParts): ConnectionStore {
-  const { store, transactions } = parts;
+export function createRedisConnections(deps: RedisDeps): ConnectionStore {
+  const { store, transactions } = deps;
   const known = createKnown();
   const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known }, keys);
   const context = { store, looker: createLooker(store), rowsOf };
@@ -56,7 +56,7 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     });
   return {
     async connect(request) {
-      const answer = await act('connections-connect', request, connectArgs(parts, request));
+      const answer = await act('connections-connect', request, connectArgs(deps, request));
       if (answer === null) refuseOlderHello();
       const reply = listOf(answer);
       const result = connected(request, reply);
@@ -96,15 +96,15 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
   };
 }
 
-function connectArgs(parts: RedisParts, request: ConnectRequest): string[] {
+function connectArgs(deps: RedisDeps, request: ConnectRequest): string[] {
   const { userId, clientId, instanceId, nodeId, clientType, host, places, linkAttempt, metadata, actions } = request;
-  const reported = [host ? '1' : '', metadata ?? '', ...advertisementOf(parts.store, actions)];
-  const last = [linksOf(parts, userId), places ? '1' : '', String(linkAttempt ?? '')];
+  const reported = [host ? '1' : '', metadata ?? '', ...advertisementOf(deps.store, actions)];
+  const last = [linksOf(deps, userId), places ? '1' : '', String(linkAttempt ?? '')];
   return [userId, clientId, instanceId, nodeId, clientType, ...reported, ...last];
 }
 
 /** Returns the text that says where and how long a user's link history is kept (see lib-links in connections.lua). */
-function linksOf({ store, retentionMs, linkMessages = LINK_MESSAGES }: RedisParts, userId: string): string {
+function linksOf({ store, retentionMs, linkMessages = LINK_MESSAGES }: RedisDeps, userId: string): string {
   const stream = streamHash(store, { userId, suffix: LINK_STREAM });
   return [store.hash(userId), stream, retentionMs, linkMessages].join(' ');
 }
@@ -236,7 +236,7 @@ async function quietest({ store, looker, rowsOf }: Context, first: number): Prom
 /** The most rows that one act reads. Redis answers no other request while an act runs. */
 const READ_BATCH = 64;
 
-type GetParts = {
+type GetDeps = {
   readonly store: Store;
   readonly known: Known;
 };
@@ -245,8 +245,8 @@ type GetParts = {
  * Reads the connections of clients as they are now, one answer per key, in the order of the keys. Takes one round trip
  * in each partition concerned. Redis sends only what this process does not know of a link yet.
  */
-function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<readonly (Connection | null)[]> {
-  const { store, known } = parts;
+function getConnections(deps: GetDeps, keys: readonly ClientKey[]): Promise<readonly (Connection | null)[]> {
+  const { store, known } = deps;
   return scattered(store, keys, {
     most: READ_BATCH,
     async ask(partition, some) {
@@ -342,17 +342,17 @@ const COUNT_BATCH = 100;
 /** The most clients that are read of each slot. */
 const LEADERS = 200;
 
-type ReconnectParts = Pick<RedisParts, 'store' | 'clock'>;
+type ReconnectDeps = Pick<RedisDeps, 'store' | 'clock'>;
 
 /** Creates Core's ReconnectStore over Redis. Each client is counted in its user's partition. */
-export function createRedisReconnects(parts: ReconnectParts): ReconnectStore {
-  const { store } = parts;
+export function createRedisReconnects(deps: ReconnectDeps): ReconnectStore {
+  const { store } = deps;
   const counts = (clients: readonly ClientKey[]): Promise<readonly number[]> =>
     scattered(store, clients, {
       most: COUNT_BATCH,
       async ask(partition, some) {
         const names = some.map(({ userId, clientId }) => `${userId}\0${clientId}`);
-        const slots = await store.read(slotsOf(parts, partition).map((slot) => ['ZMSCORE', slot, ...names]));
+        const slots = await store.read(slotsOf(deps, partition).map((slot) => ['ZMSCORE', slot, ...names]));
         return names.map((_, i) => slots.reduce((sum: number, scores) => sum + Number(listOf(scores)[i] ?? 0), 0));
       },
     });
@@ -363,7 +363,7 @@ export function createRedisReconnects(parts: ReconnectParts): ReconnectStore {
     },
     counts,
     async top(first) {
-      const led = await Promise.all(partitionsOf(store).map((partition) => leadersIn(parts, partition)));
+      const led = await Promise.all(partitionsOf(store).map((partition) => leadersIn(deps, partition)));
       const clients = led.flatMap(({ names }) => names).map(clientOf);
       const reconnects = await counts(clients);
       const rows = clients.map((client, i) => ({ ...client, reconnects: reconnects[i] ?? 0 })).sort(compareReconnects);
@@ -373,7 +373,7 @@ export function createRedisReconnects(parts: ReconnectParts): ReconnectStore {
 }
 
 /** Returns the keys of the slots of the last hour in a partition. */
-function slotsOf({ store, clock }: ReconnectParts, partition: number): readonly string[] {
+function slotsOf({ store, clock }: ReconnectDeps, partition: number): readonly string[] {
   const now = clock.now();
   const began = now - (now % RECONNECT_SLOT_MS);
   return Array.from({ length: RECONNECT_SLOTS }, (_, i) =>
@@ -382,9 +382,9 @@ function slotsOf({ store, clock }: ReconnectParts, partition: number): readonly 
 }
 
 /** Finds the clients of a partition that reconnected most in one of the slots. `complete`: these are all that did. */
-async function leadersIn(parts: ReconnectParts, partition: number) {
-  const replies = await parts.store.read(
-    slotsOf(parts, partition).flatMap((slot): ReadCommand[] => [
+async function leadersIn(deps: ReconnectDeps, partition: number) {
+  const replies = await deps.store.read(
+    slotsOf(deps, partition).flatMap((slot): ReadCommand[] => [
       ['ZCARD', slot],
       ['ZCOUNT', slot, '(0', '+inf'],
       ['ZREVRANGE', slot, 0, LEADERS - 1, 'WITHSCORES'],

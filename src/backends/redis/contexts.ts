@@ -26,7 +26,7 @@ import { REPORTER_FIELDS, reporterOf, type Reporter } from './connections-rows.t
 import { allRows, countRows, firstRows, scanPage, type Listing, type Member } from './connections-pages.ts';
 import { createLooker, type Looker } from './connections-index.ts';
 import type { KeyKind } from './keys.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import { partitionsOf } from './store-partitions.ts';
 import type { Store } from './store.ts';
 import { fieldsOf, listOf, textOr } from './replies.ts';
@@ -37,7 +37,7 @@ type Context = { readonly store: Store; readonly looker: Looker; readonly loader
  * Creates core's ContextStore over Redis. Each context and window is read together with the row of its client, which
  * says whether the client is connected.
  */
-export function createRedisContexts({ store }: RedisParts): ContextStore {
+export function createRedisContexts({ store }: RedisDeps): ContextStore {
   const looker = createLooker(store);
   const context = { store, looker, loader: createContextLoader(store, looker) };
   const list = (

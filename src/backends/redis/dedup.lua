@@ -1,5 +1,5 @@
 -- Deduplication: how many messages were received, and how many of them before. Each message that was received has a
--- mark (see commands/act-words.ts), and received messages are counted in buckets of 10 s.
+-- mark (see commands/transaction-writes.ts), and received messages are counted in buckets of 10 s.
 
 -- act: evict
 -- Drops the oldest marks until their total is kept. Called after a message that exceeded it. a: 1 the guarantee of a

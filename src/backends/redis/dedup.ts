@@ -1,7 +1,7 @@
 /** Core's DedupStore over Redis: reads how many received messages were new and how many were duplicates. */
 import type { DedupStore } from '../../core/dedup/dedup.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../core/limits.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import { listOf, type ReadCommand } from './replies.ts';
 import type { Store } from './store.ts';
 
@@ -9,7 +9,7 @@ import type { Store } from './store.ts';
  * Creates Core's DedupStore over Redis. It only reads counters. The acts that ingest messages set the marks. The
  * counters are exact unless a mark was dropped early for lack of room.
  */
-export function createRedisDedup({ store, clock }: Pick<RedisParts, 'store' | 'clock'>): DedupStore {
+export function createRedisDedup({ store, clock }: Pick<RedisDeps, 'store' | 'clock'>): DedupStore {
   return {
     async stats(windowSeconds) {
       const buckets = Math.ceil((windowSeconds * 1000) / DEDUP_GRAIN_MS);

@@ -21,7 +21,7 @@ import {
   placeOf,
   rawBlocks,
   streamHash,
-  type HistoryParts,
+  type HistoryDeps,
   type RawBlock,
   type StreamName,
 } from './history-rows.ts';
@@ -46,19 +46,19 @@ const TURN_ROWS = 1024;
  * Creates the reads of the messages of a stream and of a command. All are plain reads, so that no script runs long for a
  * large page.
  */
-export function createMessageReads(parts: HistoryParts): Pick<HistoryStore, 'messages' | 'ofCommand'> {
+export function createMessageReads(deps: HistoryDeps): Pick<HistoryStore, 'messages' | 'ofCommand'> {
   return {
     async messages(userId, suffix, filter, page) {
-      const { exists, now, droppedAt, least } = await lookAt(parts, { userId, suffix });
-      const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
+      const { exists, now, droppedAt, least } = await lookAt(deps, { userId, suffix });
+      const gaps = gapsOf(deps, { source: 'messages', now }, droppedAt);
       // A gap means that streams were dropped to make room. This stream may have been one of them, so the answer is an
       // incomplete page, not that there is no such stream.
       if (!exists) return gaps.length > 0 ? { rows: [], next: null, gaps } : null;
-      const range = rangeOf(filter, page, now - parts.retentionMs);
+      const range = rangeOf(filter, page, now - deps.retentionMs);
       if (range === null) return { rows: [], next: null, gaps };
-      return { ...(await scanStream(parts, { userId, suffix }, { ...range, filter, page, least })), gaps };
+      return { ...(await scanStream(deps, { userId, suffix }, { ...range, filter, page, least })), gaps };
     },
-    ofCommand: (userId, commandId, page) => scanCommand(parts, { userId, commandId }, page),
+    ofCommand: (userId, commandId, page) => scanCommand(deps, { userId, commandId }, page),
   };
 }
 
@@ -72,8 +72,8 @@ type Look = {
 };
 
 /** Finds which rows of a stream are shown. */
-export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Look> {
-  const { store, clock, retentionMs } = parts;
+export async function lookAt(deps: HistoryDeps, name: StreamName): Promise<Look> {
+  const { store, clock, retentionMs } = deps;
   const partition = store.partitionOfUser(name.userId);
   const [text, evictedAt] = await store.read([
     ['HGET', store.key(partition, 'streamheads', store.hash(name.userId)), streamHash(store, name)],
@@ -84,7 +84,7 @@ export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Loo
   const head = found && found.at + retentionMs > now ? found : null;
   // A link history loses nothing when rows are dropped to make room.
   const droppedAt = name.suffix === LINK_STREAM ? 0 : (head?.evictedAt ?? Number(evictedAt ?? 0));
-  return { now, exists: head !== null, droppedAt, least: leastSeq(parts, name, head?.seq ?? 0) };
+  return { now, exists: head !== null, droppedAt, least: leastSeq(deps, name, head?.seq ?? 0) };
 }
 
 /**
@@ -128,7 +128,7 @@ type Asked = Range & { readonly filter: MessageFilter; readonly page: MessagePag
  * read; with a filter of kinds, the text of whole blocks counts instead of the payloads.
  */
 async function scanStream(
-  { store }: HistoryParts,
+  { store }: HistoryDeps,
   name: StreamName,
   asked: Asked,
 ): Promise<Pick<Scan<Message>, 'rows' | 'next' | 'cut'>> {
@@ -267,15 +267,15 @@ type Place = {
 type Index = { readonly places: readonly Place[]; readonly gaps: readonly ObservedSource[] };
 
 /** Reads one page. Skips messages that the index still names although their streams no longer have them. */
-async function scanCommand(parts: HistoryParts, name: CommandName, page: MessagePage): Promise<Scan<Message>> {
+async function scanCommand(deps: HistoryDeps, name: CommandName, page: MessagePage): Promise<Scan<Message>> {
   const rows: { readonly row: Message; readonly position: Position }[] = [];
   let after = page.after;
   let [scanned, bytes] = [0, 0];
   for (;;) {
     page.reading?.check();
     const count = Math.min(PLACES_BATCH, page.first - rows.length + 1);
-    const { places, gaps } = await readIndex(parts, name, { first: count, after, order: page.order });
-    const messages = await readPlaces(parts, name, places);
+    const { places, gaps } = await readIndex(deps, name, { first: count, after, order: page.order });
+    const messages = await readPlaces(deps, name, places);
     for (const [i, { position }] of places.entries()) {
       const full = rows.length === page.first || scanned === SCAN_BUDGET || bytes >= PAGE_READ_BYTES;
       if (full) return { rows, next: after, gaps };
@@ -293,8 +293,8 @@ async function scanCommand(parts: HistoryParts, name: CommandName, page: Message
 /** The most places that a command has besides those in the spans of its user (see lib-history-commands). */
 const MORE_PLACES = 100_000;
 
-async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName, page: MessagePage): Promise<Index> {
-  const { store, clock, retentionMs } = parts;
+async function readIndex(deps: HistoryDeps, { userId, commandId }: CommandName, page: MessagePage): Promise<Index> {
+  const { store, clock, retentionMs } = deps;
   const partition = store.partitionOfUser(userId);
   const uh = store.hash(userId);
   const from = page.after && placeText(page.after);
@@ -314,10 +314,10 @@ async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName
   const starts = (textOr(spans) ?? '').match(/\d+(?=:)/g) ?? [];
   const own = await store.read(starts.map((start) => ['HGET', store.key(partition, 'cmdrows', uh, start), commandId]));
   const few = own.flatMap(placesIn).filter((place) => place >= oldest);
-  const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
+  const gaps = gapsOf(deps, { source: 'messages', now }, droppedAt);
   // The index of this command is full, so it may have lost its oldest messages. They are reported like messages that
   // were dropped to make room.
-  if (Number(count) >= MORE_PLACES && gaps.length === 0) gaps.push(...gapsOf(parts, { source: 'messages', now }, now));
+  if (Number(count) >= MORE_PLACES && gaps.length === 0) gaps.push(...gapsOf(deps, { source: 'messages', now }, now));
   return { places: picked([...few, ...listOf(places).map(String)], { from, backwards, first: page.first }), gaps };
 }
 
@@ -359,11 +359,11 @@ function placeIn(text: string): Place {
 
 /** Reads the message at each place; null if its stream no longer shows it. */
 async function readPlaces(
-  parts: HistoryParts,
+  deps: HistoryDeps,
   { userId, commandId }: CommandName,
   places: readonly Place[],
 ): Promise<readonly (Message | null)[]> {
-  const { store } = parts;
+  const { store } = deps;
   const partition = store.partitionOfUser(userId);
   const hashes = [...new Set(places.map(({ suffix }) => streamHash(store, { userId, suffix })))];
   const heads: readonly ReadCommand[] =
@@ -374,7 +374,7 @@ async function readPlaces(
   const [known, ...replies] = await store.read([...heads, ...reads]);
   const last = new Map(listOf(known).map((head, i) => [hashes[i] ?? '', headOf(head)?.seq ?? 0]));
   return places.map(({ suffix, seq }, i) => {
-    const least = leastSeq(parts, { suffix }, last.get(streamHash(store, { userId, suffix })) ?? 0);
+    const least = leastSeq(deps, { suffix }, last.get(streamHash(store, { userId, suffix })) ?? 0);
     if (seq < least) return null;
     const rows = decodeBlocks({ userId, suffix }, replies[i]).flatMap((block) => block.rows);
     const found = rows.find(({ message }) => message.seq === seq)?.message;

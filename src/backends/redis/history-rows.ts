@@ -20,7 +20,7 @@ import { listOf, type Reply } from './replies.ts';
 import type { Store } from './store.ts';
 
 /** The dependencies and limits that the Redis files for history share. */
-export type HistoryParts = {
+export type HistoryDeps = {
   readonly store: Store;
   /** The clock of the store. */
   readonly clock: Pick<Clock, 'now'>;
@@ -144,13 +144,13 @@ export function placeOf(entryId: string): { readonly at: number; readonly seq: n
 }
 
 /** Returns the most rows that the stream may have. */
-function mostOf(parts: HistoryParts, { suffix }: Pick<StreamName, 'suffix'>): number {
-  return suffix === LINK_STREAM ? parts.linkMessages : parts.streamMessages;
+function mostOf(deps: HistoryDeps, { suffix }: Pick<StreamName, 'suffix'>): number {
+  return suffix === LINK_STREAM ? deps.linkMessages : deps.streamMessages;
 }
 
 /** Returns the least `seq` that the stream shows. `last`: the `seq` of its last row. */
-export function leastSeq(parts: HistoryParts, name: Pick<StreamName, 'suffix'>, last: number): number {
-  return last - mostOf(parts, name) + 1;
+export function leastSeq(deps: HistoryDeps, name: Pick<StreamName, 'suffix'>, last: number): number {
+  return last - mostOf(deps, name) + 1;
 }
 
 type Head = { readonly seq: number; readonly at: number; readonly evictedAt: number };
@@ -222,7 +222,7 @@ type Seen = { readonly source: EvidenceSource; readonly now: number };
  * Returns none once that message would no longer be shown anyway.
  */
 export function gapsOf(
-  { retentionMs }: HistoryParts,
+  { retentionMs }: HistoryDeps,
   { source, now }: Seen,
   droppedAt: Reply | undefined,
 ): ObservedSource[] {

@@ -13,14 +13,14 @@ import {
   type SampleBounds,
 } from '../../core/history/message.ts';
 import { LINK_MESSAGES } from '../../core/limits.ts';
-import { commandParts, type RedisParts } from './parts.ts';
-import type { MarkOfRow } from './commands/act-words.ts';
+import { commandDeps, type RedisDeps } from './deps.ts';
+import type { MarkOfRow } from './commands/transaction-writes.ts';
 import { createMessageReads, lookAt } from './history-pages.ts';
 import { markHash } from './dedup.ts';
 import {
   payloadBytesOf,
   refuseNul,
-  type HistoryParts,
+  type HistoryDeps,
   extentOf,
   gapsOf,
   headOf,
@@ -48,10 +48,10 @@ const ROW_CHARS = 512;
  * its next message. If a user has too many streams, the one with the oldest last write is removed, which is reported as
  * `evicted`.
  */
-export function createRedisHistory(redis: RedisParts): HistoryStore {
+export function createRedisHistory(redis: RedisDeps): HistoryStore {
   const { store, clock, retentionMs, streamMessages, linkMessages = LINK_MESSAGES } = redis;
-  const parts: HistoryParts = { store, clock, retentionMs, streamMessages, linkMessages };
-  const { transactions } = commandParts(redis);
+  const deps: HistoryDeps = { store, clock, retentionMs, streamMessages, linkMessages };
+  const { transactions } = commandDeps(redis);
   /** Appends a message once. Returns it; null if it was appended by another call. */
   const append = async (message: NewMessage, mark: MarkOfRow): Promise<Message | null> => {
     refuseNul(message);
@@ -86,9 +86,9 @@ export function createRedisHistory(redis: RedisParts): HistoryStore {
       const appended = await append(message, { hash, token: randomUUID(), isCounted: true });
       return appended ? { kind: 'retained', message: appended } : { kind: 'duplicate', messageId: id };
     },
-    ...createStreamListings(parts),
-    ...createMessageReads(parts),
-    sample: createSample(parts),
+    ...createStreamListings(deps),
+    ...createMessageReads(deps),
+    sample: createSample(deps),
   };
 }
 
@@ -99,22 +99,22 @@ type Summaries = Awaited<ReturnType<HistoryStore['ofUsers']>>[number];
  * Creates the listings. The indexes are read once no stream is due to be forgotten; a second list of reads then gets the
  * summaries of the streams.
  */
-function createStreamListings(parts: HistoryParts): Listings {
+function createStreamListings(deps: HistoryDeps): Listings {
   return {
     async streams(userId, prefix, page) {
       const bounds = boundsOf(prefix, page.after?.[0] ?? null);
-      const [found] = await listStreams(parts, [{ userId, ...bounds }], page.first + 1);
+      const [found] = await listStreams(deps, [{ userId, ...bounds }], page.first + 1);
       return { ...scanSorted(found?.rows ?? [], page, ({ suffix }) => [suffix]), gaps: found?.gaps ?? [] };
     },
     ofUsers(userIds, first) {
       const all = boundsOf(null, null);
       return listStreams(
-        parts,
+        deps,
         userIds.map((userId) => ({ userId, ...all })),
         first,
       );
     },
-    users: (page) => listUsers(parts, page),
+    users: (page) => listUsers(deps, page),
   };
 }
 
@@ -131,13 +131,13 @@ function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min
 }
 
 /** Lists streams for each item of `asked`, in the same order. */
-async function listStreams(parts: HistoryParts, asked: readonly Asked[], first: number): Promise<readonly Summaries[]> {
-  const { store } = parts;
+async function listStreams(deps: HistoryDeps, asked: readonly Asked[], first: number): Promise<readonly Summaries[]> {
+  const { store } = deps;
   const partitions = Map.groupBy(asked.entries(), ([, { userId }]) => store.partitionOfUser(userId));
   const answers: Summaries[] = [];
   const listOne = async (partition: number, some: readonly (readonly [number, Asked])[]): Promise<void> => {
     const found = await listPartition(
-      parts,
+      deps,
       partition,
       some.map(([, one]) => one),
       first,
@@ -149,14 +149,14 @@ async function listStreams(parts: HistoryParts, asked: readonly Asked[], first: 
 }
 
 async function listPartition(
-  parts: HistoryParts,
+  deps: HistoryDeps,
   partition: number,
   asked: readonly Asked[],
   first: number,
 ): Promise<readonly Summaries[]> {
-  const { store, clock, retentionMs } = parts;
+  const { store, clock, retentionMs } = deps;
   const lists = await readSwept(
-    parts,
+    deps,
     partition,
     asked.flatMap(({ userId, min, max }): readonly ReadCommand[] => {
       const streams = store.key(partition, 'streams', store.hash(userId));
@@ -170,7 +170,7 @@ async function listPartition(
   const now = clock.now();
   const named = asked.map(({ userId }, i) => {
     const [total, droppedAt, suffixes] = lists.slice(3 * i, 3 * i + 3);
-    const gaps = gapsOf(parts, { source: 'streams', now }, droppedAt);
+    const gaps = gapsOf(deps, { source: 'streams', now }, droppedAt);
     return {
       total: Number(total),
       gaps,
@@ -188,7 +188,7 @@ async function listPartition(
       ];
     }),
   );
-  const rows = new Map(names.map((name, i) => [name, summaryOf(parts, name, replies[2 * i], replies[2 * i + 1])]));
+  const rows = new Map(names.map((name, i) => [name, summaryOf(deps, name, replies[2 * i], replies[2 * i + 1])]));
   return named.map(({ total, gaps, names: own }) => ({
     total,
     gaps,
@@ -202,7 +202,7 @@ async function listPartition(
  * that may be shown.
  */
 function summaryOf(
-  parts: HistoryParts,
+  deps: HistoryDeps,
   name: { readonly userId: string; readonly suffix: string },
   firstEntry: Reply | undefined,
   known: Reply | undefined,
@@ -211,28 +211,28 @@ function summaryOf(
   if (entry === undefined) return null;
   const first = extentOf(entry);
   const last = headOf(known) ?? { seq: first.seq + first.rows - 1, at: first.at };
-  const seq = Math.max(first.seq, leastSeq(parts, name, last.seq));
+  const seq = Math.max(first.seq, leastSeq(deps, name, last.seq));
   return { ...name, messageCount: last.seq - seq + 1, firstAt: first.at, lastAt: last.at };
 }
 
-async function listUsers(parts: HistoryParts, page: PageRequest): ReturnType<typeof scanUsers> {
-  const { store, retentionMs } = parts;
+async function listUsers(deps: HistoryDeps, page: PageRequest): ReturnType<typeof scanUsers> {
+  const { store, retentionMs } = deps;
   const after = page.after?.[0] ?? null;
   const partitions = await Promise.all(
     Array.from({ length: store.partitions }, (_, partition) =>
       untilSwept(() => store.act(partition, 'history-users', [retentionMs, page.first + 1, after])),
     ),
   );
-  return scanUsers(parts, partitions, page);
+  return scanUsers(deps, partitions, page);
 }
 
-async function scanUsers(parts: HistoryParts, partitions: readonly (readonly Reply[])[], page: PageRequest) {
+async function scanUsers(deps: HistoryDeps, partitions: readonly (readonly Reply[])[], page: PageRequest) {
   const users: { userId: string; count: number }[] = [];
   for (const [, , ...flat] of partitions)
     for (let i = 0; i + 1 < flat.length; i += 2) users.push({ userId: String(flat[i]), count: Number(flat[i + 1]) });
   users.sort((a, b) => compareBytes(a.userId, b.userId));
   const gaps = partitions.flatMap(([now, droppedAt]) =>
-    gapsOf(parts, { source: 'streams', now: Number(now) }, droppedAt),
+    gapsOf(deps, { source: 'streams', now: Number(now) }, droppedAt),
   );
   return { ...scanSorted(users, page, ({ userId }) => [userId]), gaps: gaps.slice(0, 1) };
 }
@@ -250,7 +250,7 @@ const SWEPT = 100;
 
 /** Reads indexes of streams in one round trip. If streams are due to be forgotten, they are forgotten first. */
 async function readSwept(
-  { store, clock, retentionMs }: HistoryParts,
+  { store, clock, retentionMs }: HistoryDeps,
   partition: number,
   commands: readonly ReadCommand[],
 ): Promise<readonly Reply[]> {
@@ -276,22 +276,22 @@ const BATCH = 32;
  * Creates the read of the newest messages of one stream, or of all. Messages of different streams with the same
  * millisecond are in no particular order.
  */
-function createSample(parts: HistoryParts): HistoryStore['sample'] {
-  return async (stream, bounds) => (stream ? sampleStream(parts, stream, bounds) : sampleAll(parts, bounds));
+function createSample(deps: HistoryDeps): HistoryStore['sample'] {
+  return async (stream, bounds) => (stream ? sampleStream(deps, stream, bounds) : sampleAll(deps, bounds));
 }
 
-async function sampleStream(parts: HistoryParts, name: StreamName, bounds: SampleBounds): Promise<RawSample | null> {
-  const { exists, now, droppedAt, least } = await lookAt(parts, name);
+async function sampleStream(deps: HistoryDeps, name: StreamName, bounds: SampleBounds): Promise<RawSample | null> {
+  const { exists, now, droppedAt, least } = await lookAt(deps, name);
   if (!exists) return null;
   const count = Math.min(BATCH, bounds.messages + 1);
-  const rows = backwards(parts, name, { oldest: Math.max(0, now - parts.retentionMs + 1), count, least });
-  return { ...(await collect(rows, bounds)), gaps: gapsOf(parts, { source: 'messages', now }, droppedAt) };
+  const rows = backwards(deps, name, { oldest: Math.max(0, now - deps.retentionMs + 1), count, least });
+  return { ...(await collect(rows, bounds)), gaps: gapsOf(deps, { source: 'messages', now }, droppedAt) };
 }
 
 /** `count`: how many blocks are read first; later reads get more. */
 type Backwards = { readonly oldest: number; readonly count: number; readonly least: number };
 
-async function* backwards({ store }: HistoryParts, name: StreamName, asked: Backwards): AsyncGenerator<StoredMessage> {
+async function* backwards({ store }: HistoryDeps, name: StreamName, asked: Backwards): AsyncGenerator<StoredMessage> {
   const partition = store.partitionOfUser(name.userId);
   const stream = store.key(partition, 'stream', streamHash(store, name));
   let { count } = asked;
@@ -305,14 +305,14 @@ async function* backwards({ store }: HistoryParts, name: StreamName, asked: Back
   }
 }
 
-async function sampleAll(parts: HistoryParts, bounds: SampleBounds): Promise<RawSample> {
-  const { store, clock } = parts;
+async function sampleAll(deps: HistoryDeps, bounds: SampleBounds): Promise<RawSample> {
+  const { store, clock } = deps;
   const now = clock.now();
   const evicted = await store.readAll((partition) => [
     ['ZREVRANGE', store.key(partition, 'evicted'), 0, 0, 'WITHSCORES'],
   ]);
-  const gaps = evicted.flatMap(([newest]) => gapsOf(parts, { source: 'messages', now }, listOf(newest)[1]));
-  const partitions = partitionsOf(store).map((partition) => rowsOf(parts, partition, now));
+  const gaps = evicted.flatMap(([newest]) => gapsOf(deps, { source: 'messages', now }, listOf(newest)[1]));
+  const partitions = partitionsOf(store).map((partition) => rowsOf(deps, partition, now));
   return { ...(await collect(newestOf(partitions), bounds)), gaps: gaps.slice(0, 1) };
 }
 
@@ -351,8 +351,8 @@ async function takeFrom(open: Begun[], list: Begun): Promise<StoredMessage> {
  * Reads the rows of all streams of a partition except link histories, newest first. It begins to read streams, a few at
  * a time, only when it reaches the time of their last write, behind which the index of streams may be.
  */
-async function* rowsOf(parts: HistoryParts, partition: number, now: number): Rows {
-  const { store, retentionMs } = parts;
+async function* rowsOf(deps: HistoryDeps, partition: number, now: number): Rows {
+  const { store, retentionMs } = deps;
   const open: Begun[] = [];
   const known = new Set<string>();
   for (let from = 0, unread = Infinity; ;) {
@@ -367,21 +367,21 @@ async function* rowsOf(parts: HistoryParts, partition: number, now: number): Row
       unread = found.length < BATCH ? -Infinity : (found.at(-1)?.[1] ?? 0) - retentionMs + lagOf(retentionMs);
       const names = found.map(([member]) => member).filter((member) => !known.has(member));
       for (const member of names) known.add(member);
-      open.push(...(await begin(names.flatMap((member) => streamRows(parts, member, now)))));
+      open.push(...(await begin(names.flatMap((member) => streamRows(deps, member, now)))));
     }
   }
 }
 
 /** Returns the rows of a stream by its name in the index of streams; none for a link history. */
-function streamRows(parts: HistoryParts, member: string, now: number): readonly Rows[] {
+function streamRows(deps: HistoryDeps, member: string, now: number): readonly Rows[] {
   const [userId = '', suffix = ''] = member.split('\0');
-  return suffix === LINK_STREAM ? [] : [shownRows(parts, { userId, suffix }, now)];
+  return suffix === LINK_STREAM ? [] : [shownRows(deps, { userId, suffix }, now)];
 }
 
 /** Reads the rows of a stream that are shown, newest first. */
-async function* shownRows(parts: HistoryParts, name: StreamName, now: number): Rows {
-  const { exists, least } = await lookAt(parts, name);
-  if (exists) yield* backwards(parts, name, { oldest: Math.max(0, now - parts.retentionMs + 1), count: 1, least });
+async function* shownRows(deps: HistoryDeps, name: StreamName, now: number): Rows {
+  const { exists, least } = await lookAt(deps, name);
+  if (exists) yield* backwards(deps, name, { oldest: Math.max(0, now - deps.retentionMs + 1), count: 1, least });
 }
 
 async function collect(rows: AsyncIterable<StoredMessage>, bounds: SampleBounds): Promise<Omit<RawSample, 'gaps'>> {

@@ -11,12 +11,12 @@ import type { Scan } from '../../core/page.ts';
 import { namesAfter, readMatching } from './commands/get.ts';
 import { listNewest, type KeepMatching } from './inspector-newest.ts';
 import { fillPage, keyOfName, testOf } from './inspector-pages.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import { partitionsOf } from './store-partitions.ts';
 
 /** Says whether records of ended commands of a user, or of any, were reduced to marks within their window. */
 async function gapsOf(
-  { store, clock }: Pick<RedisParts, 'store' | 'clock'>,
+  { store, clock }: Pick<RedisDeps, 'store' | 'clock'>,
   { userId, stage }: DeliveryFilter,
 ): Promise<readonly ObservedSource[]> {
   // Only records of ended commands are reduced, so a listing of live commands is complete.
@@ -33,29 +33,29 @@ async function gapsOf(
   return [{ ...gap, complete: false, asOf: now }];
 }
 
-export type InspectorListParts = Pick<RedisParts, 'store' | 'clock' | 'retentionMs' | 'idempotencyWindowMs'> & {
+export type InspectorListDeps = Pick<RedisDeps, 'store' | 'clock' | 'retentionMs' | 'idempotencyWindowMs'> & {
   /** Reads the connections of clients as they are now, one answer per key. */
   readonly connections: (keys: readonly ClientKey[]) => MaybePromise<readonly (Connection | null)[]>;
 };
 
 /** Creates the listing of commands. Each page reads names from an index, in order, then the records of these names. */
-export function createInspectorList(parts: InspectorListParts): DeliveryInspector['list'] {
+export function createInspectorList(deps: InspectorListDeps): DeliveryInspector['list'] {
   return async (filter, page) => {
-    const [scan, gaps] = await Promise.all([listMatching(parts, filter, page), gapsOf(parts, filter)]);
+    const [scan, gaps] = await Promise.all([listMatching(deps, filter, page), gapsOf(deps, filter)]);
     return { ...scan, gaps };
   };
 }
 
-function listMatching(parts: InspectorListParts, filter: DeliveryFilter, page: CommandPage): Promise<Scan<Command>> {
-  const keep: KeepMatching = (commands) => matching(parts, filter, commands);
-  if (page.order === 'newest') return listNewest(parts, { filter, page, keep });
+function listMatching(deps: InspectorListDeps, filter: DeliveryFilter, page: CommandPage): Promise<Scan<Command>> {
+  const keep: KeepMatching = (commands) => matching(deps, filter, commands);
+  if (page.order === 'newest') return listNewest(deps, { filter, page, keep });
   const { userId, clientId, ...others } = filter;
   const test = testOf(filter);
   return fillPage(
     {
-      names: (part) => namesAfter(parts.store, filter, part),
+      names: (part) => namesAfter(deps.store, filter, part),
       positionOf: (name) => name.split('\0'),
-      commands: async (names) => keep(await readMatching(parts, names.map(keyOfName), test)),
+      commands: async (names) => keep(await readMatching(deps, names.map(keyOfName), test)),
       plain: Object.values(others).every((value) => value === null) && (userId !== null || clientId === null),
     },
     page,
@@ -64,7 +64,7 @@ function listMatching(parts: InspectorListParts, filter: DeliveryFilter, page: C
 
 /** Returns the commands, null for those that do not match. Reads connections only if the filter has labels. */
 async function matching(
-  { connections }: InspectorListParts,
+  { connections }: InspectorListDeps,
   filter: DeliveryFilter,
   commands: readonly (Command | null)[],
 ): Promise<readonly (Command | null)[]> {

@@ -5,7 +5,7 @@ import { CONNECT_WITHIN_MS, OWN_COMMANDS, RESPOND_WITHIN_MS, TERMINAL_MS } from 
 import type { PageRequest, Scan } from '../../core/page.ts';
 import { namesAfter, readMatching, readNamed, type CommandName, type RecordTest } from './commands/get.ts';
 import { fillPage, keyOfName, testOf } from './inspector-pages.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import { numbersOf } from './replies.ts';
 import { partitionsOf } from './store-partitions.ts';
 import type { Store } from './store.ts';
@@ -21,28 +21,28 @@ const LIFE_MS = CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max + 60_000;
 /** A command in the index by admission. `name`: its user's hash, its client's hash and its id as one text. */
 type Admitted = { readonly partition: number; readonly name: string; readonly at: number };
 
-type NewestParts = Pick<RedisParts, 'store' | 'clock' | 'retentionMs' | 'idempotencyWindowMs'>;
+type NewestDeps = Pick<RedisDeps, 'store' | 'clock' | 'retentionMs' | 'idempotencyWindowMs'>;
 /** Returns the commands in order, null for those that do not match the filter. */
 export type KeepMatching = (commands: readonly (Command | null)[]) => Promise<readonly (Command | null)[]>;
 
 type Request = { readonly filter: DeliveryFilter; readonly page: PageRequest; readonly keep: KeepMatching };
 
 /** Reads one page. A position is a time of admission and a name, in whichever way the page was read. */
-export async function listNewest(parts: NewestParts, request: Request): Promise<Scan<Command>> {
-  return (await listFew(parts, request)) ?? listAmongAll(parts, request);
+export async function listNewest(deps: NewestDeps, request: Request): Promise<Scan<Command>> {
+  return (await listFew(deps, request)) ?? listAmongAll(deps, request);
 }
 
 /** Reads one page of the commands of a user or client, if these are at most OWN_COMMANDS; else returns null. */
-async function listFew(parts: NewestParts, { filter, page, keep }: Request): Promise<Scan<Command> | null> {
+async function listFew(deps: NewestDeps, { filter, page, keep }: Request): Promise<Scan<Command> | null> {
   const { userId } = filter;
   if (userId === null) return null;
-  const { store } = parts;
+  const { store } = deps;
   page.reading?.check();
   const names = await namesAfter(store, filter, { first: OWN_COMMANDS + 1, after: null });
   if (names.length > OWN_COMMANDS) return null;
   page.reading?.check();
   page.reading?.countScanned(names.length);
-  const found = await keep(await readMatching(parts, names.map(keyOfName), testOf(filter)));
+  const found = await keep(await readMatching(deps, names.map(keyOfName), testOf(filter)));
   const [time = '', after = ''] = page.after ?? [];
   const later = found
     .filter((row) => row !== null)
@@ -55,16 +55,16 @@ async function listFew(parts: NewestParts, { filter, page, keep }: Request): Pro
   return { rows, next: later.length > rows.length ? (rows.at(-1)?.position ?? null) : null, gaps: [] };
 }
 
-function listAmongAll(parts: NewestParts, { filter, page, keep }: Request): Promise<Scan<Command>> {
-  const prefix = prefixOf(parts.store, filter);
+function listAmongAll(deps: NewestDeps, { filter, page, keep }: Request): Promise<Scan<Command>> {
+  const prefix = prefixOf(deps.store, filter);
   const test = testOf(filter);
   return fillPage(
     {
-      names: (part) => admittedAfter(parts, filter, part),
+      names: (part) => admittedAfter(deps, filter, part),
       positionOf: ({ at, name }) => [String(at), name],
       async commands(found) {
         const wanted = found.filter(({ name }) => name.startsWith(prefix));
-        const kept = await keep(await recordsOf(parts, wanted, test));
+        const kept = await keep(await recordsOf(deps, wanted, test));
         const shown = new Map(wanted.map((one, i) => [one, kept[i] ?? null]));
         return found.map((one) => shown.get(one) ?? null);
       },
@@ -88,7 +88,7 @@ const AHEAD_MS = 1_000;
 
 /** Reads the next names of commands, merged over the partitions. Commands that are gone may be among them. */
 async function admittedAfter(
-  { store, clock, idempotencyWindowMs = TERMINAL_MS }: NewestParts,
+  { store, clock, idempotencyWindowMs = TERMINAL_MS }: NewestDeps,
   { userId, admittedAfter: after, admittedBefore: before }: DeliveryFilter,
   { first, after: last }: Pick<PageRequest, 'first' | 'after'>,
 ): Promise<readonly Admitted[]> {
@@ -136,14 +136,14 @@ async function* admittedIn(store: Store, partition: number, { newest, oldest, st
  * the meantime.
  */
 async function recordsOf(
-  parts: NewestParts,
+  deps: NewestDeps,
   found: readonly Admitted[],
   test: RecordTest,
 ): Promise<readonly (Command | null)[]> {
   const records = new Map<Admitted, Command | null>();
   const read = async (partition: number, some: readonly Admitted[]): Promise<void> => {
     const names = some.map(({ name }) => nameOf(name));
-    const commands = await readNamed(parts, partition, names, test);
+    const commands = await readNamed(deps, partition, names, test);
     some.forEach((one, i) => {
       const command = commands[i] ?? null;
       records.set(one, command?.admittedAt === one.at ? command : null);

@@ -1,17 +1,17 @@
 /** Core's DeliveryInspector over Redis. Changes no command. */
 import type { DeliveryInspector } from '../../core/commands/delivery-inspector.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import { createInspectorList, type InspectorListParts } from './inspector-list.ts';
+import { createInspectorList, type InspectorListDeps } from './inspector-list.ts';
 import { busiest, getScopes, reservedScopes, scopes } from './inspector-scopes.ts';
 import { readSummary } from './inspector-summary.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 
 /** Creates core's DeliveryInspector. Its listings are merged over all partitions, in byte order of the names. */
 export function createRedisInspector(
-  parts: RedisParts,
-  connections: InspectorListParts['connections'],
+  deps: RedisDeps,
+  connections: InspectorListDeps['connections'],
 ): DeliveryInspector {
-  const { store } = parts;
+  const { store } = deps;
   return {
     summary: () => readSummary(store),
     scopes: (page) => scopes(store, page),
@@ -21,6 +21,6 @@ export function createRedisInspector(
       return scopes.map(({ scopeId, reservedCommands, userId }) => ({ scopeId, reservedCommands, userId }));
     },
     busiest: (first) => busiest(store, first),
-    list: createInspectorList({ ...parts, connections }),
+    list: createInspectorList({ ...deps, connections }),
   };
 }

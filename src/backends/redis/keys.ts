@@ -1,6 +1,6 @@
 /**
  * Makes the names of all keys and channels in Redis, and finds the partition of a user. Besides this file, only
- * `commands/tick.ts` makes names, in the same form.
+ * `commands/transaction-call.ts` makes names, in the same form.
  */
 import calculateSlot from 'cluster-key-slot';
 

@@ -1,6 +1,6 @@
 /** Reads which nodes exist, and which of them have stopped renewing their lease. Changes nothing. */
 import { NODE_SILENT_MS } from '../../core/limits.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import { listOf, numbersOf } from './replies.ts';
 import { partitionsOf } from './store-partitions.ts';
 
@@ -18,7 +18,7 @@ type NodesSeen = {
 };
 
 export async function lookAtNodes(
-  { store, clock }: Pick<RedisParts, 'store' | 'clock'>,
+  { store, clock }: Pick<RedisDeps, 'store' | 'clock'>,
   partition: number,
 ): Promise<NodesSeen> {
   const now = clock.now();
@@ -30,9 +30,9 @@ export async function lookAtNodes(
 }
 
 /** Implements NodeStore.silent. Reads every partition, because a node may reach only some of them. */
-export async function silentNodes(parts: Pick<RedisParts, 'store' | 'clock' | 'leaseMs'>): Promise<readonly string[]> {
-  const seen = await Promise.all(partitionsOf(parts.store).map((partition) => lookAtNodes(parts, partition)));
-  return [...new Set(seen.flatMap((one) => silentIn(one, parts.leaseMs)))].sort();
+export async function silentNodes(deps: Pick<RedisDeps, 'store' | 'clock' | 'leaseMs'>): Promise<readonly string[]> {
+  const seen = await Promise.all(partitionsOf(deps.store).map((partition) => lookAtNodes(deps, partition)));
+  return [...new Set(seen.flatMap((one) => silentIn(one, deps.leaseMs)))].sort();
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { Clock } from '../../core/ports.ts';
 import type { Client } from './client.ts';
 import { rawRows, type RawRow } from './nodes-rows.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 
 /** The most entries that one read returns. Each has the rows of one call. */
 const ENTRIES = 32;
@@ -15,7 +15,7 @@ const CONNECT_MS = 3_000;
 const RETRY_MS = { first: 50, most: 1_000 } as const;
 
 type MailboxOptions = {
-  readonly parts: Pick<RedisParts, 'connect' | 'log' | 'system'>;
+  readonly deps: Pick<RedisDeps, 'connect' | 'log' | 'system'>;
   /** The key of the mailbox, which is a stream. */
   readonly key: string;
   /**
@@ -53,7 +53,7 @@ export function readMailbox(options: MailboxOptions): () => void {
 }
 
 async function readOn(options: MailboxOptions, reading: Reading): Promise<void> {
-  const { log, system } = options.parts;
+  const { log, system } = options.deps;
   let waitMs: number = RETRY_MS.first;
   let since: number | null = null;
   const turned = (): void => {
@@ -71,19 +71,19 @@ async function readOn(options: MailboxOptions, reading: Reading): Promise<void> 
     }
     reading.client?.disconnect();
     reading.client = null;
-    if (!reading.stopped) await pause(options.parts.system, reading, waitMs);
+    if (!reading.stopped) await pause(options.deps.system, reading, waitMs);
     waitMs = Math.min(RETRY_MS.most, waitMs * 2);
   }
 }
 
 /** Reads over one connection until it fails. */
-async function readOver({ parts, key, take }: MailboxOptions, reading: Reading, turned: () => void): Promise<void> {
-  const client = parts.connect('mailbox');
+async function readOver({ deps, key, take }: MailboxOptions, reading: Reading, turned: () => void): Promise<void> {
+  const client = deps.connect('mailbox');
   reading.client = client;
-  client.on('error', (error: unknown) => parts.log.debug({ err: error }, 'a mailbox connection failed'));
-  await within(parts.system, CONNECT_MS, client.connect());
+  client.on('error', (error: unknown) => deps.log.debug({ err: error }, 'a mailbox connection failed'));
+  await within(deps.system, CONNECT_MS, client.connect());
   while (!reading.stopped) {
-    const rows = await within(parts.system, TURN_MS, turn(client, key, reading));
+    const rows = await within(deps.system, TURN_MS, turn(client, key, reading));
     turned();
     for (const row of rows) {
       if (reading.stopped) return;

@@ -4,11 +4,11 @@ import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { requestField, textsOf } from './commands/record.ts';
 import { decodeConnection } from './connections-rows.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import { listOf } from './replies.ts';
 
 type ReaperOptions = {
-  readonly parts: Pick<RedisParts, 'store' | 'log'>;
+  readonly deps: Pick<RedisDeps, 'store' | 'log'>;
   /** Called with the links that were found lost, each once in the whole deployment. */
   readonly linksLost: (connections: readonly Connection[]) => void;
   /** Parks the commands that wait for a client, and unbinds it, unless a newer link came up. */
@@ -17,7 +17,7 @@ type ReaperOptions = {
 
 export type Reaper = ReturnType<typeof createReaper>;
 
-export function createReaper({ parts, linksLost, park }: ReaperOptions) {
+export function createReaper({ deps, linksLost, park }: ReaperOptions) {
   const underWay = new Set<string>();
   /**
    * Removes all that a node held in a partition. `boot`: the boot id of this process if the node is its own, or null
@@ -25,7 +25,7 @@ export function createReaper({ parts, linksLost, park }: ReaperOptions) {
    */
   const clear = async (partition: number, node: string, boot: string | null): Promise<void> => {
     for (;;) {
-      const [more, rows, waiting] = listOf(await parts.store.act(partition, 'nodes-reap', [node, boot]));
+      const [more, rows, waiting] = listOf(await deps.store.act(partition, 'nodes-reap', [node, boot]));
       const lost = listOf(rows).flatMap((row) => decodeConnection(row) ?? []);
       if (lost.length > 0) linksLost(lost);
       const parked = listOf(waiting).map((one) => {
@@ -46,10 +46,10 @@ export function createReaper({ parts, linksLost, park }: ReaperOptions) {
         const place = `${partition} ${node}`;
         if (underWay.has(place)) continue;
         underWay.add(place);
-        parts.log.warn({ node, partition }, 'a node is gone: the cleanup after it begins');
+        deps.log.warn({ node, partition }, 'a node is gone: the cleanup after it begins');
         clear(partition, node, null)
           .catch((error: unknown) =>
-            parts.log.warn({ err: error, node, partition }, 'the cleanup after a node failed: it begins again later'),
+            deps.log.warn({ err: error, node, partition }, 'the cleanup after a node failed: it begins again later'),
           )
           .finally(() => underWay.delete(place));
       }

@@ -35,21 +35,21 @@ export function encodeRow(row: Exclude<NodeRow, { kind: 'pulse' }>): readonly (s
 }
 
 type DecodedRow = Exclude<MailboxRow, { kind: 'pulse' }>;
-type RowParts = { readonly result: JsonText | null; readonly offered: Held | null };
+type RowContents = { readonly result: JsonText | null; readonly offered: Held | null };
 
 /**
  * Decodes a row: to several rows if it names several commands, and to none if its kind is one that only a newer version
  * of callboard knows. `result`: the result of a reply. `offered`: the command that the row contains. A reply is for all
  * callers of the node that wait for the command, so its rpc id is ''.
  */
-export function decodeRows(fields: ReadonlyMap<string, string>, parts: RowParts): readonly DecodedRow[] {
-  const row = decodeRow(fields, parts);
+export function decodeRows(fields: ReadonlyMap<string, string>, contents: RowContents): readonly DecodedRow[] {
+  const row = decodeRow(fields, contents);
   if (row?.kind !== 'command') return row ? [row] : [];
   const { key } = row;
   return key.commandId.split('\0').map((commandId) => ({ kind: 'command', key: { ...key, commandId } }));
 }
 
-function decodeRow(fields: ReadonlyMap<string, string>, { result, offered }: RowParts): DecodedRow | null {
+function decodeRow(fields: ReadonlyMap<string, string>, { result, offered }: RowContents): DecodedRow | null {
   const text = (name: string): string => fields.get(name) ?? '';
   const { client, key } = namedIn(fields, offered);
   const kind = text('kind');

@@ -13,7 +13,7 @@ import { CallboardError } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { trustJson } from '../../core/json.ts';
 import { scanSorted, type PageRequest, type Scan } from '../../core/page.ts';
-import { commandParts, type RedisParts } from './parts.ts';
+import { commandDeps, type RedisDeps } from './deps.ts';
 import { moveQueue } from './commands/store.ts';
 import { createReaper, type Reaper } from './nodes-reaper.ts';
 import { decodeNode, decodeRows, encodeReport, encodeRow, heldOf, type RawRow } from './nodes-rows.ts';
@@ -22,7 +22,7 @@ import { pause, readMailbox } from './nodes-mailbox.ts';
 import { partitionsOf } from './store-partitions.ts';
 import type { Store } from './store.ts';
 import { listOf, type Reply } from './replies.ts';
-import type { Verdict } from './store-acts.ts';
+import type { Verdict } from './program-calls.ts';
 import type { RecordedEnd } from './waiters-local.ts';
 
 type RedisNodes = NodeStore & {
@@ -34,13 +34,13 @@ type RedisNodes = NodeStore & {
  * Creates core's NodeStore over Redis. All calls of the backend are made as the first node that it attaches, so the
  * epoch of that node fences them.
  */
-export function createRedisNodes(parts: RedisParts): RedisNodes {
-  const { store } = parts;
+export function createRedisNodes(deps: RedisDeps): RedisNodes {
+  const { store } = deps;
   const members = new Map<string, Member>();
   const leaving = new Set<Promise<void>>();
   let speaker: Member | null = null;
   store.onVerdict((_partition, verdict) => speaker?.verdict(verdict));
-  parts.waits?.onEnd((end) => speaker?.reply(end));
+  deps.waits?.onEnd((end) => speaker?.reply(end));
   const leave = (member: Member): void => {
     if (members.get(member.nodeId) === member) members.delete(member.nodeId);
     if (speaker === member) speaker = null;
@@ -50,7 +50,7 @@ export function createRedisNodes(parts: RedisParts): RedisNodes {
   };
   return {
     async attach(nodeId, listener) {
-      const member = new Member({ parts, nodeId, listener, speaks: speaker === null });
+      const member = new Member({ deps, nodeId, listener, speaks: speaker === null });
       speaker ??= member;
       try {
         await member.attach();
@@ -68,8 +68,8 @@ export function createRedisNodes(parts: RedisParts): RedisNodes {
       const [reply = null] = await store.read([reportOf(store, nodeId)]);
       return decodeNode(nodeId, reply);
     },
-    list: (page) => list(parts, page),
-    silent: () => silentNodes(parts),
+    list: (page) => list(deps, page),
+    silent: () => silentNodes(deps),
     async close() {
       for (const member of members.values()) leave(member);
       await Promise.all(leaving);
@@ -111,9 +111,9 @@ async function dueIn(store: Store, partition: number, limit: number): Promise<re
   }
 }
 
-async function list(parts: RedisParts, page: PageRequest): Promise<Scan<DispatcherNode>> {
-  const { store } = parts;
-  const { leases, gone } = await lookAtNodes(parts, HOME);
+async function list(deps: RedisDeps, page: PageRequest): Promise<Scan<DispatcherNode>> {
+  const { store } = deps;
+  const { leases, gone } = await lookAtNodes(deps, HOME);
   const after = page.after?.[0] ?? '';
   const ids = [...new Set([...leases.keys(), ...gone])].filter((nodeId) => nodeId > after).sort();
   const replies = await store.read(ids.map((nodeId) => reportOf(store, nodeId)));
@@ -135,7 +135,7 @@ const RETRY_MS = 1_000;
 const PULSES = 64;
 
 type MemberOptions = {
-  readonly parts: RedisParts;
+  readonly deps: RedisDeps;
   readonly nodeId: string;
   readonly listener: NodeListener;
   /** Whether the calls of this backend are made as this node, so that its epoch fences them. */
@@ -164,14 +164,14 @@ class Member {
 
   constructor(options: MemberOptions) {
     this.#options = options;
-    const { parts, listener } = options;
-    const commands = commandParts(parts);
+    const { deps, listener } = options;
+    const commands = commandDeps(deps);
     this.#reaper = createReaper({
-      parts,
+      deps,
       linksLost: (connections) => listener.linksLost(connections),
       park: (client, binding) => moveQueue(commands, client, { binding, link: 'down' }),
     });
-    this.#partitions = partitionsOf(parts.store);
+    this.#partitions = partitionsOf(deps.store);
   }
 
   get nodeId(): string {
@@ -183,29 +183,29 @@ class Member {
    * until that one's lease ends. Throws if it still holds the id then.
    */
   async attach(): Promise<void> {
-    const { parts, nodeId } = this.#options;
-    for (let leftMs = parts.leaseMs + RETRY_MS; ; leftMs -= RETRY_MS) {
+    const { deps, nodeId } = this.#options;
+    for (let leftMs = deps.leaseMs + RETRY_MS; ; leftMs -= RETRY_MS) {
       try {
         await this.#take();
         return this.#read();
       } catch (error) {
         const isHeld = error instanceof CallboardError && error.code === 'invalid_argument';
         if (!isHeld || leftMs <= 0) throw error;
-        if (leftMs > parts.leaseMs)
-          parts.log.warn({ node: nodeId }, 'another process holds the id of this node: waiting until its lease ends');
-        await pause(parts.system, this, RETRY_MS);
+        if (leftMs > deps.leaseMs)
+          deps.log.warn({ node: nodeId }, 'another process holds the id of this node: waiting until its lease ends');
+        await pause(deps.system, this, RETRY_MS);
       }
     }
   }
 
   async beat(report: NodeReport): Promise<void> {
     if (this.#state !== 'up') return;
-    const { parts, nodeId, listener } = this.#options;
+    const { deps, nodeId, listener } = this.#options;
     const text = encodeReport(report);
     await Promise.all(
       this.#partitions.map(async (partition) => {
-        const args = [nodeId, this.#boot, parts.leaseMs, partition === HOME ? text : null, parts.retentionMs];
-        const found = await parts.store.act(partition, 'nodes-beat', args);
+        const args = [nodeId, this.#boot, deps.leaseMs, partition === HOME ? text : null, deps.retentionMs];
+        const found = await deps.store.act(partition, 'nodes-beat', args);
         if (found === null) return this.verdict('FENCED');
         const [lapsed, ...gone] = listOf(found).map(String);
         if (lapsed === '1') this.#lapsed = true;
@@ -232,7 +232,7 @@ class Member {
     try {
       await Promise.all(this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot)));
     } catch (error) {
-      this.#options.parts.log.warn(
+      this.#options.deps.log.warn(
         { err: error },
         'a node could not be released: other nodes clean up when its lease ends',
       );
@@ -252,23 +252,23 @@ class Member {
    * the same, and the attempt is repeated.
    */
   async #comeBack(): Promise<void> {
-    const { parts, listener } = this.#options;
+    const { deps, listener } = this.#options;
     this.#state = 'taking';
     this.#stop();
     while (this.#state === 'taking') {
       this.#identify(null);
       const held = await this.#take().then(
         () => true,
-        (error: unknown) => parts.log.error({ err: error }, 'a node could not take up its id again') ?? false,
+        (error: unknown) => deps.log.error({ err: error }, 'a node could not take up its id again') ?? false,
       );
       const cause = this.#lost ?? 'fenced';
       this.#lost = null;
-      parts.log.error({ node: this.nodeId, cause }, 'this node lost what it held');
+      deps.log.error({ node: this.nodeId, cause }, 'this node lost what it held');
       await listener
         .lost(cause)
-        .catch((error: unknown) => parts.log.error({ err: error }, 'the handling of a loss failed'));
+        .catch((error: unknown) => deps.log.error({ err: error }, 'the handling of a loss failed'));
       if (held && this.#lost === null) return this.#read();
-      if (!held) await pause(parts.system, this, RETRY_MS);
+      if (!held) await pause(deps.system, this, RETRY_MS);
     }
   }
 
@@ -287,10 +287,10 @@ class Member {
   }
 
   async #takeIn(partition: number): Promise<number> {
-    const { parts, nodeId } = this.#options;
+    const { deps, nodeId } = this.#options;
     for (;;) {
-      const args = [nodeId, this.#boot, parts.leaseMs, this.#epochs[partition] ?? null];
-      const reply = await parts.store.act(partition, 'nodes-attach', args);
+      const args = [nodeId, this.#boot, deps.leaseMs, this.#epochs[partition] ?? null];
+      const reply = await deps.store.act(partition, 'nodes-attach', args);
       const [kind, epoch, lost] = listOf(reply);
       if (kind === 'taken')
         throw new CallboardError('invalid_argument', `NODE_ID: another live process has the id "${nodeId}"`);
@@ -302,22 +302,22 @@ class Member {
   }
 
   #identify(epochs: readonly number[] | null): void {
-    const { parts, nodeId, speaks } = this.#options;
+    const { deps, nodeId, speaks } = this.#options;
     if (!speaks) return;
     for (const partition of this.#partitions) {
       const epoch = epochs?.[partition];
-      parts.store.identify(partition, epoch === undefined ? null : { nodeId, epoch });
+      deps.store.identify(partition, epoch === undefined ? null : { nodeId, epoch });
     }
   }
 
   #read(): void {
     if (this.#isLeft()) return;
     this.#state = 'up';
-    const { parts, nodeId } = this.#options;
+    const { deps, nodeId } = this.#options;
     this.#stopReading = this.#partitions.map((partition) =>
       readMailbox({
-        parts,
-        key: parts.store.key(partition, 'mailbox', `${nodeId}:${this.#epochs[partition]}`),
+        deps,
+        key: deps.store.key(partition, 'mailbox', `${nodeId}:${this.#epochs[partition]}`),
         take: (row) => this.#deliver(row),
       }),
     );
@@ -328,15 +328,15 @@ class Member {
   }
 
   async #deliver({ fields }: RawRow): Promise<void> {
-    const { parts } = this.#options;
-    const { store, held } = parts;
+    const { deps } = this.#options;
+    const { store, held } = deps;
     if (fields.get('kind') === 'pulse') return this.#countPulse(fields.get('token') ?? '');
     const large = fields.get('large');
     const [found] = large === undefined ? [] : await store.read([['HGET', large, fields.get('field') ?? '']]);
     const result = large === undefined ? fields.get('result') : found;
     const offered = heldOf(fields);
     const rows = decodeRows(fields, { result: typeof result === 'string' ? trustJson(result) : null, offered });
-    if (rows.length === 0) parts.log.warn({}, 'a mailbox row of an unknown kind was ignored');
+    if (rows.length === 0) deps.log.warn({}, 'a mailbox row of an unknown kind was ignored');
     for (const row of rows) {
       if (row.kind === 'command' && offered) held?.put(row.key, offered);
       if (row.kind === 'reply') this.reply(row.reply);
@@ -359,18 +359,18 @@ class Member {
   /** Replies to each caller of this node whose wait the record satisfies. */
   reply({ command, result }: RecordedEnd): void {
     if (this.#state !== 'up') return;
-    const { parts, nodeId } = this.#options;
-    for (const { request } of parts.waits?.take(nodeId, command) ?? [])
+    const { deps, nodeId } = this.#options;
+    for (const { request } of deps.waits?.take(nodeId, command) ?? [])
       this.#hand({ kind: 'reply', reply: { rpcId: request.rpcId, command, result } });
   }
 
   #hand(row: MailboxRow): void {
-    const { parts, listener } = this.#options;
+    const { deps, listener } = this.#options;
     if (this.#state !== 'up') return;
     try {
       listener.deliver(row);
     } catch (error) {
-      parts.log.error({ err: error }, 'the handling of a mailbox row failed');
+      deps.log.error({ err: error }, 'the handling of a mailbox row failed');
     }
   }
 

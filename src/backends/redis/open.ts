@@ -32,7 +32,7 @@ import { legacyFault, readLegacyDepths, type LegacyKeys } from './legacy.ts';
 import { enterNamespace } from './namespace.ts';
 import { createRedisNodes } from './nodes.ts';
 import { connected, noteFaults, refusalOf, requireDatabase, withReason, within } from './open-connection.ts';
-import { commandParts, type RedisParts } from './parts.ts';
+import { commandDeps, type RedisDeps } from './deps.ts';
 import { loadPrograms } from './program/program.ts';
 import type { RightsOptions } from './rights-commands.ts';
 import { watchRights } from './rights-watch.ts';
@@ -261,31 +261,31 @@ function isComplete(rooms: Partial<Backend>): rooms is Backend {
  * Creates the Redis store of each room of core (history, commands, …), all over the same store and settings. The bus
  * and the mailboxes open connections of their own.
  */
-export function createRedisRooms(parts: RedisParts): Partial<Backend> {
-  const { held, waits, transactions } = commandParts(parts);
-  const nodes = createRedisNodes({ ...parts, held, waits, transactions });
-  const connections = createRedisConnections({ ...parts, transactions });
-  const bus = createRedisBus({ ...parts, read: async (key) => (await connections.get([key]))[0] ?? null });
+export function createRedisRooms(deps: RedisDeps): Partial<Backend> {
+  const { held, waits, transactions } = commandDeps(deps);
+  const nodes = createRedisNodes({ ...deps, held, waits, transactions });
+  const connections = createRedisConnections({ ...deps, transactions });
+  const bus = createRedisBus({ ...deps, read: async (key) => (await connections.get([key]))[0] ?? null });
   return {
     nodes,
-    waiters: createRedisWaiters({ ...parts, held, waits, transactions }),
+    waiters: createRedisWaiters({ ...deps, held, waits, transactions }),
     capabilities: { shared: true, allWaits: false, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
-    reconnects: createRedisReconnects(parts),
-    contexts: createRedisContexts(parts),
-    commands: createRedisCommands({ ...parts, held, waits, transactions }),
-    inspector: createRedisInspector(parts, connections.get),
-    history: createRedisHistory({ ...parts, held, waits, transactions }),
-    dedup: createRedisDedup(parts),
-    sites: createRedisSites(parts),
-    audit: createRedisAudit(parts),
+    reconnects: createRedisReconnects(deps),
+    contexts: createRedisContexts(deps),
+    commands: createRedisCommands({ ...deps, held, waits, transactions }),
+    inspector: createRedisInspector(deps, connections.get),
+    history: createRedisHistory({ ...deps, held, waits, transactions }),
+    dedup: createRedisDedup(deps),
+    sites: createRedisSites(deps),
+    audit: createRedisAudit(deps),
     pauses: NO_PAUSES,
-    sessions: createRedisSessions(parts),
-    tickets: createRedisTickets(parts),
+    sessions: createRedisSessions(deps),
+    tickets: createRedisTickets(deps),
     revocations: NO_REVOCATIONS,
     devices: NO_DEVICES,
     bus,
-    sharesInUse: () => sharesInUse(parts.store),
+    sharesInUse: () => sharesInUse(deps.store),
     /** Resolves once this node receives the events of other nodes. Waits while Redis is unavailable. */
     ready: () => bus.ready(),
     async close() {

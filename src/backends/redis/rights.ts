@@ -29,7 +29,7 @@ end
 return refused`;
 
 /**
- * Finds what the Redis user may not do although the relay needs it: keys and channels of the namespace, the legacy
+ * Finds the rights that the relay needs and the Redis user lacks: keys and channels of the namespace, the legacy
  * keys, and commands. Asks every master, since each has its own users. Returns one sentence for each kind of thing and
  * master, with the ACL rules to add; none when all is allowed. Changes nothing. Throws `store_unavailable` if Redis
  * cannot be asked.

@@ -10,7 +10,7 @@ import type { PageRequest, Scan } from '../../core/page.ts';
 import type { SiteSession } from '../../core/sites/site-session.ts';
 import type { NewGrant, NewSession, SessionStore, Ticket } from '../../core/sites/site-stores.ts';
 import type { SiteKey } from '../../core/sites/site.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import { fieldsOf, listOf, type Reply } from './replies.ts';
 import { partitionOfId, prefixOfPartition } from './sites-ids.ts';
 import { decodeGrant, decodeSession, decodeTicket, encodeWhat } from './sites-rows.ts';
@@ -30,7 +30,7 @@ type Acting = (name: string, id: string, args?: Arguments) => Promise<Reply>;
  * Creates core's SessionStore over Redis. A session with its grants and tickets is in the partition of its owner. Every
  * id, token and ticket begins with that partition.
  */
-export function createRedisSessions({ store, clock }: RedisParts): SessionStore {
+export function createRedisSessions({ store, clock }: RedisDeps): SessionStore {
   const acting: Acting = async (name, id, args = []) => {
     const partition = partitionOfId(id, store.partitions);
     return partition === null ? null : store.act(partition, name, [store.hash(id), ...args]);
@@ -101,7 +101,7 @@ function notMade(reply: Reply): { readonly kind: 'gone' | 'full' } {
   return { kind: reply === 'full' ? 'full' : 'gone' };
 }
 
-type Reading = Pick<RedisParts, 'store' | 'clock'>;
+type Reading = Pick<RedisDeps, 'store' | 'clock'>;
 
 /** Reads sessions by id, in one round trip over all partitions at once. */
 async function readSessions(

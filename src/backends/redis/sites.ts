@@ -3,14 +3,14 @@ import { SESSION_KEPT_MS, SITES_PER_USER } from '../../core/limits.ts';
 import type { PageRequest, Scan } from '../../core/page.ts';
 import type { SiteStore } from '../../core/sites/site-stores.ts';
 import type { Site, SiteKey } from '../../core/sites/site.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisDeps } from './deps.ts';
 import { listOf, type ReadCommand, type Reply } from './replies.ts';
 import { decodeSite } from './sites-rows.ts';
 import { inByteOrder, scattered } from './store-partitions.ts';
 import type { Store } from './store.ts';
 
 /** Creates core's SiteStore over Redis. A site is in the partition of its owner, like its sessions. */
-export function createRedisSites({ store }: RedisParts): SiteStore {
+export function createRedisSites({ store }: RedisDeps): SiteStore {
   return {
     async put(definition) {
       const { userId } = definition;

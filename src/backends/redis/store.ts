@@ -6,7 +6,7 @@ import type { Client } from './client.ts';
 import { hashOf, KeyNames, partitionOf, tagsOf, type KeyKind } from './keys.ts';
 import type { Programs } from './program/program.ts';
 import type { ReadCommand, Reply } from './replies.ts';
-import { createBatches, type Batches } from './store-acts.ts';
+import { createProgramCalls, type ProgramCalls } from './program-calls.ts';
 import { createReads } from './store-reads.ts';
 
 export type StoreOptions = {
@@ -27,7 +27,7 @@ export type StoreOptions = {
  * Runs acts, each of which is atomic, and lists of reads. The requests of one tick to a partition are sent together. An
  * act or a list takes one round trip; an act takes two if Redis does not have its program yet.
  */
-export interface Store extends Omit<Batches, 'add'> {
+export interface Store extends Omit<ProgramCalls, 'add'> {
   readonly namespace: string;
   readonly partitions: number;
   /** Returns the partition of a user: 0 to partitions - 1. */
@@ -69,7 +69,7 @@ export function createStore(options: StoreOptions): Store {
   };
   const state = { trips: 0 };
   const counted = (): void => void state.trips++;
-  const batches = createBatches({ ...options, metaOf: (partition) => key(partition, 'meta'), counted });
+  const calls = createProgramCalls({ ...options, metaOf: (partition) => key(partition, 'meta'), counted });
   const read = createReads({ client, counted, failed: options.failed });
   return {
     namespace,
@@ -77,14 +77,14 @@ export function createStore(options: StoreOptions): Store {
     partitionOfUser: (userId) => (partitions === 1 ? 0 : partitionOf(hash(scopeOf(userId)), partitions)),
     key,
     hash,
-    act: (partition, name, args) => batches.add(partition, name, args),
+    act: (partition, name, args) => calls.add(partition, name, args),
     read,
     readAll: (commands) => Promise.all(tags.map((_, partition) => read(commands(partition)))),
-    transact: batches.transact,
-    callerOf: batches.callerOf,
-    identify: batches.identify,
-    watched: batches.watched,
-    onVerdict: batches.onVerdict,
+    transact: calls.transact,
+    callerOf: calls.callerOf,
+    identify: calls.identify,
+    watched: calls.watched,
+    onVerdict: calls.onVerdict,
     get roundTrips() {
       return state.trips;
     },

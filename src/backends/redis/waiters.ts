@@ -17,22 +17,22 @@ import { satisfied, type NewWaiter } from '../../core/commands/waiter.ts';
 import { decodeLive, readOfLive } from './commands/get.ts';
 import { changeCommand, commandReads, knownCommand } from './commands/store.ts';
 import { clientKeyText, type CommandKey } from '../../core/ids.ts';
-import { commandParts, type RedisParts, type CommandParts } from './parts.ts';
+import { commandDeps, type RedisDeps, type CommandDeps } from './deps.ts';
 import { retained } from './commands/record.ts';
 
 /** Creates core's WaiterStore over Redis. It lists only the waits of this process; listing them changes nothing. */
-export function createRedisWaiters(redis: RedisParts): WaiterStore {
-  const parts = commandParts(redis);
-  const { store, waits } = parts;
+export function createRedisWaiters(redis: RedisDeps): WaiterStore {
+  const deps = commandDeps(redis);
+  const { store, waits } = deps;
   const listing = { store, waits, clock: redis.clock };
   return {
-    attach: (key, request) => attach(parts, key, request),
-    remove: (key, rpcId) => remove(parts, key, rpcId),
+    attach: (key, request) => attach(deps, key, request),
+    remove: (key, rpcId) => remove(deps, key, rpcId),
     list: (filter, page) => listWaits(listing, filter, page),
     countByNode: (filter) => tallyWaits(listing, filter),
-    ofUsers: (userIds, first) => summarize(parts, userIds, { first, groupOf: ({ key }) => key.userId }),
+    ofUsers: (userIds, first) => summarize(deps, userIds, { first, groupOf: ({ key }) => key.userId }),
     ofClients: (keys, first) =>
-      summarize(parts, keys.map(clientKeyText), { first, groupOf: ({ key }) => clientKeyText(key) }),
+      summarize(deps, keys.map(clientKeyText), { first, groupOf: ({ key }) => clientKeyText(key) }),
     async ofCommands(keys) {
       const lists = keys.map((key) => waits.ofCommand(key));
       const read = (await readWaits(store, lists.flat())).values();
@@ -41,17 +41,17 @@ export function createRedisWaiters(redis: RedisParts): WaiterStore {
   };
 }
 
-async function attach(parts: CommandParts, key: CommandKey, request: NewWaiter): Promise<AttachResult> {
-  const { waits, retentionMs } = parts;
+async function attach(deps: CommandDeps, key: CommandKey, request: NewWaiter): Promise<AttachResult> {
+  const { waits, retentionMs } = deps;
   const { rpcId } = request;
   const wait = waits.begin(key, request);
   const known = wait.listed !== null;
   try {
-    const { answer, at } = await changeCommand<AttachResult>(parts, {
+    const { answer, at } = await changeCommand<AttachResult>(deps, {
       key,
       given: { wait: wait.number },
-      known: (failed) => knownCommand(parts, key, failed),
-      first: commandReads(parts, key),
+      known: (failed) => knownCommand(deps, key, failed),
+      first: commandReads(deps, key),
       run: (rules) => rules.attach(key, request),
       grows: true,
       chars: 1_000,
@@ -67,14 +67,14 @@ async function attach(parts: CommandParts, key: CommandKey, request: NewWaiter):
   }
 }
 
-async function remove(parts: CommandParts, key: CommandKey, rpcId: string): Promise<void> {
-  const wait = parts.waits.drop(rpcId);
+async function remove(deps: CommandDeps, key: CommandKey, rpcId: string): Promise<void> {
+  const wait = deps.waits.drop(rpcId);
   if (!wait) return;
-  await changeCommand(parts, {
+  await changeCommand(deps, {
     key,
     given: { wait: wait.number },
-    known: (failed) => knownCommand(parts, key, failed),
-    first: commandReads(parts, key),
+    known: (failed) => knownCommand(deps, key, failed),
+    first: commandReads(deps, key),
     run: (_rules, tx) => tx.unwait(key, wait.request),
     grows: false,
     chars: 1_000,
@@ -84,7 +84,7 @@ async function remove(parts: CommandParts, key: CommandKey, rpcId: string): Prom
 /** The most commands that one part of a search reads. */
 const STRETCH = 500;
 
-type Listing = Pick<RedisParts, 'store' | 'clock'> & { readonly waits: LocalWaits };
+type Listing = Pick<RedisDeps, 'store' | 'clock'> & { readonly waits: LocalWaits };
 
 async function listWaits(
   listing: Listing,

@@ -79,7 +79,7 @@ export const contextRm: RunVerb = async ({ args, io }) => {
   await writeContexts(io.env, { contexts, current: kept(file.current), previous: kept(file.previous) });
 };
 
-/** Returns a context without its token. A token command may hold a secret, so it is not shown either. */
+/** Returns a context without its token and its token command, which may hold a secret. */
 function shown(name: string, { url, token_command, token_file, token }: RelayContext, current: string | null) {
   const source = [
     ...(token_command === undefined ? [] : ['command']),

@@ -29,7 +29,7 @@ export type EnrolOptions = {
   readonly clientType?: 'browser' | 'console' | 'mobile' | 'web';
   /** Patterns of the only actions that it may advertise. Default: any. */
   readonly actions?: readonly string[];
-  /** Called with the code that a person shall enter, and again with another one when the code has expired. */
+  /** Called with the code for a person to enter, and with a new code each time one has expired. */
   readonly onCode: (code: string, expiresAt: Date) => void;
   readonly store?: DeviceRecords;
   /** Ends the waiting. */

@@ -216,7 +216,7 @@ function eventRoutes(options: ControlSitesOptions, siteId: string): ReadonlyMap<
 }
 
 /**
- * Waits until the relay confirms the change. Rejects without a link, and after REGISTER_MS. The runtime keeps the
+ * Waits until the relay confirms the change. Rejects if there is no link, and after REGISTER_MS. The runtime keeps the
  * change even then.
  */
 async function confirmed({ runtime, clock = systemClock }: ControlSitesOptions, done: Promise<void>): Promise<void> {

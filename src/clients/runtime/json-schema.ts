@@ -320,7 +320,7 @@ function checkForm(schema: unknown): void {
   if (fault !== null) throw new TypeError(fault.replace(/^params/, 'the schema'));
 }
 
-/** Throws TypeError for members none of which is a keyword: such a schema would check nothing. */
+/** Throws TypeError if no member is a keyword, because such a schema would check nothing. */
 function checkKeywords([first, ...others]: readonly string[]): void {
   if (first === undefined || [first, ...others].some((name) => Object.hasOwn(KEYWORDS, name))) return;
   throw new TypeError(`${first} is no keyword of JSON Schema: put it into properties`);

@@ -106,7 +106,7 @@ export class Reporter {
     this.#windows.forget();
   }
 
-  /** Reports what is due. Before the first `welcome` nothing is sent; each new link begins with a snapshot. */
+  /** Sends the reports that are due. Sends none before the first `welcome`. Each new link begins with a snapshot. */
   #send(): void {
     this.#due = false;
     if (this.#maxFrame === null) return;

@@ -178,7 +178,7 @@ function whenText({ since }: UrlState['values']): string {
 const keptOf = (values: UrlState['values']): Readonly<Record<string, string>> =>
   Object.fromEntries(FILTERS.flatMap(({ name }) => (values[name] ? [[name, values[name]]] : [])));
 
-/** Returns the part of a filter that the feed of events supports. `fits` applies the rest. */
+/** Returns the members of a filter that the feed of events supports. `fits` applies the others. */
 function feedOf({ userId, clientId, action }: gql.DeliveryFilter): gql.CommandEventFilter {
   return { userId: userId ?? null, clientId: clientId ?? null, action: action ?? null };
 }

@@ -103,7 +103,7 @@ const timeOf = (ms: number): string => new Date(ms).toISOString();
 
 // Writes texts of clients so that they are no markup: they may hold links, images, HTML or the names of people.
 
-/** Returns a text as code, in which Markdown finds no link, no image and no mention of a person. */
+/** Returns a text as Markdown code, so that nothing in it becomes a link, an image or a mention of a person. */
 function code(text: string): string {
   const shown = visibleText(text).replaceAll(/\s+/g, ' ');
   const longest = Math.max(0, ...[...shown.matchAll(/`+/g)].map(([run]) => run.length));

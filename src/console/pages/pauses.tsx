@@ -16,7 +16,7 @@ import { clockAt, day, zoneName } from '../ui/zones.ts';
 
 /** The pause after each answer before the list of pauses is read again, in milliseconds. */
 const EVERY_MS = 5_000;
-/** The number of pauses that are shown before the others are asked for, and the most that are read. */
+/** How many pauses are shown at first, and how many are read at most. */
 const SHOWN = 3;
 const READ = 100;
 

@@ -25,7 +25,7 @@ const HOW_TO_MOVE: Readonly<Record<ScopeMove, string>> = {
 
 type Sha256 = Crypto['sha256'];
 
-type LivePolicyParts = { readonly sha256: Sha256; readonly log: Log; readonly scopeMove: ScopeMove };
+type LivePolicyDeps = { readonly sha256: Sha256; readonly log: Log; readonly scopeMove: ScopeMove };
 
 /** Returns the digest of a policy file. Null, and a file that restricts nothing, have the same one. */
 export function policyDigest(file: PolicyFile | null, sha256: Sha256): string {
@@ -76,7 +76,7 @@ export class LivePolicy implements Policy, PolicyControl {
   #compiled: Policy;
   #report: PolicyReport;
 
-  constructor(file: PolicyFile | null, { sha256, log, scopeMove }: LivePolicyParts) {
+  constructor(file: PolicyFile | null, { sha256, log, scopeMove }: LivePolicyDeps) {
     this.#scopeMove = scopeMove;
     this.#sha256 = sha256;
     this.#log = log;

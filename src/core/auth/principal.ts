@@ -1,4 +1,4 @@
-/** Principals: who sends a request, and the checks of what each may do. */
+/** Principals: who sends a request, the port that authenticates them, and the checks of what each may do. */
 import { fail } from '../errors.ts';
 
 /** `mcp`: may call actions as an agent does, through the MCP bridge, and nothing else. */

@@ -10,10 +10,10 @@ import { SHARE_MESSAGE } from '../shares/share-bounds.ts';
 import { withCallSpan } from './call-spans.ts';
 import { endedInvocation, invocation, type AwaitRequest, type Invocation } from './call.ts';
 import { callerOf } from './recorded-caller.ts';
-import { Wait, type WaitParts } from './wait.ts';
+import { Wait, type WaitDeps } from './wait.ts';
 
 export async function awaitCommand(
-  parts: WaitParts,
+  parts: WaitDeps,
   requester: Requester,
   request: AwaitRequest,
 ): Promise<Invocation | null> {
@@ -27,7 +27,7 @@ export async function awaitCommand(
 }
 
 async function waitAgain(
-  parts: WaitParts,
+  parts: WaitDeps,
   requester: Requester,
   request: AwaitRequest,
   { key, withinMs }: { readonly key: CommandKey; readonly withinMs: number },
@@ -56,7 +56,7 @@ async function waitAgain(
   return attached.kind === 'satisfied' ? invocation(attached.command, null, attached.result) : null;
 }
 
-async function readCommand({ deps }: WaitParts, key: CommandKey): Promise<Invocation | null> {
+async function readCommand({ deps }: WaitDeps, key: CommandKey): Promise<Invocation | null> {
   const { commands } = deps.backend;
   const [command] = await commands.get([key]);
   if (command) return invocation(command, null, isTerminal(command) ? await commands.result(key) : null);

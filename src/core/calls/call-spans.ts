@@ -18,7 +18,7 @@ import type { Span, SpanAttributes, SpanEnd, Tracing } from '../ports.ts';
 import { DECLINED, traceContextIn, traceparentOf, type TraceContext, type TraceFields } from '../trace-context.ts';
 import { endOf, type CallSpan, type Invocation, type TracedRequest } from './call.ts';
 
-type SpanParts = Pick<Deps, 'tracing' | 'nodeId'>;
+type SpanDeps = Pick<Deps, 'tracing' | 'nodeId'>;
 
 /**
  * The part of a request that the request's span names. `action` is null if the request awaits a command of an earlier
@@ -45,7 +45,7 @@ class RecordedCall implements CallSpan {
   readonly #asked: Asked;
   readonly #span: Span;
 
-  constructor(span: Span, { tracing, nodeId }: SpanParts & { readonly tracing: Tracing }, asked: Asked) {
+  constructor(span: Span, { tracing, nodeId }: SpanDeps & { readonly tracing: Tracing }, asked: Asked) {
     this.#tracing = tracing;
     this.#nodeId = nodeId;
     this.#asked = asked;
@@ -94,7 +94,7 @@ type Answer = {
 
 /** Runs a request within a span, which ends with its answer. Without tracing it only runs. */
 export function withCallSpan<T extends Invocation | null>(
-  { tracing, nodeId }: SpanParts,
+  { tracing, nodeId }: SpanDeps,
   asked: Asked,
   run: (span: CallSpan | null) => MaybePromise<T>,
 ): MaybePromise<T> {

@@ -39,7 +39,7 @@ import {
   refusedAdmission,
   refusedParams,
   refusedStore,
-  type InvokeParts,
+  type InvokeDeps,
   type InvokeRefusal,
   type PreparedCall,
 } from './preflight.ts';
@@ -49,7 +49,7 @@ import { Wait } from './wait.ts';
 
 export type Rpc = ReturnType<typeof createRpc>;
 
-export function createRpc(parts: InvokeParts, questions: NodeQuestions) {
+export function createRpc(parts: InvokeDeps, questions: NodeQuestions) {
   return {
     ...createPending(parts.deps, questions),
     /** Recognises repeated calls of callers that choose no command ids. */
@@ -97,7 +97,7 @@ export function createRpc(parts: InvokeParts, questions: NodeQuestions) {
  * scope, ownership of the client, input, then CALL_LAYERS, then the checks of the store. A refused invocation leaves no
  * record.
  */
-function invoke(parts: InvokeParts, requester: Requester, request: InvokeRequest): MaybePromise<Invocation> {
+function invoke(parts: InvokeDeps, requester: Requester, request: InvokeRequest): MaybePromise<Invocation> {
   const { deps } = parts;
   const run = (span: CallSpan | null): MaybePromise<Invocation> => {
     const caller = requireScope(requester, 'invoke');
@@ -121,7 +121,7 @@ type CheckedCall = {
 
 /** Does the same as `invoke`, after ownership and input have been checked. */
 export function invokeChecked(
-  parts: InvokeParts,
+  parts: InvokeDeps,
   { caller, recordedAs = callerOf(caller), userId, checked, wait }: CheckedCall,
 ): MaybePromise<Invocation> {
   const commandId = checked.commandId ?? parts.deps.crypto.randomId();
@@ -156,7 +156,7 @@ function decided(answer: Invocation | Outdated): Invocation {
  * Runs the layers from index `from` on, then admits. Nothing else runs between the last layer and the registration of
  * the wait, so two invocations cannot both take the last free wait.
  */
-function passLayers(parts: InvokeParts, admission: Admission, from: number): MaybePromise<Invocation | Outdated> {
+function passLayers(parts: InvokeDeps, admission: Admission, from: number): MaybePromise<Invocation | Outdated> {
   for (let at = from; at < CALL_LAYERS.length; at++) {
     const answer = CALL_LAYERS[at]?.check(parts, admission);
     if (answer instanceof Promise)
@@ -169,11 +169,11 @@ function passLayers(parts: InvokeParts, admission: Admission, from: number): May
 }
 
 /** Refuses the invocation. If the check relied on a connection that may be out of date, returns OUTDATED instead. */
-function refuseLayer(parts: InvokeParts, admission: Admission, refusal: InvokeRefusal): InvokeRefusal | Outdated {
+function refuseLayer(parts: InvokeDeps, admission: Admission, refusal: InvokeRefusal): InvokeRefusal | Outdated {
   return admission.seen ? OUTDATED : refuse(parts, admission, refusal);
 }
 
-function refuse({ deps }: InvokeParts, { checked }: Admission, refusal: InvokeRefusal): InvokeRefusal {
+function refuse({ deps }: InvokeDeps, { checked }: Admission, refusal: InvokeRefusal): InvokeRefusal {
   deps.metrics.count('commands_refused', refusal.code);
   return { ...refusal, commandId: checked.commandId };
 }
@@ -184,7 +184,7 @@ type Admission = PreparedCall & {
   readonly seen: Connection | null;
 };
 
-function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocation | Outdated> {
+function admit(parts: InvokeDeps, admission: Admission): MaybePromise<Invocation | Outdated> {
   const { checked, holdings, recordedAs } = admission;
   const wait = new Wait(parts, {
     waitFor: checked.waitFor,
@@ -202,7 +202,7 @@ function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocatio
 
 type Admitting = { readonly admission: Admission; readonly kept: StoredPayload; readonly wait: Wait };
 
-function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invocation | Outdated> {
+function admitKept(parts: InvokeDeps, admitting: Admitting): MaybePromise<Invocation | Outdated> {
   const { wait, admission } = admitting;
   const { backend } = parts.deps;
   requireNotRevoked(parts, admitting);
@@ -227,7 +227,7 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
 const SKIP = { kind: 'skip' } as const;
 
 /** Refuses a caller whose token was revoked after it was authenticated. */
-function requireNotRevoked({ deps, keeper }: InvokeParts, { wait, admission, kept }: Admitting): void {
+function requireNotRevoked({ deps, keeper }: InvokeDeps, { wait, admission, kept }: Admitting): void {
   if (deps.revoked.find(admission.caller, null) === null) return;
   wait.forget();
   keeper.discard(kept);
@@ -279,7 +279,7 @@ function admitRequest(
 }
 
 export function answer(
-  parts: InvokeParts,
+  parts: InvokeDeps,
   { admission, kept, wait }: Admitting,
   result: AdmitResult,
 ): MaybePromise<Invocation | Outdated> {
@@ -303,14 +303,14 @@ export function answer(
     deps.metrics.count('commands_admitted');
     deps.events.emit('admitted', command);
   }
-  parts.acts.hint(key);
+  parts.recorder.hint(key);
   if (!satisfied(checked.waitFor, command)) return wait.begin(command);
   wait.forget();
   return invocation(command, wait.rpcId, result.kind === 'attached' ? result.result : null);
 }
 
 /** Stores large params before the admission, so that every admitted command has its params in history. */
-function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): MaybePromise<StoredPayload | InvokeRefusal> {
+function keepParams(parts: InvokeDeps, admission: Admission, wait: Wait): MaybePromise<StoredPayload | InvokeRefusal> {
   const { key, checked } = admission;
   return orElse(
     () => parts.keeper.keep(checked.params, key.userId),
@@ -324,7 +324,7 @@ function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): Maybe
 }
 
 /** Returns the target's live connection as this process last saw it; null if it knows none. */
-function lastSeenConnection({ deps }: InvokeParts, key: CommandKey): Connection | null {
+function lastSeenConnection({ deps }: InvokeDeps, key: CommandKey): Connection | null {
   const seen = deps.backend.connections.lastSeen?.(key) ?? null;
   return isLive(seen, deps.clock.now()) ? seen : null;
 }

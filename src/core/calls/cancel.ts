@@ -6,12 +6,12 @@ import { seenKey } from '../commands/lookup.ts';
 import { checkReason } from '../commands/operator-actions.ts';
 import type { CommandKey } from '../ids.ts';
 import type { CancelReceipt } from './call.ts';
-import type { WaitParts } from './wait.ts';
+import type { WaitDeps } from './wait.ts';
 
 type CancelRequest = { readonly reason: string | null; readonly requestId: string | null };
 
 export async function cancelCommand(
-  parts: WaitParts,
+  parts: WaitDeps,
   requester: Requester,
   given: CommandKey,
   { reason, requestId }: CancelRequest,
@@ -20,7 +20,7 @@ export async function cancelCommand(
   if (!key || !requester) return null;
   checkReason(reason);
   const act = await recordCancel(parts, requester, key, { reason, requestId });
-  const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(requester) });
+  const result = await parts.recorder.settle(key, { kind: 'cancel', reason, by: nameOf(requester) });
   await act?.end(CANCEL_STATES[result.kind]);
   const { commandId } = key;
   if (result.kind === 'unknown') {
@@ -43,7 +43,7 @@ const CANCEL_STATES = {
  * is nothing to record.
  */
 async function recordCancel(
-  { deps }: WaitParts,
+  { deps }: WaitDeps,
   requester: Principal,
   key: CommandKey,
   request: CancelRequest,

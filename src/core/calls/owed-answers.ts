@@ -6,7 +6,7 @@ import type { CommandKey } from '../ids.ts';
 import { BoundedMap } from '../collections.ts';
 import { OWED_BY_NOBODY, type Command } from '../commands/command.ts';
 import type { OfAnswer } from '../commands/settlement.ts';
-import type { DeliveryActs } from '../commands/acts.ts';
+import type { CommandRecorder } from '../commands/command-recorder.ts';
 import { otherNodes } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
 import type { Deps } from '../deps.ts';
@@ -54,14 +54,14 @@ const ASKED_MS = 2 * NODE_LEASE_MS;
 /** What is between the node and the request in a token. No id of a node has it. */
 const BETWEEN = '/';
 
-type OwedParts = {
+type OwedDeps = {
   readonly deps: Deps;
-  readonly acts: Pick<DeliveryActs, 'settle'>;
+  readonly recorder: Pick<CommandRecorder, 'settle'>;
   readonly questions: NodeQuestions;
 };
 
 export class OwedAnswers {
-  readonly #parts: OwedParts;
+  readonly #parts: OwedDeps;
   readonly #requests: BoundedMap<string, Request>;
   readonly #running = new Set<Request>();
   readonly #noting = new Set<Request>();
@@ -69,7 +69,7 @@ export class OwedAnswers {
   readonly #own: string;
   #count = 0;
 
-  constructor(parts: OwedParts) {
+  constructor(parts: OwedDeps) {
     const { deps, questions } = parts;
     this.#parts = parts;
     this.#requests = new BoundedMap({
@@ -137,12 +137,12 @@ export class OwedAnswers {
   #note(request: Request, settlement: OfAnswer): void {
     const { key } = request;
     if (key === null) return;
-    const { acts, deps } = this.#parts;
+    const { recorder, deps } = this.#parts;
     const { state } = request;
     this.#noting.add(request);
     const before = request.note;
     const note = before
-      .then(() => acts.settle(key, settlement))
+      .then(() => recorder.settle(key, settlement))
       .then(
         ({ kind }) => {
           if (kind !== 'unknown' && request.state === state) request.recorded = true;

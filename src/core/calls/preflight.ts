@@ -40,9 +40,9 @@ import {
   checkInvoke,
   type CheckedInvoke,
 } from './call.ts';
-import type { WaitParts } from './wait.ts';
+import type { WaitDeps } from './wait.ts';
 
-export type InvokeParts = WaitParts & {
+export type InvokeDeps = WaitDeps & {
   readonly keeper: PayloadStorage;
   readonly dispatcher: Pick<Dispatcher, 'claim' | 'settle'>;
   readonly isDraining: () => boolean;
@@ -70,7 +70,7 @@ type LayerAnswer = InvokeRefusal | SkippedLayer | null;
 /** One check. Changes nothing. */
 type CallLayer = {
   readonly layer: 'policy' | 'relay' | 'action' | 'waits';
-  readonly check: (parts: InvokeParts, call: PreparedCall) => MaybePromise<LayerAnswer>;
+  readonly check: (parts: InvokeDeps, call: PreparedCall) => MaybePromise<LayerAnswer>;
 };
 
 const ID_IS_KNOWN: SkippedLayer = { kind: 'skipped', message: 'Not asked: the command id is known.' };
@@ -98,13 +98,13 @@ export function ownUser(caller: CallingPrincipal, given: string): string {
 }
 
 /** Reads the target's connection from the store; null if it is not live. */
-export function liveConnection({ deps }: InvokeParts, key: CommandKey): MaybePromise<Connection | null> {
+export function liveConnection({ deps }: InvokeDeps, key: CommandKey): MaybePromise<Connection | null> {
   return thenDo(deps.backend.connections.get([key]), ([connection = null]) =>
     isLive(connection, deps.clock.now()) ? connection : null,
   );
 }
 
-function checkPolicy({ deps }: InvokeParts, { caller, key, checked, live }: PreparedCall): InvokeRefusal | null {
+function checkPolicy({ deps }: InvokeDeps, { caller, key, checked, live }: PreparedCall): InvokeRefusal | null {
   if (!tokenAllows(caller, checked.action))
     return refused('policy_denied', 'policy', 'The token does not allow this action.');
   const target = { userId: key.userId, clientType: live?.clientType ?? null, action: checked.action };
@@ -113,7 +113,7 @@ function checkPolicy({ deps }: InvokeParts, { caller, key, checked, live }: Prep
   return refused('policy_denied', 'policy', `The policy rule "${decision.rule}" denies this invocation.`);
 }
 
-function checkRelay({ isDraining }: InvokeParts): InvokeRefusal | null {
+function checkRelay({ isDraining }: InvokeDeps): InvokeRefusal | null {
   return isDraining()
     ? refused('draining', 'relay', 'This node admits no new commands.', { retryAfterMs: 1000 })
     : null;
@@ -134,7 +134,7 @@ function checkAction({ checked, live }: PreparedCall): LayerAnswer {
  * Skips the layer instead of refusing if the command id is known, because the outcome of a known command is replayed.
  */
 function unlessKnown(
-  { deps }: InvokeParts,
+  { deps }: InvokeDeps,
   { key, checked }: PreparedCall,
   answer: LayerAnswer,
 ): MaybePromise<LayerAnswer> {
@@ -165,7 +165,7 @@ export function rateOf(policy: Policy, { caller, key, checked, live }: PreparedC
 }
 
 /** Returns the part of an admission that decides whether the store refuses it. */
-function admitQuestion({ deps }: InvokeParts, call: PreparedCall): AdmitQuestion {
+function admitQuestion({ deps }: InvokeDeps, call: PreparedCall): AdmitQuestion {
   const { key, checked, live, recordedAs } = call;
   const { id: scopeId, limit: scopeLimit, memberLimit = null } = deps.policy.scopeOf(key.userId);
   const { commandId, digest, namedInstanceId, contextId, params, connectWithinMs, waitFor } = checked;
@@ -260,7 +260,7 @@ export function refusedStore(error: unknown): RefusedAdmission {
  * invocation does if the requester may not invoke at all (`unauthenticated`, `forbidden`) or names another user
  * (`not_found`), and `store_unavailable`.
  */
-export async function preflight(parts: InvokeParts, requester: Requester, request: InvokeRequest): Promise<Preflight> {
+export async function preflight(parts: InvokeDeps, requester: Requester, request: InvokeRequest): Promise<Preflight> {
   const findings = new Findings(parts.deps.clock.now());
   const caller = requireScope(requester, 'invoke');
   findings.pass('identity', 'The token is valid.', { subject: subjectOf(caller) });
@@ -304,7 +304,7 @@ type Checked = {
   readonly label: CallerLabel | undefined;
 };
 
-async function callOf(parts: InvokeParts, { caller, userId, checked, label }: Checked): Promise<PreparedCall> {
+async function callOf(parts: InvokeDeps, { caller, userId, checked, label }: Checked): Promise<PreparedCall> {
   const { crypto, shares } = parts.deps;
   const key = { userId, clientId: checked.clientId, commandId: checked.commandId ?? crypto.randomId() };
   const recordedAs = callerOf(caller, label);
@@ -318,7 +318,7 @@ async function callOf(parts: InvokeParts, { caller, userId, checked, label }: Ch
   };
 }
 
-async function askAll(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
+async function askAll(parts: InvokeDeps, findings: Findings, call: PreparedCall): Promise<Command | null> {
   for (const { layer, check } of CALL_LAYERS) {
     findings.note(layer, await check(parts, call), CALL_PASSES[layer], CALL_EVIDENCE[layer](call));
     // What follows would say whether the client has an action that the token must not see.
@@ -351,7 +351,7 @@ const CALL_EVIDENCE: Readonly<Record<CallLayer['layer'], (call: PreparedCall) =>
  * Predicts whether the params can be stored. Small params are stored with their message, so only large ones need room
  * in the spill store.
  */
-async function askStorage({ keeper }: InvokeParts, findings: Findings, { key, checked }: PreparedCall): Promise<void> {
+async function askStorage({ keeper }: InvokeDeps, findings: Findings, { key, checked }: PreparedCall): Promise<void> {
   const error = await Promise.resolve(keeper.preview(checked.params, key.userId)).catch((thrown: unknown) => thrown);
   if (error === null) findings.pass('storage', 'The params can be stored.');
   else if (error === 'unknown') findings.unknown('storage', 'Whether the params fit shows only when they are written.');
@@ -362,7 +362,7 @@ async function askStorage({ keeper }: InvokeParts, findings: Findings, { key, ch
 const STORE_LAYERS = ['conflict', 'pause', 'target', 'place', 'capacity', 'rate'] as const;
 type StoreLayer = (typeof STORE_LAYERS)[number];
 
-async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
+async function askStore(parts: InvokeDeps, findings: Findings, call: PreparedCall): Promise<Command | null> {
   const question = admitQuestion(parts, call);
   const preview = await Promise.resolve(parts.deps.backend.commands.preview(question)).catch(refusedStore);
   // A store without room refuses every act, so there is no state to show.

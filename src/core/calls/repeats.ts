@@ -15,7 +15,7 @@ import { LABEL_IDS } from './call.ts';
 import { isSettled, judge, type EarlierCall, type EqualCall } from './equal-calls.ts';
 import { OwedAnswers, type OwedAnswer, type RequestName } from './owed-answers.ts';
 import { ownUser } from './preflight.ts';
-import type { WaitParts } from './wait.ts';
+import type { WaitDeps } from './wait.ts';
 
 /** What the ids of these commands begin with. No other caller may choose such an id. */
 export const REPEATABLE_PREFIX = LABEL_IDS.mcp;
@@ -71,9 +71,9 @@ const ATTEMPTS = 20;
 
 export type Repeats = ReturnType<typeof createRepeats>;
 
-export function createRepeats({ deps, acts }: Pick<WaitParts, 'deps' | 'acts'>, questions: NodeQuestions) {
+export function createRepeats({ deps, recorder }: Pick<WaitDeps, 'deps' | 'recorder'>, questions: NodeQuestions) {
   const { backend, clock, crypto } = deps;
-  const owed = new OwedAnswers({ deps, acts, questions });
+  const owed = new OwedAnswers({ deps, recorder, questions });
   // A span is short enough for the first id of it and of the span before to be remembered while the span lasts.
   const spanMs = Math.min(SPAN_MS, Math.floor(backend.commands.windowMs / 3));
   const finder = new Finder(backend.commands, { spanMs, ttl: { ms: spanMs, clock } });
@@ -107,14 +107,14 @@ export function createRepeats({ deps, acts }: Pick<WaitParts, 'deps' | 'acts'>, 
   /** Makes a request owe the answer of an earlier call. False: another one does. */
   const takeOver = async ({ command }: EarlierCall, { token }: OwedAnswer): Promise<boolean> => {
     if (command?.owedBy === undefined) return false;
-    const settled = await acts.settle(command, { kind: 'owed', by: token, instead: command.owedBy });
+    const settled = await recorder.settle(command, { kind: 'owed', by: token, instead: command.owedBy });
     return settled.kind !== 'unknown' && settled.command.owedBy === token;
   };
 
   /** Records that a call names an earlier one. Without the record, the earlier one must be named again. Never rejects. */
   const repeated = async (key: CommandKey): Promise<void> => {
     try {
-      await acts.settle(key, { kind: 'repeated' });
+      await recorder.settle(key, { kind: 'repeated' });
     } catch (error) {
       deps.log.debug({ err: error }, 'it was not recorded that a call names an earlier one');
     }
@@ -163,7 +163,7 @@ export function createRepeats({ deps, acts }: Pick<WaitParts, 'deps' | 'acts'>, 
     /** Records that an answer told the end of a command, whole, to a caller who did not make the call. */
     async answered(requester: Requester, { userId, clientId, commandId }: CommandKey): Promise<void> {
       const caller = requireScope(requester, 'invoke');
-      await acts.settle({ userId: ownUser(caller, userId), clientId, commandId }, { kind: 'answered', by: null });
+      await recorder.settle({ userId: ownUser(caller, userId), clientId, commandId }, { kind: 'answered', by: null });
     },
   };
 }
@@ -227,12 +227,12 @@ type Numbered = { readonly number: number; readonly earlier: EarlierCall };
 type Remembered = { readonly span: number; readonly next: number; readonly open: readonly number[] };
 
 class Finder {
-  readonly #commands: WaitParts['deps']['backend']['commands'];
+  readonly #commands: WaitDeps['deps']['backend']['commands'];
   readonly #spanMs: number;
   readonly #series: BoundedMap<string, Remembered>;
 
   constructor(
-    commands: WaitParts['deps']['backend']['commands'],
+    commands: WaitDeps['deps']['backend']['commands'],
     { spanMs, ttl }: { readonly spanMs: number; readonly ttl: { readonly ms: number; readonly clock: Clock } },
   ) {
     this.#commands = commands;

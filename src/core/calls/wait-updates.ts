@@ -16,10 +16,9 @@ export type Updates = {
 };
 
 /**
- * Subscribes to the changes of a command. After `begin` it calls `onStage` with the present stage of the live command,
- * and with each stage that it reaches before its end, and `onProgress` with each report of progress, also with those
- * that arrived before. It subscribes before it reads, so that the last change is not missed. If a read fails, that
- * stage is skipped.
+ * Subscribes to the changes of a command. After `begin`, it calls `onStage` with the present stage of the live command
+ * and with each later one except the end, and `onProgress` with each report of progress, earlier ones included. It
+ * subscribes before it reads, so that it misses no change. If a read fails, it skips that stage.
  */
 export function createUpdates(deps: Deps, key: CommandKey, { onStage, onProgress }: CallerSide): Updates {
   const { commandId } = key;

@@ -1,5 +1,5 @@
 /** One caller's wait on a command, from the admission to the answer. */
-import type { DeliveryActs } from '../commands/acts.ts';
+import type { CommandRecorder } from '../commands/command-recorder.ts';
 import { endedByMark, isTerminal, type Command, type CommandCaller } from '../commands/command.ts';
 import type { Reply, WaitFor } from '../commands/waiter.ts';
 import type { Deps } from '../deps.ts';
@@ -13,7 +13,7 @@ import { invocation, type CallerSide, type Invocation } from './call.ts';
 import type { KnownWait, NodeWaits } from './correlator.ts';
 import { createUpdates, type Updates } from './wait-updates.ts';
 
-export type WaitParts = NodeWaits & { readonly acts: DeliveryActs };
+export type WaitDeps = NodeWaits & { readonly recorder: CommandRecorder };
 
 type NewWait = {
   readonly waitFor: WaitFor;
@@ -45,7 +45,7 @@ export class Wait {
   /** The amounts of bounded resources that the waiting requester holds. */
   readonly holdings: Holdings;
   readonly #recordedAs: CommandCaller;
-  readonly #parts: WaitParts;
+  readonly #parts: WaitDeps;
   readonly #caller: CallerSide;
   /** The command that is waited for; null until `begin`. */
   #command: Command | null = null;
@@ -62,7 +62,7 @@ export class Wait {
   #updates: Updates | null = null;
 
   /** Registers the wait, so that no reply can come too early. The caller must have checked that there is room. */
-  constructor(parts: WaitParts, { waitFor, withinMs, holdings, recordedAs, caller }: NewWait) {
+  constructor(parts: WaitDeps, { waitFor, withinMs, holdings, recordedAs, caller }: NewWait) {
     this.rpcId = parts.deps.crypto.randomId();
     this.waitFor = waitFor;
     this.withinMs = withinMs;
@@ -161,8 +161,8 @@ export class Wait {
    * reconciliation of another node settles the command.
    */
   #expire(command: Command): void {
-    const { acts, deps } = this.#parts;
-    acts
+    const { recorder, deps } = this.#parts;
+    recorder
       .settle(command, { kind: 'expire' })
       .catch((error: unknown) =>
         deps.log.warn(

@@ -28,7 +28,7 @@ type Advertiser = {
 /**
  * Accounts for the share `advertised_bytes`: metadata and actions of clients, and the contexts and windows that they
  * report. `open`, `advertise` and `report` throw `share_exceeded` or `store_full` before they ask the store, and count
- * only what the store accepted. The bytes of a client count until FORGET_MS after its last link on this node closed. A
+ * only what the store accepted. The bytes of a client are counted until FORGET_MS after its last link on this node has closed. A
  * new hello replaces the metadata and the actions; a hello of another instance also removes the contexts and windows.
  */
 export class Advertised {

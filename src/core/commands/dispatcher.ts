@@ -5,7 +5,7 @@ import { clientKeyText, commandKeyText, keyOf, type ClientKey, type CommandKey }
 import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './retry-queue.ts';
 import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './dispatch-spans.ts';
-import type { DeliveryActs } from './acts.ts';
+import type { CommandRecorder } from './command-recorder.ts';
 import type { PausedCall } from '../pauses/pause.ts';
 import type { Command } from './command.ts';
 import {
@@ -32,16 +32,16 @@ import type { Binding, DispatchResult } from './command-store.ts';
 export class Dispatcher {
   readonly #deps: Deps;
   readonly #retryQueue: StoreRetryQueue;
-  readonly #acts: Pick<DeliveryActs, 'settle'>;
+  readonly #recorder: Pick<CommandRecorder, 'settle'>;
   readonly #linkQueues = new LinkQueues();
   #attempts = 0;
   /** How many pauses have begun since this node started. */
   #permits = 0;
 
-  constructor(deps: Deps, retryQueue: StoreRetryQueue, acts: Pick<DeliveryActs, 'settle'>) {
+  constructor(deps: Deps, retryQueue: StoreRetryQueue, recorder: Pick<CommandRecorder, 'settle'>) {
     this.#deps = deps;
     this.#retryQueue = retryQueue;
-    this.#acts = acts;
+    this.#recorder = recorder;
   }
 
   /**
@@ -236,7 +236,7 @@ export class Dispatcher {
   /** Ends a command that an attempt dispatched before a pause, and that is not written. */
   #endUnwritten({ held, binding }: LinkQueue, key: CommandKey, { attempt }: Asked): void {
     held?.delete(key.commandId);
-    this.#acts
+    this.#recorder
       .settle(key, { kind: 'unwritten', nodeId: binding.nodeId, epoch: binding.epoch, attempt })
       .catch((error: unknown) =>
         this.#deps.log.warn({ err: error, command: commandKeyText(key) }, 'could not end a paused command'),
@@ -316,7 +316,7 @@ export class Dispatcher {
     wakeWaits(linkQueue);
     if (result.kind === 'paused') this.#endUnwritten(linkQueue, key, asked);
     if (result.kind !== 'refuse') return;
-    this.#acts
+    this.#recorder
       .settle(key, result)
       .catch((error: unknown) =>
         this.#deps.log.warn(

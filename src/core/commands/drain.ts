@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts';
 import { PAGE_MAX, DRAIN_CLOSE_DELAY_MS, DRAIN_SPREAD_LINK_MS, DRAIN_SPREAD_MS } from '../limits.ts';
 import type { Position, Scan } from '../page.ts';
 import type { Cancel } from '../ports.ts';
-import type { DeliveryActs } from './acts.ts';
+import type { CommandRecorder } from './command-recorder.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { isBusy, type LinkQueue } from './link-queue.ts';
 import { ANY_WAIT, type PendingWait } from './waiter-store.ts';
@@ -40,15 +40,15 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
  * Ends the commands that callers still wait for when this node shuts down in direct mode, where no command outlives the
  * node. Each command ends with what is proven, and its callers receive that end.
  */
-export async function endWaits(parts: { deps: Deps; acts: DeliveryActs; waiting: number }): Promise<void> {
-  const { deps, acts, waiting } = parts;
+export async function endWaits(parts: { deps: Deps; recorder: CommandRecorder; waiting: number }): Promise<void> {
+  const { deps, recorder, waiting } = parts;
   if (waiting === 0) return;
   const filter = { ...ANY_WAIT, callerNodeId: deps.nodeId };
   let after: Position | null = null;
   do {
     const scan: Scan<PendingWait> = await deps.backend.waiters.list(filter, { first: PAGE_MAX, after });
     for (const { row } of scan.rows)
-      await acts.settle(row.waiter, { kind: 'give_up', code: 'node_lost', instanceId: null });
+      await recorder.settle(row.waiter, { kind: 'give_up', code: 'node_lost', instanceId: null });
     after = scan.next;
   } while (after !== null);
   // Replies are delivered through the mailbox in a microtask.

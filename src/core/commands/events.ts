@@ -26,7 +26,7 @@ type Feed = {
   readonly holders: Map<string, number>;
 };
 
-type FeedParts = {
+type FeedDeps = {
   readonly nodeId: string;
   readonly backend: Pick<Backend, 'bus' | 'capabilities'>;
   readonly clock: Clock;
@@ -37,7 +37,7 @@ type FeedParts = {
  * Publishes the events of this node's commands to the feeds that have listeners, and serves the listeners of this node.
  */
 export class CommandEvents {
-  readonly #parts: FeedParts;
+  readonly #parts: FeedDeps;
   readonly #feeds = new Map<string, Feed>();
   #announcing: Cancel | null = null;
   /**
@@ -46,7 +46,7 @@ export class CommandEvents {
    */
   #lapsedUntil = -Infinity;
 
-  constructor(parts: FeedParts) {
+  constructor(parts: FeedDeps) {
     this.#parts = parts;
     const { backend, nodeId } = parts;
     if (backend.capabilities.shared)

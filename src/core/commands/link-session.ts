@@ -9,7 +9,7 @@ import { fail, isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, id, keyOf, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
-import type { DeliveryActs } from './acts.ts';
+import type { CommandRecorder } from './command-recorder.ts';
 import type { Command } from './command.ts';
 import { beginResumeSpans, noteReport } from './dispatch-spans.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -23,19 +23,19 @@ import { giveUpLater, kickElsewhere } from './replaced-links.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './retry-queue.ts';
 import type { End, FinishResult, Received, ReportResult } from './command-store.ts';
 
-type LinkParts = {
+type LinkDeps = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
-  readonly acts: DeliveryActs;
+  readonly recorder: CommandRecorder;
   readonly retryQueue: StoreRetryQueue;
   readonly isDraining: () => boolean;
   readonly questions: NodeQuestions;
 };
 
-type SessionParts = LinkParts & { readonly advertised: Advertised };
+type SessionDeps = LinkDeps & { readonly advertised: Advertised };
 
 /** Creates the object that binds clients to links. At most one link of a client is bound at a time: the newest. */
-export function createLinks(given: LinkParts) {
+export function createLinks(given: LinkDeps) {
   const { deps } = given;
   const { connections } = deps.backend;
   const advertised = new Advertised(deps);
@@ -85,8 +85,8 @@ type Bound = {
 };
 
 /** Assigns the client's commands to its new link. */
-async function bind(parts: SessionParts, client: ClientKey, { result, link, received }: Bound): Promise<LinkSession> {
-  const { deps, dispatcher, acts } = parts;
+async function bind(parts: SessionDeps, client: ClientKey, { result, link, received }: Bound): Promise<LinkSession> {
+  const { deps, dispatcher, recorder } = parts;
   const { connection } = result;
   const { instanceId, epoch, places = false } = connection;
   // The store may have connected a later link of the client since. An earlier attempt never gets a later epoch.
@@ -102,7 +102,7 @@ async function bind(parts: SessionParts, client: ClientKey, { result, link, rece
   for (let i = 0; i < requeued + again.length; i++) deps.metrics.count('commands_recovered');
   for (const command of unfinished) linkQueue.window.set(command.commandId, keyOf(command));
   holdAgain(linkQueue, again, deps.clock.now());
-  for (const command of ended) acts.ended(command);
+  for (const command of ended) recorder.ended(command);
   beginResumeSpans(deps, linkQueue, unfinished);
   giveUpLater(parts, orphaned);
   linkOpened(deps, result);
@@ -142,13 +142,13 @@ class ClientSession {
    * reports on this link. Empty once `begin` was called.
    */
   unfinished: readonly Command[];
-  readonly #parts: SessionParts;
+  readonly #parts: SessionDeps;
   readonly #linkQueue: LinkQueue;
   readonly #connectedAt: number;
   #open = true;
   #left: Promise<void> | null = null;
 
-  constructor(parts: SessionParts, { linkQueue, result, unfinished }: Opened) {
+  constructor(parts: SessionDeps, { linkQueue, result, unfinished }: Opened) {
     this.#parts = parts;
     this.#linkQueue = linkQueue;
     this.clientType = result.connection.clientType;
@@ -197,11 +197,11 @@ class ClientSession {
   }
 
   end(commandId: string, end: Omit<End, 'kept' | 'instanceId'>): MaybePromise<FinishResult> {
-    const { acts, retryQueue, dispatcher } = this.#parts;
+    const { recorder, retryQueue, dispatcher } = this.#parts;
     const { instanceId } = this.#linkQueue.binding;
     const key = this.#keyOf(commandId);
     const { kind, payload, error, refused } = end;
-    const run = (): MaybePromise<FinishResult> => acts.finish(key, { instanceId, kind, payload, error, refused });
+    const run = (): MaybePromise<FinishResult> => recorder.finish(key, { instanceId, kind, payload, error, refused });
     return thenDo(orRetry(retryQueue, key, { end, run }), (finished) => {
       dispatcher.free(key, finished.kind === 'unknown' ? null : finished.command);
       return finished;
@@ -321,7 +321,7 @@ class ClientSession {
   #report(commandId: string, { kind, payload, number }: Reported): MaybePromise<ReportResult> {
     const linkQueue = this.#linkQueue;
     const { instanceId } = linkQueue.binding;
-    const reported = this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind, payload, number });
+    const reported = this.#parts.recorder.report(this.#keyOf(commandId), { instanceId, kind, payload, number });
     if (linkQueue.spans === null) return reported;
     return thenDo(reported, (result) => {
       if (result.kind === 'recorded') noteReport(linkQueue, commandId, kind);
@@ -339,7 +339,7 @@ class ClientSession {
 
 const NONE: readonly Command[] = [];
 
-type Reported = Omit<Parameters<DeliveryActs['report']>[1], 'instanceId'>;
+type Reported = Omit<Parameters<CommandRecorder['report']>[1], 'instanceId'>;
 
 type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => MaybePromise<FinishResult> };
 

@@ -6,16 +6,16 @@ import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import { NODE_BEAT_MS, RECONCILE_BATCH, RECONCILE_MS } from '../limits.ts';
 import type { Cancel } from '../ports.ts';
-import type { DeliveryActs } from './acts.ts';
+import type { CommandRecorder } from './command-recorder.ts';
 import type { Reply } from './waiter.ts';
 import { closeReplaced } from './link-queue.ts';
 import type { MailboxRow, NodeListener } from './node-store.ts';
 import type { NodeQuestions } from './node-questions.ts';
-import { type LoopTimes, type ReportParts, reportOf } from './node-report.ts';
+import { type LoopTimes, type ReportDeps, reportOf } from './node-report.ts';
 import { createRequeue } from './requeue.ts';
 
-type LoopParts = ReportParts & {
-  readonly acts: DeliveryActs;
+type LoopDeps = ReportDeps & {
+  readonly recorder: CommandRecorder;
   readonly onReply: (reply: Reply) => void;
   readonly questions: Pick<NodeQuestions, 'receive'>;
   readonly onDrain: (withinMs: number) => void;
@@ -25,7 +25,7 @@ type LoopParts = ReportParts & {
 };
 
 /** Starts this node's mailbox listener, heartbeat and reconciliation. The returned function stops all three. */
-export async function startLoops(parts: LoopParts): Promise<Cancel> {
+export async function startLoops(parts: LoopDeps): Promise<Cancel> {
   const { deps } = parts;
   const { clock, nodeId } = deps;
   const { nodes } = deps.backend;
@@ -75,11 +75,11 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
  * Ends due commands, one batch at a time. Stops after a batch that is not full, or of which no command could be ended.
  * The next pass tries again.
  */
-async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>): Promise<void> {
+async function reconcile({ deps, recorder }: Pick<LoopDeps, 'deps' | 'recorder'>): Promise<void> {
   for (;;) {
     const due = await deps.backend.nodes.due(RECONCILE_BATCH);
     let settled = 0;
-    for (const key of due) if ((await acts.settle(key, { kind: 'expire' })).kind === 'settled') settled++;
+    for (const key of due) if ((await recorder.settle(key, { kind: 'expire' })).kind === 'settled') settled++;
     if (due.length < RECONCILE_BATCH || settled === 0) return;
   }
 }
@@ -98,7 +98,7 @@ function publishDisconnects({ backend, clock }: Deps, connections: readonly Conn
 }
 
 function take(
-  { dispatcher, questions, onReply, onDrain }: LoopParts,
+  { dispatcher, questions, onReply, onDrain }: LoopDeps,
   row: Exclude<MailboxRow, { kind: 'pulse' }>,
 ): void {
   switch (row.kind) {

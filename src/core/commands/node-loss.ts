@@ -1,14 +1,14 @@
 /** Handles the loss of a node's epoch: closes its links and registers its waits again. */
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
-import type { DeliveryActs } from './acts.ts';
+import type { CommandRecorder } from './command-recorder.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { LinkQueue } from './link-queue.ts';
 
-type NodeLossParts = {
+type NodeLossDeps = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
-  readonly acts: DeliveryActs;
+  readonly recorder: CommandRecorder;
   /** Registers the waits of this node's callers for the commands of these users again. */
   readonly reattach: (concerns: (userId: string) => boolean) => Promise<void>;
   /** The users whose links and commands are concerned. */
@@ -21,7 +21,7 @@ type NodeLossParts = {
  * whatever their records say, and each of them is given up. In both cases the links close, so that their clients
  * connect again under a new binding, and callers wait again. Never rejects.
  */
-export async function handleNodeLoss(parts: NodeLossParts, cause: 'fenced' | 'store_lost'): Promise<void> {
+export async function handleNodeLoss(parts: NodeLossDeps, cause: 'fenced' | 'store_lost'): Promise<void> {
   const { deps, dispatcher, concerns = () => true } = parts;
   deps.metrics.count('node_losses', cause);
   const linkQueues = [...dispatcher.linkQueues()].filter(({ client }) => concerns(client.userId));
@@ -32,12 +32,12 @@ export async function handleNodeLoss(parts: NodeLossParts, cause: 'fenced' | 'st
   await parts.reattach(concerns);
 }
 
-async function giveUp(parts: NodeLossParts, linkQueue: LinkQueue): Promise<void> {
-  const { deps, acts } = parts;
+async function giveUp(parts: NodeLossDeps, linkQueue: LinkQueue): Promise<void> {
+  const { deps, recorder } = parts;
   const keys = await doubtful(parts, linkQueue);
   await Promise.all(
     [...keys.values()].map((key) =>
-      acts.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {
+      recorder.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {
         deps.log.warn({ err: error }, 'could not settle a command of a lost link; it ends at its deadline');
       }),
     ),
@@ -49,7 +49,7 @@ async function giveUp(parts: NodeLossParts, linkQueue: LinkQueue): Promise<void>
  * two may differ, because the store may have forgotten an end that it confirmed to this node.
  */
 async function doubtful(
-  { deps, dispatcher }: NodeLossParts,
+  { deps, dispatcher }: NodeLossDeps,
   linkQueue: LinkQueue,
 ): Promise<ReadonlyMap<string, CommandKey>> {
   const { client, queue, window } = linkQueue;

@@ -7,7 +7,7 @@ import type { Outcome } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { NodeReport } from './node-store.ts';
 
-export type ReportParts = {
+export type ReportDeps = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
   /** How many callers wait on this node. */
@@ -44,7 +44,7 @@ const ZEROS: ReadonlyMap<string, number> = new Map(
 );
 
 /** Returns this node's current report. */
-export function reportOf({ deps, dispatcher, waiters, isDraining, server }: ReportParts, times: LoopTimes): NodeReport {
+export function reportOf({ deps, dispatcher, waiters, isDraining, server }: ReportDeps, times: LoopTimes): NodeReport {
   const now = deps.clock.now();
   const { inFlight, queued } = dispatcher.load;
   const { version, startedAt } = server;

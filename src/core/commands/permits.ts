@@ -9,7 +9,7 @@ import { nodesWithLinks } from './other-nodes.ts';
 /** How long a node may take to answer, before it counts as silent. */
 const ASK_MS = 1_000;
 
-type PermitsParts = {
+type PermitsDeps = {
   readonly deps: Deps;
   readonly dispatcher: Pick<Dispatcher, 'renewPermits'>;
   readonly questions: NodeQuestions;
@@ -19,7 +19,7 @@ type PermitsParts = {
  * Makes this node answer when another one asks, and returns the function that asks all. It resolves with the nodes that
  * did not answer, after they can write nothing more that was dispatched before the call.
  */
-export function createPermits({ deps, dispatcher, questions }: PermitsParts) {
+export function createPermits({ deps, dispatcher, questions }: PermitsDeps) {
   /** Sockets write the frames of a turn of the event loop at its end. */
   const renewHere = async (cover: PauseCover): Promise<void> => {
     dispatcher.renewPermits(coverOf(cover));

@@ -3,21 +3,21 @@ import type { ConnectResult } from '../connections/connection-store.ts';
 import type { Deps } from '../deps.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import { commandTraceFields } from '../trace-context.ts';
-import type { DeliveryActs } from './acts.ts';
+import type { CommandRecorder } from './command-recorder.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { leavingElsewhere } from './leaving.ts';
 import type { NodeQuestions } from './node-questions.ts';
 
-type ReplacedParts = {
+type ReplacedDeps = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
-  readonly acts: DeliveryActs;
+  readonly recorder: CommandRecorder;
   readonly questions: NodeQuestions;
 };
 
 /** If the client's earlier link is on another node, asks that node to close it. */
-export function kickElsewhere({ deps }: Pick<ReplacedParts, 'deps'>, { previous, connection }: ConnectResult): void {
+export function kickElsewhere({ deps }: Pick<ReplacedDeps, 'deps'>, { previous, connection }: ConnectResult): void {
   if (!previous || previous.disconnectedAt !== null || previous.nodeId === deps.nodeId) return;
   const { userId, clientId, instanceId } = connection;
   const row = {
@@ -37,7 +37,7 @@ export function kickElsewhere({ deps }: Pick<ReplacedParts, 'deps'>, { previous,
  * over the closing socket. A command that still runs on a leaving link, on this node or on another one, gets another
  * grace period.
  */
-export function giveUpLater(parts: ReplacedParts, orphaned: readonly Command[]): void {
+export function giveUpLater(parts: ReplacedDeps, orphaned: readonly Command[]): void {
   if (orphaned.length === 0) return;
   parts.deps.clock.after(REPLACED_GRACE_MS, () => {
     const { here = [], elsewhere = [], gone = [] } = Object.groupBy(orphaned, (command) => placeOf(parts, command));
@@ -48,22 +48,22 @@ export function giveUpLater(parts: ReplacedParts, orphaned: readonly Command[]):
 }
 
 /** Returns where a command may still run on a leaving link: on this node, on another node, or nowhere. */
-function placeOf(parts: ReplacedParts, command: Command): 'here' | 'elsewhere' | 'gone' {
+function placeOf(parts: ReplacedDeps, command: Command): 'here' | 'elsewhere' | 'gone' {
   if (parts.dispatcher.isLeaving(command)) return 'here';
   return command.nodeId === null || command.nodeId === parts.deps.nodeId ? 'gone' : 'elsewhere';
 }
 
-async function giveUpUnlessLeaving(parts: ReplacedParts, orphaned: readonly Command[]): Promise<void> {
+async function giveUpUnlessLeaving(parts: ReplacedDeps, orphaned: readonly Command[]): Promise<void> {
   const leaving = await leavingElsewhere(parts, orphaned);
   const gone = orphaned.filter((command) => !leaving.includes(command));
   giveUp(parts, gone);
   giveUpLater(parts, leaving);
 }
 
-function giveUp({ deps, acts }: ReplacedParts, commands: readonly Command[]): void {
+function giveUp({ deps, recorder }: ReplacedDeps, commands: readonly Command[]): void {
   for (const command of commands) {
     const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: command.boundInstanceId } as const;
-    acts.settle(command, settlement).catch((error: unknown) => {
+    recorder.settle(command, settlement).catch((error: unknown) => {
       const fields = { err: error, ...commandTraceFields(command) };
       deps.log.warn(fields, 'could not settle a command of a replaced instance; it ends at its deadline');
     });

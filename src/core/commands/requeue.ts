@@ -25,9 +25,9 @@ type RequeuedLinks = {
   readonly concerns?: (userId: string) => boolean;
 };
 
-type RequeueParts = { readonly deps: Deps; readonly dispatcher: Dispatcher };
+type RequeueDeps = { readonly deps: Deps; readonly dispatcher: Dispatcher };
 
-export function createRequeue({ deps, dispatcher }: RequeueParts): Requeue {
+export function createRequeue({ deps, dispatcher }: RequeueDeps): Requeue {
   /** The links, and whether each may have been marked as lost. */
   const behind = new Map<LinkQueue, boolean>();
   let running = false;

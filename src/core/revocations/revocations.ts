@@ -11,7 +11,7 @@ import {
   type Requester,
 } from '../auth/principal.ts';
 import { withoutLimit, seenActions } from '../auth/sight.ts';
-import type { DeliveryActs } from '../commands/acts.ts';
+import type { CommandRecorder } from '../commands/command-recorder.ts';
 import { isTerminal } from '../commands/command.ts';
 import { nodesWithLinks } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
@@ -68,15 +68,15 @@ export type RevokeRequest = { readonly [M in keyof RevocationTarget]?: Revocatio
  */
 type EndCovered = (isCovered: (principal: Principal, clientId: string | null) => boolean, by: Requester) => number;
 
-type RevocationParts = {
+type RevocationDeps = {
   readonly deps: Deps;
-  readonly acts: DeliveryActs;
+  readonly recorder: CommandRecorder;
   readonly questions: NodeQuestions;
 };
 
 export type Revocations = ReturnType<typeof createRevocations>;
 
-export function createRevocations({ deps, acts, questions }: RevocationParts) {
+export function createRevocations({ deps, recorder, questions }: RevocationDeps) {
   const { backend, clock, cursors, log, nodeId, revoked: index, admissions } = deps;
   const ends: Record<keyof RevokedEnds, EndCovered> = { links: () => 0, sockets: () => 0 };
   const first = Promise.withResolvers<void>();
@@ -194,7 +194,7 @@ export function createRevocations({ deps, acts, questions }: RevocationParts) {
         return fail('capacity_exceeded', `${most} are kept. Use issued_before, which covers many tokens at once.`);
       }
       const [here, told] = await Promise.all([takeWhole(revocation, revoker), tell(revocation)]);
-      const cancelled = await cancelQueued({ deps, acts }, revocation);
+      const cancelled = await cancelQueued({ deps, recorder }, revocation);
       await act?.end('revoked');
       const ended = [here, ...told.flatMap((node) => node.ended ?? [])];
       return {
@@ -249,7 +249,7 @@ function withinRights(revoker: CallingPrincipal, target: RevocationTarget): Revo
  * through: a store remembers very many.
  */
 async function cancelQueued(
-  { deps, acts }: Pick<RevocationParts, 'deps' | 'acts'>,
+  { deps, recorder }: Pick<RevocationDeps, 'deps' | 'recorder'>,
   revocation: Revocation,
 ): Promise<number> {
   const { userId, clientId, reason, who } = revocation;
@@ -264,7 +264,7 @@ async function cancelQueued(
         if (!command || isTerminal(command) || command.dispatchedAt !== null) continue;
         if (!coversCaller(revocation, command.caller)) continue;
         const cancel = { kind: 'cancel', reason: `Revoked: ${reason}`.slice(0, 200), by: who } as const;
-        const settled = await acts.settle(command, cancel);
+        const settled = await recorder.settle(command, cancel);
         if (settled.kind === 'settled') cancelled++;
       }
     }

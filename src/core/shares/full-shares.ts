@@ -1,6 +1,6 @@
 /** Finds the shares whose total is used up, which refuse new links or commands of users who hold much. */
 import type { ShareName } from './share-bounds.ts';
-import type { SharesInUse } from './shares-in-use.ts';
+import type { ShareTotals } from './share-totals.ts';
 import type { Shares } from './shares.ts';
 
 /**
@@ -15,8 +15,11 @@ const SMALL_PART = 1 / 64;
  * Returns the shares that new links and commands need and whose total has no room left. The node still takes links and
  * commands of users who hold little, and those that need none of these shares.
  */
-export function fullShares({ bounds }: Pick<Shares, 'bounds'>, inUse: Pick<SharesInUse, 'used'>): readonly ShareName[] {
-  return NEEDED.filter((name) => hasNoRoom(name, bounds[name].total, inUse.used(name)));
+export function fullShares(
+  { bounds }: Pick<Shares, 'bounds'>,
+  totals: Pick<ShareTotals, 'used'>,
+): readonly ShareName[] {
+  return NEEDED.filter((name) => hasNoRoom(name, bounds[name].total, totals.used(name)));
 }
 
 function hasNoRoom(share: ShareName, total: number | null, used: number): boolean {

@@ -1,4 +1,7 @@
-/** Notices when a session, or a grant in it, ends. */
+/**
+ * Reads the sessions that are watched on this node again, when a hint says that one changed and at regular intervals.
+ * site-events.ts ends the streams.
+ */
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import { SESSION_WATCH_MS } from '../limits.ts';

@@ -45,7 +45,7 @@ type CheckedGrant = {
   readonly ttlMs: number | null;
 };
 
-/** Checks the request for a grant. Throws one `invalid_argument` that names every wrong member. */
+/** Checks the request for a grant. Throws `invalid_argument`, which names every wrong member. */
 export function checkGrant({ events, actions, ttlSeconds }: GrantRequest): CheckedGrant {
   const faults: InputError[] = [];
   const { min, max } = SESSION_TTL_SECONDS;

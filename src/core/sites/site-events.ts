@@ -1,6 +1,6 @@
 /**
- * The events of a site: publishes retained messages to its viewers, and subscribes viewers to them for as long as their
- * session, grant and token last.
+ * The events of a site: publishes retained messages to its viewers, subscribes viewers to them, and ends a viewer's
+ * stream when its session, grant or token ends.
  */
 import type { Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';

@@ -2,7 +2,7 @@
 import type { Requester, UserPrincipal } from '../auth/principal.ts';
 import { type CallSpan, type Invocation, checkInvoke, type CheckedInvoke } from '../calls/call.ts';
 import { invokeChecked } from '../calls/calls.ts';
-import { refused, type InvokeParts } from '../calls/preflight.ts';
+import { refused, type InvokeDeps } from '../calls/preflight.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { sessionAccessOf, type SessionAccess } from './session-access.ts';
@@ -16,7 +16,7 @@ type SiteInvocationOptions = {
 };
 
 export async function invokeSite(
-  parts: InvokeParts,
+  parts: InvokeDeps,
   { requester, sessionId, request }: SiteInvocationOptions,
   span: CallSpan | null,
 ): Promise<Invocation | null> {

@@ -5,7 +5,7 @@ import { type Requester, refuseGrant, requirePrincipal, requireUser } from '../a
 import { knownUser, readUser, withoutLimit, readScope } from '../auth/sight.ts';
 import type { Invocation } from '../calls/call.ts';
 import { withCallSpan } from '../calls/call-spans.ts';
-import type { InvokeParts } from '../calls/preflight.ts';
+import type { InvokeDeps } from '../calls/preflight.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid } from '../errors.ts';
 import { id } from '../ids.ts';
@@ -30,7 +30,7 @@ import type { Site, SiteKey } from './site.ts';
 export type Sites = ReturnType<typeof createSites>;
 
 /** Creates the API of cooperative sites: definitions, sessions with their grants, live events, and actions. */
-export function createSites(parts: InvokeParts) {
+export function createSites(parts: InvokeDeps) {
   const { deps } = parts;
   const watch = createSessionWatch(deps);
   // One object for all viewers, because there may be thousands.

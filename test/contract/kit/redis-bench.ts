@@ -4,7 +4,7 @@ import { Cluster, type Redis } from 'ioredis';
 import { inject } from 'vitest';
 import { auditNamespace } from '../../../faults/audit/audit.ts';
 import { createRedisRooms } from '../../../src/backends/redis/open.ts';
-import type { RedisParts } from '../../../src/backends/redis/parts.ts';
+import type { RedisDeps } from '../../../src/backends/redis/deps.ts';
 import { connectCommands } from '../../kit/redis.ts';
 import { loadPrograms } from '../../../src/backends/redis/program/program.ts';
 import { createStore, type Store, type StoreOptions } from '../../../src/backends/redis/store.ts';
@@ -28,7 +28,7 @@ export type RedisBench = Bench & {
   readonly clock: FakeClock;
   /** The clock of the backend's own timers. Moving the store's time does not move it, so these timers do not fire. */
   readonly system: FakeClock;
-  readonly parts: RedisParts;
+  readonly parts: RedisDeps;
   readonly connect: () => Client;
   /** Resolves once none of the backend's acts is running, including background work. */
   quiet(): Promise<void>;
@@ -39,7 +39,7 @@ export type RedisBench = Bench & {
 };
 export type RedisBenchOptions = Partial<
   Pick<
-    RedisParts,
+    RedisDeps,
     | 'careful'
     | 'idempotencyWindowMs'
     | 'retentionMs'
@@ -95,7 +95,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     scopeOf: (userId) => userId,
     time: () => clock.now(),
   });
-  const parts: RedisParts = {
+  const parts: RedisDeps = {
     store,
     log: silentLog,
     sha256,

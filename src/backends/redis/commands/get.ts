@@ -4,8 +4,8 @@ import type { CommandLoad } from '../../../core/commands/command-store.ts';
 import type { DeliveryFilter } from '../../../core/commands/delivery-inspector.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { PageRequest, Position } from '../../../core/page.ts';
-import { liveIds, liveRead } from './link-words.ts';
-import { nameArgs, type RedisParts } from '../parts.ts';
+import { liveIds, liveRead } from './link-transaction.ts';
+import { nameArgs, type RedisDeps } from '../deps.ts';
 import { decodeCommand, decodeCommandOr, retained } from './record.ts';
 import { listOf, type ReadCommand, type Reply } from '../replies.ts';
 import { inByteOrder, partitionsOf, scattered } from '../store-partitions.ts';
@@ -20,11 +20,11 @@ export const READ_BATCH = 256;
  */
 const COUNT_BATCH = 250;
 
-type ReadParts = Pick<RedisParts, 'store' | 'retentionMs'>;
+type ReadDeps = Pick<RedisDeps, 'store' | 'retentionMs'>;
 
 /** Reads the records of commands, one answer per key, in the order of the keys. */
-export function getCommands(parts: ReadParts, keys: readonly CommandKey[]): Promise<readonly (Command | null)[]> {
-  return readMatching(parts, keys, ANY_RECORD);
+export function getCommands(deps: ReadDeps, keys: readonly CommandKey[]): Promise<readonly (Command | null)[]> {
+  return readMatching(deps, keys, ANY_RECORD);
 }
 
 /**
@@ -44,17 +44,17 @@ const ANY_RECORD: RecordTest = { stage: null, texts: [], oneOf: [] };
  * test. Redis leaves out what fails, so this process does not decode it.
  */
 export function readMatching(
-  parts: ReadParts,
+  deps: ReadDeps,
   keys: readonly CommandKey[],
   test: RecordTest,
 ): Promise<readonly (Command | null)[]> {
-  return scattered(parts.store, keys, {
+  return scattered(deps.store, keys, {
     most: READ_BATCH,
     ask: (partition, some) =>
       readNamed(
-        parts,
+        deps,
         partition,
-        some.map((key) => nameArgs(parts.store, key)),
+        some.map((key) => nameArgs(deps.store, key)),
         test,
       ),
   });
@@ -65,7 +65,7 @@ export type CommandName = ReturnType<typeof nameArgs>;
 
 /** Does the same as `readMatching`, for at most READ_BATCH names in one partition. */
 export async function readNamed(
-  { store, retentionMs }: ReadParts,
+  { store, retentionMs }: ReadDeps,
   partition: number,
   names: readonly CommandName[],
   test: RecordTest,

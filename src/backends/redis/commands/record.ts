@@ -4,7 +4,7 @@
  * the transaction of one act.
  *
  * A client's HASH has its live commands: `s<id>` the state, `a<id>` the request, `p<id>` the params, `w<id>` the waits;
- * and of the client: `b` the link that it is bound to (see link-words.ts), `n` how many commands were not dispatched,
+ * and of the client: `b` the link that it is bound to (see link-transaction.ts), `n` how many commands were not dispatched,
  * `o` the highest place in its queue that was given to a command. `n` and `o` are removed once every command was
  * dispatched. The record of an ended command is one text: the state, and then the request.
  */

@@ -24,12 +24,12 @@ import { clientKeyText, type ClientKey, type CommandKey } from '../../../core/id
 import type { JsonText } from '../../../core/json.ts';
 import type { RefusedShare } from '../../../core/shares/share-bounds.ts';
 import { revisionOf } from '../connections-actions.ts';
-import { commandParts, nameArgs, type CommandParts, type RedisParts } from '../parts.ts';
+import { commandDeps, nameArgs, type CommandDeps, type RedisDeps } from '../deps.ts';
 import type { Store } from '../store.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
 import { callerFields, encodeRequest, retained } from './record.ts';
-import type { ExpectedClient, Given } from './act-words.ts';
-import { QueueReader } from './link-words.ts';
+import type { ExpectedClient, TransactionInput } from './transaction-writes.ts';
+import { QueueReader } from './link-transaction.ts';
 import { amountsRead, clientRead, contextReads, liveReads, paramsRead, type RedisTransaction } from './transaction.ts';
 import type { Act, Done, Failure } from './transactions.ts';
 
@@ -37,37 +37,37 @@ import type { Act, Done, Failure } from './transactions.ts';
 const ROW_CHARS = 512;
 
 /** Creates core's CommandStore over Redis. */
-export function createRedisCommands(redis: RedisParts): CommandStore {
-  const parts = commandParts(redis);
-  const { store } = parts;
+export function createRedisCommands(redis: RedisDeps): CommandStore {
+  const deps = commandDeps(redis);
+  const { store } = deps;
   return {
-    windowMs: parts.windowMs,
-    admit: (request) => admit(parts, request),
-    preview: (question) => preview(parts, question),
-    dispatch: (key, binding, attempt) => dispatch(parts, key, { binding, attempt }),
-    report: (key, reported) => report(parts, key, reported),
-    finish: (key, end) => finish(parts, key, end),
-    settle: (key, settlement) => settle(parts, key, settlement),
-    rebind: (client, binding, link, received) => moveQueue(parts, client, { binding, link, received }),
+    windowMs: deps.windowMs,
+    admit: (request) => admit(deps, request),
+    preview: (question) => preview(deps, question),
+    dispatch: (key, binding, attempt) => dispatch(deps, key, { binding, attempt }),
+    report: (key, reported) => report(deps, key, reported),
+    finish: (key, end) => finish(deps, key, end),
+    settle: (key, settlement) => settle(deps, key, settlement),
+    rebind: (client, binding, link, received) => moveQueue(deps, client, { binding, link, received }),
     live: (client) => getLive(store, client),
     loads: (clients) => getLoads(store, clients),
     get: (keys) => getCommands(redis, keys),
-    mark: (key) => readMark(parts, key),
-    result: (key) => readResult(parts, key),
+    mark: (key) => readMark(deps, key),
+    result: (key) => readResult(deps, key),
   };
 }
 
 /** Runs an act on a known command, and keeps the cache of live commands true. */
 export async function changeCommand<T>(
-  parts: CommandParts,
+  deps: CommandDeps,
   act: Omit<Act<T>, 'key'> & { readonly key: CommandKey },
 ): Promise<Done<T>> {
-  const { held, transactions } = parts;
+  const { held, transactions } = deps;
   const { key } = act;
   try {
     const done = await transactions.run(act);
     if (done.entries.length === 0) held.drop(key);
-    remember(parts, done);
+    remember(deps, done);
     return done;
   } catch (error) {
     held.drop(key);
@@ -75,8 +75,8 @@ export async function changeCommand<T>(
   }
 }
 
-/** Updates the cache of live commands by the answer of an act. Adds those that the act has posted to this process. */
-function remember({ held, store }: CommandParts, { entries, place }: Done<unknown>): void {
+/** Updates the cache of live commands from an act's answer, and adds the commands that it posted to this process. */
+function remember({ held, store }: CommandDeps, { entries, place }: Done<unknown>): void {
   for (const entry of entries) {
     const { command, offeredTo } = entry;
     const isNamed = offeredTo !== null && offeredTo === store.callerOf(store.partitionOfUser(command.userId))?.nodeId;
@@ -86,7 +86,7 @@ function remember({ held, store }: CommandParts, { entries, place }: Done<unknow
 }
 
 /** Returns the first reads of an act on a command: the command, and the spans of the ended ones. */
-export function commandReads({ store }: Pick<CommandParts, 'store'>, key: CommandKey): Act<unknown>['first'] {
+export function commandReads({ store }: Pick<CommandDeps, 'store'>, key: CommandKey): Act<unknown>['first'] {
   const [client, , user] = nameArgs(store, key);
   return (keyOf, partition) => [
     ...liveReads(keyOf(partition, 'client', client), key),
@@ -97,12 +97,12 @@ export function commandReads({ store }: Pick<CommandParts, 'store'>, key: Comman
 // Admission.
 
 /** Admits a command. If Redis has registered the caller's wait, this process keeps the wait too. */
-async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitResult> {
-  const { waits, retentionMs } = parts;
+async function admit(deps: CommandDeps, request: AdmitRequest): Promise<AdmitResult> {
+  const { waits, retentionMs } = deps;
   const wait = waits.begin(request, request.waiter);
   const { rpcId, waitFor } = request.waiter;
   try {
-    const { answer, at } = await admitAs(parts, request, wait.number);
+    const { answer, at } = await admitAs(deps, request, wait.number);
     const command = 'command' in answer ? answer.command : null;
     if (command && !satisfied(waitFor, command)) waits.register(wait, { command, at });
     else if (!wait.listed || command) waits.drop(rpcId);
@@ -115,8 +115,8 @@ async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitR
   }
 }
 
-async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string): Promise<Done<AdmitResult>> {
-  const { store, transactions, held } = parts;
+async function admitAs(deps: CommandDeps, request: AdmitRequest, wait: string): Promise<Done<AdmitResult>> {
+  const { store, transactions, held } = deps;
   const { userId, params, seen = null, waiter, kept, contextId = null } = request;
   const text = requestText(store, request);
   const partition = store.partitionOfUser(userId);
@@ -134,7 +134,7 @@ async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string)
       if (failed) transactions.remembered.waiting.set(clientKeyText(request), waiting);
       return client && { client };
     },
-    first: admissionReads(parts, request),
+    first: admissionReads(deps, request),
     run: (rules) => rules.admit(request),
     grows: true,
     chars: text.length + 2 * (params?.length ?? 0),
@@ -146,7 +146,7 @@ async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string)
   // A command that is queued on this node is only named in its mailbox, so its record is cached here.
   if (answer.kind === 'admitted' && entry && entry.command.nodeId === nodeId)
     held.put(request, entry.remembered(done.place));
-  else if (answer.kind === 'attached') remember(parts, done);
+  else if (answer.kind === 'attached') remember(deps, done);
   return done;
 }
 
@@ -156,19 +156,19 @@ function expectedClient(store: Store, seen: Connection): ExpectedClient {
   return { binding: { nodeId, instanceId, epoch }, link: [seenText(store, seen), '', ''].join('\0') };
 }
 
-/** Returns how the text of this connection's link begins in the HASH of its client (see link-words.ts). */
+/** Returns how the text of this connection's link begins in the HASH of its client (see link-transaction.ts). */
 function seenText(store: Store, { nodeId, epoch, instanceId, actions }: Connection): string {
   return [nodeId, epoch, instanceId, revisionOf(store, actions), ''].join('\0');
 }
 
 function admissionReads(
-  parts: CommandParts,
+  deps: CommandDeps,
   question: AdmitQuestion & Pick<AdmitRequest, 'repeated'>,
 ): Act<unknown>['first'] {
-  const { store } = parts;
+  const { store } = deps;
   const [client] = nameArgs(store, question);
   const { contextId = null, chosenId, repeated = false } = question;
-  const ofCommand = chosenId || repeated ? commandReads(parts, question) : () => [];
+  const ofCommand = chosenId || repeated ? commandReads(deps, question) : () => [];
   return (keyOf, partition) => [
     clientRead(keyOf(partition, 'client', client)),
     ...ofCommand(keyOf, partition),
@@ -187,10 +187,10 @@ function refusalOf({ reason, value }: Failure, { chosenId }: AdmitQuestion): Adm
   return value === 'm' && chosenId ? { kind: 'refused', code } : null;
 }
 
-async function preview(parts: CommandParts, question: AdmitQuestion): Promise<AdmitPreview> {
-  const { store, transactions, retentionMs } = parts;
+async function preview(deps: CommandDeps, question: AdmitQuestion): Promise<AdmitPreview> {
+  const { store, transactions, retentionMs } = deps;
   const [user, scope] = [store.hash(question.userId), store.hash(question.scopeId)];
-  const ofAdmission = admissionReads(parts, question);
+  const ofAdmission = admissionReads(deps, question);
   const { answer: found, at } = await transactions.run<AdmitPreview>({
     key: question,
     given: { asks: true },
@@ -212,17 +212,17 @@ async function preview(parts: CommandParts, question: AdmitQuestion): Promise<Ad
 
 // Dispatch, reports and ends.
 
-async function dispatch(parts: CommandParts, key: CommandKey, { binding, attempt }: Attempt): Promise<DispatchResult> {
-  const { store, held } = parts;
+async function dispatch(deps: CommandDeps, key: CommandKey, { binding, attempt }: Attempt): Promise<DispatchResult> {
+  const { store, held } = deps;
   const client = { binding, link: `${binding.nodeId}\0${binding.epoch}\0` };
-  const known = (failed: Failure | null): Given['known'] => {
+  const known = (failed: Failure | null): TransactionInput['known'] => {
     const command = failed ? undefined : held.get(key);
     return command?.command.stage === 'queued' && command.command.contextId === undefined ? { client, command } : null;
   };
   const [hash] = nameArgs(store, key);
   const partition = store.partitionOfUser(key.userId);
-  const ofCommand = commandReads(parts, key);
-  const { answer } = await changeCommand<DispatchResult>(parts, {
+  const ofCommand = commandReads(deps, key);
+  const { answer } = await changeCommand<DispatchResult>(deps, {
     key,
     given: {},
     known,
@@ -239,12 +239,12 @@ async function dispatch(parts: CommandParts, key: CommandKey, { binding, attempt
   return answer;
 }
 
-async function report(parts: CommandParts, key: CommandKey, reported: Report): Promise<ReportResult> {
-  const { answer } = await changeCommand<ReportResult>(parts, {
+async function report(deps: CommandDeps, key: CommandKey, reported: Report): Promise<ReportResult> {
+  const { answer } = await changeCommand<ReportResult>(deps, {
     key,
     given: {},
-    known: (failed) => knownCommand(parts, key, failed),
-    first: commandReads(parts, key),
+    known: (failed) => knownCommand(deps, key, failed),
+    first: commandReads(deps, key),
     run: (rules) => rules.report(key, reported),
     grows: false,
     chars: 1_000,
@@ -256,7 +256,11 @@ async function report(parts: CommandParts, key: CommandKey, reported: Report): P
 /**
  * Returns what this process remembers of a command, if it knows who waits for it; null once Redis had something else.
  */
-export function knownCommand({ held }: CommandParts, key: CommandKey, failed: Failure | null): Given['known'] {
+export function knownCommand(
+  { held }: CommandDeps,
+  key: CommandKey,
+  failed: Failure | null,
+): TransactionInput['known'] {
   if (failed) return null;
   const command = held.get(key);
   return command && command.waits !== null ? { command } : null;
@@ -266,14 +270,14 @@ export function knownCommand({ held }: CommandParts, key: CommandKey, failed: Fa
  * Records an end, and replies to the callers of this node, for which Redis posts no row. If an answer was lost and the
  * end is reported again, the record is found, and the result is read for the callers.
  */
-async function finish(parts: CommandParts, key: CommandKey, end: End): Promise<FinishResult> {
-  const { waits } = parts;
+async function finish(deps: CommandDeps, key: CommandKey, end: End): Promise<FinishResult> {
+  const { waits } = deps;
   const { payload, kept } = end;
-  const { answer } = await changeCommand<FinishResult>(parts, {
+  const { answer } = await changeCommand<FinishResult>(deps, {
     key,
     given: { replies: true },
-    known: (failed) => knownCommand(parts, key, failed),
-    first: commandReads(parts, key),
+    known: (failed) => knownCommand(deps, key, failed),
+    first: commandReads(deps, key),
     run: (rules) => rules.finish(key, end),
     grows: false,
     chars: 1_000 + 2 * (payload?.length ?? 0),
@@ -281,16 +285,16 @@ async function finish(parts: CommandParts, key: CommandKey, end: End): Promise<F
   });
   if (answer.kind === 'unknown' || !isTerminal(answer.command) || !waits.awaits(key)) return answer;
   const { kind, command } = answer;
-  waits.end({ command, result: kind === 'finished' ? payload : await readResult(parts, key) });
+  waits.end({ command, result: kind === 'finished' ? payload : await readResult(deps, key) });
   return answer;
 }
 
-async function settle(parts: CommandParts, key: CommandKey, settlement: Settlement): Promise<SettleResult> {
-  const { answer } = await changeCommand<SettleResult>(parts, {
+async function settle(deps: CommandDeps, key: CommandKey, settlement: Settlement): Promise<SettleResult> {
+  const { answer } = await changeCommand<SettleResult>(deps, {
     key,
     given: {},
-    known: (failed) => knownCommand(parts, key, failed),
-    first: commandReads(parts, key),
+    known: (failed) => knownCommand(deps, key, failed),
+    first: commandReads(deps, key),
     run: (rules) => rules.settle(key, settlement),
     grows: false,
     chars: 1_000,
@@ -300,16 +304,16 @@ async function settle(parts: CommandParts, key: CommandKey, settlement: Settleme
 }
 
 /** Reads the result of an ended command; null if there is none, or it is no longer shown. */
-function readResult(parts: CommandParts, key: CommandKey): Promise<JsonText | null> {
-  return readCommand(parts, key, (tx) => {
+function readResult(deps: CommandDeps, key: CommandKey): Promise<JsonText | null> {
+  return readCommand(deps, key, (tx) => {
     const entry = tx.find(key);
     return entry && tx.result(entry);
   });
 }
 
 /** Reads the mark of an ended command; null if it has a record, or is unknown. */
-function readMark(parts: CommandParts, key: CommandKey): Promise<CommandMark | null> {
-  return readCommand(parts, key, (tx) => {
+function readMark(deps: CommandDeps, key: CommandKey): Promise<CommandMark | null> {
+  return readCommand(deps, key, (tx) => {
     const mark = tx.find(key) ? null : tx.markOf(key, null);
     return mark === 'conflict' ? null : mark;
   });
@@ -317,15 +321,15 @@ function readMark(parts: CommandParts, key: CommandKey): Promise<CommandMark | n
 
 /** Reads what the transaction of an act finds of a command. Changes nothing. */
 async function readCommand<T>(
-  parts: CommandParts,
+  deps: CommandDeps,
   key: CommandKey,
   find: (tx: RedisTransaction) => T | null,
 ): Promise<T | null> {
-  const { answer } = await parts.transactions.run<T | null>({
+  const { answer } = await deps.transactions.run<T | null>({
     key,
     given: {},
     known: () => null,
-    first: commandReads(parts, key),
+    first: commandReads(deps, key),
     run: (_rules, tx) => find(tx),
     grows: false,
     chars: 0,
@@ -337,9 +341,9 @@ async function readCommand<T>(
  * Moves a client's queue in parts, one act for each part, so that a long queue does not block other calls. If a part
  * fails, the next link of the client moves the rest, or the cleanup after the node does.
  */
-export async function moveQueue(parts: CommandParts, key: ClientKey, move: Move): Promise<RebindResult> {
-  const { transactions } = parts;
-  const reader = createQueueReader(parts, key, move.link);
+export async function moveQueue(deps: CommandDeps, key: ClientKey, move: Move): Promise<RebindResult> {
+  const { transactions } = deps;
+  const reader = createQueueReader(deps, key, move.link);
   let requeued = 0;
   for (let begun = false; ; begun = true) {
     const done = await transactions.run({
@@ -356,14 +360,14 @@ export async function moveQueue(parts: CommandParts, key: ClientKey, move: Move)
       chars: 1_000,
       rowChars: ROW_CHARS,
     });
-    remember(parts, done);
+    remember(deps, done);
     const { more, ...part } = done.answer;
     requeued += part.requeued;
     if (!more) return { ...part, requeued };
   }
 }
 
-function createQueueReader({ store, transactions }: CommandParts, key: ClientKey, link: Move['link']): QueueReader {
+function createQueueReader({ store, transactions }: CommandDeps, key: ClientKey, link: Move['link']): QueueReader {
   const { seen } = transactions.remembered;
   const [name, hash] = [clientKeyText(key), store.hash(key.userId, key.clientId)];
   const partition = store.partitionOfUser(key.userId);

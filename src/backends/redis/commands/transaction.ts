@@ -1,4 +1,4 @@
-/** The transaction of one act over Redis: what a rule reads and changes becomes words of its tick. */
+/** The transaction of one act over Redis: what a rule reads and changes becomes words of its call. */
 import { satisfied, type NewWaiter } from '../../../core/commands/waiter.ts';
 import type { Command, CommandMark } from '../../../core/commands/command.ts';
 import type { AdmitQuestion, AdmitRequest, Binding } from '../../../core/commands/command-store.ts';
@@ -19,10 +19,10 @@ import { shareRefusal, type ShareRefusal } from '../../../core/shares/share-boun
 import { REPORTER_FIELDS, reporterOf } from '../connections-rows.ts';
 import { listOf, textOr, type ReadCommand } from '../replies.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
-import { GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
+import { GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './transaction-writes.ts';
 import { Entry, decodeMark, type StoredMark } from './record.ts';
-import { LinkWords, parseLink } from './link-words.ts';
-import type { ReadHash } from './tick.ts';
+import { LinkTransaction, parseLink } from './link-transaction.ts';
+import type { ReadHash } from './transaction-call.ts';
 
 const NUL = '\0';
 /** The most bytes of params that a mailbox row carries. Larger params are read when their command is dispatched. */
@@ -36,7 +36,7 @@ type Client = ClientView & {
   readonly link: string;
 };
 
-export class RedisTransaction extends LinkWords implements Transaction<Entry, Client> {
+export class RedisTransaction extends LinkTransaction implements Transaction<Entry, Client> {
   /** The place of the number of waiting commands in the answer; null: it is compared. */
   counted: number | null = null;
   #found = false;
@@ -58,8 +58,8 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     if (entry) this.entries.push(entry);
     if (this.#mark) return null;
     if (!entry) this.#expectNone(key);
-    else if (entry.span === null) this.tick.starts(this.act, this.clientHash(key), `s${key.commandId}`, entry.start);
-    else this.tick.starts(this.act, this.tick.hash(entry.span), this.nameOf(key), entry.start);
+    else if (entry.span === null) this.call.starts(this.act, this.clientHash(key), `s${key.commandId}`, entry.start);
+    else this.call.starts(this.act, this.call.hash(entry.span), this.nameOf(key), entry.start);
     return entry;
   }
 
@@ -71,9 +71,9 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   #readEnded(key: CommandKey): Entry | null {
-    const uh = this.parts.hash(key.userId);
-    const spans = listOf(this.read(['ZRANGE', this.tick.key('spans', uh), 0, -1])).map(String);
-    const keys = spans.filter((span) => /^\d/.test(span)).map((span) => this.tick.key('ended', uh, span));
+    const uh = this.deps.hash(key.userId);
+    const spans = listOf(this.read(['ZRANGE', this.call.key('spans', uh), 0, -1])).map(String);
+    const keys = spans.filter((span) => /^\d/.test(span)).map((span) => this.call.key('ended', uh, span));
     const records = this.readAll(keys.map((span) => ['HGET', span, this.nameOf(key)]));
     for (const [i, whole] of records.entries()) {
       if (typeof whole !== 'string') continue;
@@ -88,8 +88,8 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   /** No live or ended command may have this id. */
   #expectNone(key: CommandKey): void {
-    this.tick.equal(this.act, this.clientHash(key), `s${key.commandId}`, '');
-    this.tick.unknown(this.act, this.parts.hash(key.userId), this.nameOf(key));
+    this.call.equal(this.act, this.clientHash(key), `s${key.commandId}`, '');
+    this.call.unknown(this.act, this.deps.hash(key.userId), this.nameOf(key));
   }
 
   /** Returns the mark that `find` has read in the place of a record. */
@@ -107,12 +107,12 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const { client, command } = this.given.known ?? {};
     if (!client) throw new Unread([]);
     const hash = this.clientHash(key);
-    if (command) this.tick.starts(this.act, hash, 'b', client.link);
+    if (command) this.call.starts(this.act, hash, 'b', client.link);
     else {
-      this.tick.equal(this.act, hash, 'b', client.link);
-      this.tick.lease(this.act, client.binding.nodeId, false);
+      this.call.equal(this.act, hash, 'b', client.link);
+      this.call.lease(this.act, client.binding.nodeId, false);
     }
-    const waiting = this.parts.remembered.waiting.get(clientKeyText(key)) ?? 0;
+    const waiting = this.deps.remembered.waiting.get(clientKeyText(key)) ?? 0;
     return viewOf(key, client.link, { binding: client.binding, waiting });
   }
 
@@ -120,7 +120,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const hash = this.clientHash(key);
     const [bound, waiting] = listOf(this.read(clientRead(hash.key)));
     const link = textOr(bound) ?? '';
-    this.tick.equal(this.act, hash, 'b', link);
+    this.call.equal(this.act, hash, 'b', link);
     return viewOf(key, link, { binding: this.#bindingOf(link), waiting: Number(waiting ?? 0) });
   }
 
@@ -133,9 +133,9 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const link = parseLink(text);
     if (!link) return null;
     const { nodeId, instanceId, epoch } = link;
-    const lease = this.read(['ZSCORE', this.tick.key('nodes'), nodeId]);
+    const lease = this.read(['ZSCORE', this.call.key('nodes'), nodeId]);
     const isOver = lease !== null && (this.given.isDead ?? Number(lease) <= this.now);
-    this.tick.lease(this.act, nodeId, isOver);
+    this.call.lease(this.act, nodeId, isOver);
     if (isOver) return null;
     return { nodeId, instanceId, epoch: Number(epoch) };
   }
@@ -149,7 +149,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   isOver(deadline: number): boolean {
     const isOver = this.now >= deadline;
-    this.tick.deadline(this.act, deadline, isOver);
+    this.call.deadline(this.act, deadline, isOver);
     return isOver;
   }
 
@@ -166,9 +166,9 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   result({ command, resultIn }: Entry): JsonText | null {
     const { terminalAt } = command;
-    if (terminalAt === null || terminalAt + this.parts.retentionMs <= this.now) return null;
+    if (terminalAt === null || terminalAt + this.deps.retentionMs <= this.now) return null;
     if (resultIn === '' || resultIn === '-') return null;
-    const results = this.tick.key('results', this.parts.hash(command.userId), resultIn);
+    const results = this.call.key('results', this.deps.hash(command.userId), resultIn);
     const result = this.read(['HGET', results, this.nameOf(command)]);
     return typeof result === 'string' ? trustJson(result) : null;
   }
@@ -176,20 +176,20 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   /** Reads the context and its client's connection, which must still be so when Redis writes. */
   context(key: ClientKey, contextId: string): ContextState {
     const hash = this.hashOfClient(key);
-    const keyOf = (kind: ContextKey): string => this.tick.key(kind, hash);
+    const keyOf = (kind: ContextKey): string => this.call.key(kind, hash);
     const [row, left, found] = this.readAll(contextReads(keyOf, contextId));
     const reporter = reporterOf(key, listOf(found), { now: this.now, over: new Map() });
     if (!reporter?.reportsContexts) return { kind: 'unknown' };
     if (row === null || left !== null) return { kind: 'gone' };
     const { instanceId } = reporter;
-    this.tick.starts(this.act, this.tick.hash(keyOf('ctx')), contextId, '');
-    this.tick.equal(this.act, this.tick.hash(keyOf('ctxleft')), contextId, '');
-    this.tick.equal(this.act, this.tick.hash(keyOf('conn')), 'instanceId', instanceId);
+    this.call.starts(this.act, this.call.hash(keyOf('ctx')), contextId, '');
+    this.call.equal(this.act, this.call.hash(keyOf('ctxleft')), contextId, '');
+    this.call.equal(this.act, this.call.hash(keyOf('conn')), 'instanceId', instanceId);
     return { kind: 'reported', instanceId };
   }
 
   reserved(scopeId: string): number {
-    return Number(this.read(['ZCARD', this.tick.key('reserved', this.parts.hash(scopeId))]));
+    return Number(this.read(['ZCARD', this.call.key('reserved', this.deps.hash(scopeId))]));
   }
 
   readonly pauseOf = (): null => null;
@@ -198,15 +198,15 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   scopeFull(scopeId: string, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
     if (this.given.asks) return this.reserved(scopeId) >= most ? refusal : null;
-    this.tick.scope(this.act, { sh: this.parts.hash(scopeId), scope: scopeId, limit: most }, 1);
+    this.call.scope(this.act, { sh: this.deps.hash(scopeId), scope: scopeId, limit: most }, 1);
     return null;
   }
 
   memberFull(question: AdmitQuestion, limits: MemberLimits, refusal: RefusedAdmission): RefusedAdmission | null {
     this.#member = limits;
     if (!this.given.asks || this.reserved(question.scopeId) <= limits.above) return null;
-    const members = this.tick.key('members', this.parts.hash(question.scopeId));
-    return Number(this.read(['HGET', members, this.parts.hash(question.userId)]) ?? 0) >= limits.most ? refusal : null;
+    const members = this.call.key('members', this.deps.hash(question.scopeId));
+    return Number(this.read(['HGET', members, this.deps.hash(question.userId)]) ?? 0) >= limits.most ? refusal : null;
   }
 
   queueFull({ waiting }: Client, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
@@ -223,10 +223,10 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   /** Returns the greatest id of a user's commands that left no mark; '' if there is none. Expects none until it is read. */
   #forgottenId(userId: string): string {
-    const reduced = this.tick.hash(this.tick.key('reduced', this.parts.hash(userId)));
+    const reduced = this.call.hash(this.call.key('reduced', this.deps.hash(userId)));
     const [until, id] = this.given.known ? [] : listOf(this.read(['HMGET', reduced.key, 'until', 'id']));
     const known = textOr(id ?? null) ?? '';
-    this.tick.equal(this.act, reduced, 'id', known);
+    this.call.equal(this.act, reduced, 'id', known);
     return Number(until ?? 0) > this.now ? known : '';
   }
 
@@ -238,9 +238,9 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   /** Returns why there is no room in a share of the user that the act is about, by the amounts that were read. */
   #noShare(userId: string, letter: string, amount: number): ShareRefusal | null {
-    const bound = this.parts.bounds[letter];
+    const bound = this.deps.bounds[letter];
     if (!bound) return null;
-    const amounts = listOf(this.read(amountsRead(this.tick.meta.key, letter, this.parts.hash(userId))));
+    const amounts = listOf(this.read(amountsRead(this.call.meta.key, letter, this.deps.hash(userId))));
     const [used = 0, held = 0] = amounts.map((amount) => Number(amount ?? 0));
     return shareRefusal({ guarantee: bound[0], total: bound[1] }, { held, used, amount, admin: false });
   }
@@ -254,11 +254,11 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   takeToken(rate: CallerRate): void {
-    this.tick.token(this.act, this.#bucketOf(rate), rate);
+    this.call.token(this.act, this.#bucketOf(rate), rate);
   }
 
   #bucketOf({ rule, caller }: CallerRate): string {
-    return this.tick.key('rate', this.parts.hash(rule, caller));
+    return this.call.key('rate', this.deps.hash(rule, caller));
   }
 
   canWait(entry: Entry, waiter: Pick<NewWaiter, 'waitFor'> & Partial<NewWaiter>, most: number): boolean {
@@ -286,7 +286,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   // Writes.
 
   add(_client: Client, request: AdmitRequest, command: Command, markedBy: string | null): Entry {
-    const { hash, windowMs } = this.parts;
+    const { hash, windowMs } = this.deps;
     const { userId, clientId, commandId, params, scopeId } = request;
     const [uh, sh] = [hash(userId), hash(scopeId)];
     const hashOfClient = this.clientHash(request);
@@ -298,25 +298,25 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     if (params !== null) words.push(`p${commandId}`, params);
     this.write(['HSET', hashOfClient.key], words);
     this.#nameSpan(entry, uh);
-    if (marked) this.tick.equal(this.act, hashOfClient, 'n', '');
+    if (marked) this.call.equal(this.act, hashOfClient, 'n', '');
     else {
       // A later command of the same call must not be dispatched before this one.
-      const waiting = this.parts.remembered.waiting;
+      const waiting = this.deps.remembered.waiting;
       const nameOfClient = clientKeyText(request);
       waiting.set(nameOfClient, (waiting.get(nameOfClient) ?? 0) + 1);
-      this.counted = this.tick.number(this.act, hashOfClient, 'n', {
+      this.counted = this.call.number(this.act, hashOfClient, 'n', {
         by: 1,
         ...{ limit: this.#queueLimit, code: 'queue_full' },
       });
-      if (this.#freeParams && queuedBytes > 0) this.tick.equal(this.act, hashOfClient, 'n', '');
-      const bound = this.#freeParams ? null : (this.parts.bounds['q'] ?? null);
-      this.tick.share(this.act, { letter: 'q', uh, span: '', bound }, queuedBytes);
+      if (this.#freeParams && queuedBytes > 0) this.call.equal(this.act, hashOfClient, 'n', '');
+      const bound = this.#freeParams ? null : (this.deps.bounds['q'] ?? null);
+      this.call.share(this.act, { letter: 'q', uh, span: '', bound }, queuedBytes);
     }
     const name = [userId, clientId, commandId].join(NUL);
-    this.write(['ZADD', this.tick.key('reserved', sh)], [String(command.deadline), name]);
+    this.write(['ZADD', this.call.key('reserved', sh)], [String(command.deadline), name]);
     this.searchBy(sh, command.deadline);
     if (command.queuedAt === null)
-      this.write(['ZADD', this.tick.key('connectdue')], [String(command.connectDeadline), this.dueName(command)]);
+      this.write(['ZADD', this.call.key('connectdue')], [String(command.connectDeadline), this.dueName(command)]);
     if (scopeId !== userId) this.countMember(command, 1, this.#member);
     this.indexNewest(request, windowMs);
     return entry;
@@ -326,7 +326,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const { userId, admittedAt } = entry.command;
     if (!entry.unmarked || this.#noShare(userId, 'm', 1) !== null) return;
     const span = this.spanOfNames(admittedAt).name;
-    this.tick.share(this.act, { letter: 'm', uh: this.parts.hash(userId), span, bound: null }, 1);
+    this.call.share(this.act, { letter: 'm', uh: this.deps.hash(userId), span, bound: null }, 1);
     entry.unmarked = false;
     entry.isChanged = true;
     this.changes++;
@@ -359,7 +359,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   /** Returns the waits as they were read. The act fails if they have changed since: a cached record may lack some. */
   #sameWaits(entry: Entry): string {
     const waits = this.#waitsOf(entry);
-    this.tick.equal(this.act, this.clientHash(entry.command), `w${entry.command.commandId}`, waits);
+    this.call.equal(this.act, this.clientHash(entry.command), `w${entry.command.commandId}`, waits);
     return waits;
   }
 
@@ -391,7 +391,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   queue(entry: Entry, command: Command): void {
     const before = entry.command;
-    if (before.queuedAt === null) this.write(['ZREM', this.tick.key('connectdue')], [this.dueName(before)]);
+    if (before.queuedAt === null) this.write(['ZREM', this.call.key('connectdue')], [this.dueName(before)]);
     entry.queuedOn = command.nodeId;
     this.move(entry, command);
   }
@@ -407,9 +407,9 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   /** Stops counting a command, and the bytes of its params, as waiting. */
   #leaveQueue(entry: Entry): void {
     const { userId } = entry.command;
-    this.counted = this.tick.number(this.act, this.clientHash(entry.command), 'n', { by: -1, limit: 0, code: '' });
-    const share = { letter: 'q', uh: this.parts.hash(userId), span: '', bound: null };
-    this.tick.share(this.act, share, -entry.queuedBytes);
+    this.counted = this.call.number(this.act, this.clientHash(entry.command), 'n', { by: -1, limit: 0, code: '' });
+    const share = { letter: 'q', uh: this.deps.hash(userId), span: '', bound: null };
+    this.call.share(this.act, share, -entry.queuedBytes);
     entry.queuedBytes = 0;
   }
 
@@ -432,31 +432,31 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   end(entry: Entry, command: Command, result: JsonText | null): void {
-    const { hash, windowMs } = this.parts;
+    const { hash, windowMs } = this.deps;
     const before = entry.command;
     const { userId, clientId, commandId, scopeId } = command;
     const [uh, sh] = [hash(userId), hash(scopeId)];
     const waits = this.#sameWaits(entry);
     const fields = ['s', 'a', 'p', 'w'].map((letter) => letter + commandId);
     this.write(['HDEL', this.clientHash(command).key], fields);
-    this.tick.scope(this.act, { sh, scope: scopeId, limit: 0 }, -1);
+    this.call.scope(this.act, { sh, scope: scopeId, limit: 0 }, -1);
     if (scopeId !== userId) this.countMember(command, -1, null);
-    this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);
+    this.write(['ZREM', this.call.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);
     if (before.dispatchedAt === null) this.#leaveQueue(entry);
-    if (before.queuedAt === null) this.write(['ZREM', this.tick.key('connectdue')], [this.dueName(before)]);
+    if (before.queuedAt === null) this.write(['ZREM', this.call.key('connectdue')], [this.dueName(before)]);
     if (result !== null) this.keepResult(entry, uh, result);
     const forgetAt = this.now + windowMs;
     const length = Math.max(1_000, Math.floor(windowMs / 2));
     const began = this.now - (this.now % length);
     const name = `${began}.${windowMs}`;
-    const ended = this.tick.key('ended', uh, name);
+    const ended = this.call.key('ended', uh, name);
     const over = began + length + windowMs;
     this.openSpan(userId, uh, { key: ended, name, over, grace: GRACE_MS });
     const counted = { userId, uh, began: name, span: name, over };
     this.countBounded({ ...counted, letter: 'e', name: this.nameOf(command), until: forgetAt });
     // A command that ends so late that its name is removed before its record gets a second name.
     if (this.now > command.admittedAt + LIFE_MS) this.nameIn(command, uh);
-    this.tick.count(this.act, this.tick.key('endedcount'), String(Math.floor(forgetAt / 1_000)));
+    this.call.count(this.act, this.call.key('endedcount'), String(Math.floor(forgetAt / 1_000)));
     entry.forgetAt = forgetAt;
     entry.span = ended;
     this.move(entry, command);
@@ -469,7 +469,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
    */
   #reply(entry: Entry, result: JsonText | null): void {
     const { command, resultIn } = entry;
-    const { caller } = this.parts;
+    const { caller } = this.deps;
     const left: NodeWaits[] = [];
     for (const one of parseWaits(this.#waitsOf(entry))) {
       const open = one.list.filter((text) => !satisfied(text.startsWith('a') ? 'acknowledged' : 'completed', command));
@@ -481,7 +481,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
       if (result !== null && resultIn !== '-' && utf8Length(result) > INLINE_BYTES)
         fields.push(
           'large',
-          this.tick.key('results', this.parts.hash(command.userId), resultIn),
+          this.call.key('results', this.deps.hash(command.userId), resultIn),
           'field',
           this.nameOf(command),
         );
@@ -492,13 +492,13 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   }
 
   sha256(text: string): string {
-    return this.parts.sha256(text);
+    return this.deps.sha256(text);
   }
 
   /** Adds the words that write the commands as the act leaves them. Called once, after the rule. */
   close(): void {
     for (const entry of this.entries) this.#close(entry);
-    const { nodeId } = this.parts.caller;
+    const { nodeId } = this.deps.caller;
     this.#postNames(this.entries.filter(({ offeredTo, isNew }) => offeredTo === nodeId && !isNew));
   }
 
@@ -514,7 +514,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     else if (entry.isChanged || entry.isNew) this.write(['HSET', client.key], [`s${command.commandId}`, entry.state()]);
     if (span === null && !entry.isNew && entry.request !== held.request)
       this.write(['HSET', client.key], [`a${command.commandId}`, entry.request]);
-    if (offeredTo === null || offeredTo === this.parts.caller.nodeId || entry.isNew) return;
+    if (offeredTo === null || offeredTo === this.deps.caller.nodeId || entry.isNew) return;
     const waits = entry.waits === null || entry.waits === '' ? [] : ['waits', entry.waits];
     this.postTo(offeredTo, ['kind', 'command', 'state', entry.state(), 'request', entry.request, ...waits]);
   }
@@ -525,12 +525,12 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     if (!first) return;
     const { userId, clientId } = first.command;
     const commandId = entries.map(({ command }) => command.commandId).join(NUL);
-    this.post(this.parts.caller.nodeId, { kind: 'command', key: { userId, clientId, commandId } });
+    this.post(this.deps.caller.nodeId, { kind: 'command', key: { userId, clientId, commandId } });
   }
 
   /** Writes a new command that waits, with its place in the queue, and posts it to the node of the client's link. */
   #enqueue(entry: Entry, client: ReadHash): void {
-    const { caller } = this.parts;
+    const { caller } = this.deps;
     const { command, held } = entry;
     const { commandId } = command;
     // While a link comes up, the act that moves the next part of its queue posts the command.
@@ -543,9 +543,9 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
       const box = this.mailboxOf(nodeId);
       const params = held.params !== null && utf8Length(held.params) <= CARRIED_BYTES ? held.params : '';
       if (box !== null)
-        return this.tick.wait(this.act, client, [...words, box, held.request, entry.waits ?? '', params]);
+        return this.call.wait(this.act, client, [...words, box, held.request, entry.waits ?? '', params]);
     } else if (nodeId !== null) this.#postNames([entry]);
-    this.tick.wait(this.act, client, [...words, '']);
+    this.call.wait(this.act, client, [...words, '']);
   }
 
   /**
@@ -555,7 +555,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   #nameSpan(entry: Entry, uh: string): void {
     const span = this.nameIn(entry.command, uh);
     if (!this.#chosen && this.given.without?.includes('m')) return void (entry.unmarked = true);
-    this.tick.share(this.act, { letter: 'm', uh, span, bound: this.parts.bounds['m'] ?? null }, 1);
+    this.call.share(this.act, { letter: 'm', uh, span, bound: this.deps.bounds['m'] ?? null }, 1);
   }
 }
 

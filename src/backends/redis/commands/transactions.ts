@@ -1,6 +1,6 @@
 /**
  * Runs acts on commands as transactions of core's rules. An act is decided by what this process expects of Redis, or by
- * what it has read, and is sent with the other acts of its tick. If Redis has something else, it is read and decided
+ * what it has read, and is sent with the other acts of its call. If Redis has something else, it is read and decided
  * again.
  */
 import { CommandRules } from '../../../core/commands/rules.ts';
@@ -17,8 +17,15 @@ import type { Store } from '../store.ts';
 import { listOf, type ReadCommand, type Reply } from '../replies.ts';
 import { unavailable } from '../client.ts';
 import { placesOf, type Entry } from './record.ts';
-import { Tick, type TickSettings } from './tick.ts';
-import { Opening, readName, Unread, type Given, type Remembered, type TransactionParts } from './act-words.ts';
+import { TransactionCall, type CallSettings } from './transaction-call.ts';
+import {
+  Opening,
+  readName,
+  Unread,
+  type TransactionInput,
+  type Remembered,
+  type TransactionDeps,
+} from './transaction-writes.ts';
 import { RedisTransaction } from './transaction.ts';
 
 /** The most acts of a call, and the most characters that they bring. */
@@ -35,7 +42,7 @@ const MOST_DROPS = 64;
 /** How often an act is decided again because Redis had something else. */
 const TRIES = 16;
 
-type TransactionsParts = {
+type TransactionsOptions = {
   readonly store: Store;
   readonly sha256: (text: string) => string;
   /** The clock of the store. */
@@ -59,14 +66,14 @@ export type Rules = CommandRules<Entry, ReturnType<RedisTransaction['client']>>;
 export type Act<T> = {
   /** Its acts run one after the other, in the order in which they were asked for. */
   readonly key: CommandKey;
-  readonly given: Omit<Given, 'reads' | 'known' | 'without' | 'isDead'>;
+  readonly given: Omit<TransactionInput, 'reads' | 'known' | 'without' | 'isDead'>;
   /**
    * Returns what the act is decided by: what this process expects, or has read for it; null: all is read. `failed`: why
    * the act did not pass before; null for the first time.
    */
-  readonly known: (failed: Failure | null) => MaybePromise<Given['known']>;
+  readonly known: (failed: Failure | null) => MaybePromise<TransactionInput['known']>;
   /** Returns what is read besides what is known. */
-  readonly besides?: (known: NonNullable<Given['known']>) => readonly ReadCommand[];
+  readonly besides?: (known: NonNullable<TransactionInput['known']>) => readonly ReadCommand[];
   /** What is read first if Redis must be read. */
   readonly first: (key: Store['key'], partition: number) => readonly ReadCommand[];
   readonly run: (rules: Rules, tx: RedisTransaction) => T;
@@ -116,16 +123,16 @@ type Asked = {
   readonly chars: number;
   readonly rowChars: number;
   readonly grows: boolean;
-  readonly run: (tick: Tick, parts: TransactionParts) => RedisTransaction;
+  readonly run: (call: TransactionCall, deps: TransactionDeps) => RedisTransaction;
   /** Called with what became of the act. `Unread`: this must be read first. */
   readonly done: (outcome: Outcome | Unread) => void;
   readonly failed: (error: unknown) => void;
 };
 /** An act, and what it has written to a call. */
 type Sent = { readonly one: Asked; readonly tx: RedisTransaction };
-type Call = {
+type Sending = {
   readonly partition: number;
-  readonly tick: Tick;
+  readonly call: TransactionCall;
   readonly acts: readonly Sent[];
   readonly way: Way;
   /** How often the acts were sent before. */
@@ -137,9 +144,9 @@ function opensStreams(way: Way): boolean {
   return way === 'opening' || way === 'fullOpening';
 }
 
-export function createTransactions(parts: TransactionsParts): Transactions {
-  const { store, clock, windowMs, retentionMs, sha256 } = parts;
-  const bounds = boundsOfPartition(store, parts.bounds);
+export function createTransactions(deps: TransactionsOptions): Transactions {
+  const { store, clock, windowMs, retentionMs, sha256 } = deps;
+  const bounds = boundsOfPartition(store, deps.bounds);
   const programs = transactionPrograms();
   const queues = new Map<number, Asked[]>();
   const remembered: Remembered = {
@@ -161,44 +168,44 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     logged.clear();
   };
   /** Forgets what a call has renewed, because it may not have been written, and what it may have expected wrongly. */
-  const unlearn = ({ renewed }: Tick): void => {
+  const unlearn = ({ renewed }: TransactionCall): void => {
     for (const sth of renewed) remembered.renewed.delete(sth);
     remembered.epochs.clear();
   };
   store.onVerdict(forget);
-  const settingsOf = (partition: number, opens: boolean): TickSettings => ({
+  const settingsOf = (partition: number, opens: boolean): CallSettings => ({
     key: (kind, part, more) => store.key(partition, kind, part, more),
     retentionMs,
-    streamMessages: parts.streamMessages,
-    streamsPerUser: parts.streamsPerUser,
-    careful: parts.careful,
+    streamMessages: deps.streamMessages,
+    streamsPerUser: deps.streamsPerUser,
+    careful: deps.careful,
     opens,
   });
-  const newTick = (partition: number, way: Way = 'usual'): Tick => {
-    const tick = new Tick(settingsOf(partition, opensStreams(way)), clock.now() + ahead);
-    if (tick.now - since >= REMEMBERED_MS || tick.now < since) {
+  const newCall = (partition: number, way: Way = 'usual'): TransactionCall => {
+    const call = new TransactionCall(settingsOf(partition, opensStreams(way)), clock.now() + ahead);
+    if (call.now - since >= REMEMBERED_MS || call.now < since) {
       forget();
       ahead = 0;
-      since = tick.now;
+      since = call.now;
     }
-    return tick;
+    return call;
   };
-  const shared = (partition: number, isOpening: TransactionParts['isOpening']): TransactionParts => {
+  const shared = (partition: number, isOpening: TransactionDeps['isOpening']): TransactionDeps => {
     const caller = store.callerOf(partition) ?? { nodeId: '', epoch: 0 };
     return { hash: store.hash, sha256, windowMs, retentionMs, bounds, remembered, isOpening, caller };
   };
   /** Removes what an append leaves beyond the limits of its stream, or of the bytes of all users. Can be repeated. */
-  const trim = (partition: number, tick: Tick, notes: readonly string[]): Promise<unknown> | null => {
-    if (notes.length === 0 && tick.renewed.length === 0) return null;
-    const streams = new Set([...notes, ...tick.renewed]);
+  const trim = (partition: number, call: TransactionCall, notes: readonly string[]): Promise<unknown> | null => {
+    if (notes.length === 0 && call.renewed.length === 0) return null;
+    const streams = new Set([...notes, ...call.renewed]);
     const acts: Promise<unknown>[] = [];
     for (const sth of streams) {
-      const stream = tick.streamOf(sth);
+      const stream = call.streamOf(sth);
       if (!stream) continue;
       const row = ['userId', stream.userId, 'suffix', stream.suffix, 'uh', stream.uh, 'sth', sth];
-      const streamMessages = stream.suffix === LINK_STREAM ? parts.linkMessages : parts.streamMessages;
+      const streamMessages = stream.suffix === LINK_STREAM ? deps.linkMessages : deps.streamMessages;
       const limits = ['streamMessages', streamMessages, 'retentionMs', retentionMs];
-      const aged = ['aged', tick.renewed.includes(sth) ? '1' : ''];
+      const aged = ['aged', call.renewed.includes(sth) ? '1' : ''];
       acts.push(store.act(partition, 'history-trim', [...row, ...limits, ...aged]));
     }
     if (notes.includes('h')) acts.push(store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]));
@@ -215,9 +222,9 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const [again, ...answer] = listOf(await store.act(partition, act, args));
       more = again ?? null;
       for (const [i, counter] of counters.entries())
-        for (let times = Number(answer[i]); times > 0; times--) parts.metrics.count(...counter);
+        for (let times = Number(answer[i]); times > 0; times--) deps.metrics.count(...counter);
       for (const userId of answer.slice(counters.length).map(String)) {
-        if (!logged.has(letter + userId)) parts.log.warn({ userId }, says);
+        if (!logged.has(letter + userId)) deps.log.warn({ userId }, says);
         logged.add(letter + userId);
       }
     }
@@ -230,28 +237,28 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const decide = (partition: number, asked: readonly Asked[], way: Way) => {
     const of = shared(partition, (uh) => way === 'usual' && opening.has(uh));
     for (let left = asked; ;) {
-      const tick = newTick(partition, way);
+      const call = newCall(partition, way);
       const acts: Sent[] = [];
       const out = new Set<Asked>();
       for (const one of left)
         try {
-          acts.push({ one, tx: one.run(tick, of) });
+          acts.push({ one, tx: one.run(call, of) });
         } catch (error) {
           if (error instanceof Opening) {
             opening.get(error.uh)?.waiting.push(one);
             out.add(one);
             continue;
           }
-          // An error that follows another one may come from what that act has added to the tick.
+          // An error that follows another one may come from what that act has added to the call.
           if (out.size > 0) break;
           out.add(one);
           if (error instanceof Unread) one.done(error);
           else one.failed(error);
           break;
         }
-      if (out.size === 0) return { tick, acts };
-      // What these acts have added to the tick cannot be taken back, so the tick is made again without them.
-      unlearn(tick);
+      if (out.size === 0) return { call, acts };
+      // What these acts have added to the call cannot be taken back, so the call is made again without them.
+      unlearn(call);
       left = left.filter((one) => !out.has(one));
     }
   };
@@ -259,8 +266,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
    * Makes later acts of some users wait until this call is answered: the users whose streams it may have to open. A row
    * that is appended before that would overtake rows of this call. Returns a function that sends the acts that wait.
    */
-  const holdBack = (partition: number, tick: Tick): (() => void) => {
-    const users = new Set(tick.renewed.map((sth) => tick.streamOf(sth)?.uh ?? ''));
+  const holdBack = (partition: number, call: TransactionCall): (() => void) => {
+    const users = new Set(call.renewed.map((sth) => call.streamOf(sth)?.uh ?? ''));
     for (const uh of users) {
       const held = opening.get(uh) ?? { calls: 0, waiting: [] };
       held.calls++;
@@ -278,23 +285,23 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const send = async (partition: number, given: readonly Asked[], way: Way): Promise<void> => {
     let asked = given;
     for (let tries = 0; asked.length > 0; tries++) {
-      const { tick, acts } = decide(partition, asked, way);
+      const { call, acts } = decide(partition, asked, way);
       asked = acts.map(({ one }) => one);
       if (asked.length === 0) return;
-      const release = holdBack(partition, tick);
+      const release = holdBack(partition, call);
       try {
-        if (await sendOnce({ partition, tick, acts, way, tries })) return;
+        if (await sendOnce({ partition, call, acts, way, tries })) return;
       } finally {
         release();
       }
     }
   };
   /** Sends a call, and answers its acts. Returns false if it must be sent again, with the time of Redis. */
-  const sendOnce = async ({ partition, tick, acts, way, tries }: Call): Promise<boolean> => {
+  const sendOnce = async ({ partition, call, acts, way, tries }: Sending): Promise<boolean> => {
     const asked = acts.map(({ one }) => one);
     let reply: readonly Reply[];
     try {
-      reply = await store.transact(partition, programs[way], (frame) => tick.words(frame));
+      reply = await store.transact(partition, programs[way], (frame) => call.words(frame));
     } catch (error) {
       forget();
       if (way.startsWith('full') || unavailable(error).code !== 'store_full') {
@@ -310,18 +317,18 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     const [verdict, notes, placed, counts, ...failures] = reply;
     if (verdict === 'CLOCK') {
       ahead = Number(notes) - clock.now();
-      unlearn(tick);
+      unlearn(call);
       if (tries < CLOCK_TRIES) return false;
       for (const { failed } of asked) failed(new Error('The clocks of the relay and of Redis differ.'));
       return true;
     }
-    if (failures.length > 0) unlearn(tick);
+    if (failures.length > 0) unlearn(call);
     // Without an act that passed, Redis has registered nothing.
     if (failures.length < acts.length) {
-      for (const key of tick.opened) remembered.opened.add(key);
-      for (const [scope, at] of tick.searched) remembered.searched.set(scope, at);
+      for (const key of call.opened) remembered.opened.add(key);
+      for (const [scope, at] of call.searched) remembered.searched.set(scope, at);
     }
-    const trimmed = trim(partition, tick, listOf(notes).map(String));
+    const trimmed = trim(partition, call, listOf(notes).map(String));
     const why = new Map(failures.map((row) => failureIn(listOf(row))));
     const places = pairsIn(listOf(placed));
     const closed: Sent[] = [];
@@ -332,7 +339,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       else
         one.done({
           failure,
-          at: tick.now,
+          at: call.now,
           place: places.get(tx.act) ?? '',
           trimmed,
           count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
@@ -355,7 +362,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
 
   /** Decides an act by what is known and read, and sends it. */
-  const attempt = <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | Unread> => {
+  const attempt = <T>(act: Act<T>, given: TransactionInput): Promise<Done<T> | Failure | Unread> => {
     const made: { tx: RedisTransaction | null; answer: T | null } = { tx: null, answer: null };
     const client = clientKeyText(act.key);
     const times = Math.max(1, given.known?.queue?.commands.length ?? given.size ?? 1);
@@ -367,8 +374,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         grows: act.grows,
         chars: times * act.chars,
         rowChars: times * (act.rowChars ?? 0),
-        run(tick, of) {
-          const tx = new RedisTransaction(tick, of, given);
+        run(call, of) {
+          const tx = new RedisTransaction(call, of, given);
           made.answer = act.run(new CommandRules(tx), tx);
           tx.close();
           return (made.tx = tx);
@@ -386,26 +393,32 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
 
   /** Returns these reads and further ones. */
-  const readMore = async (reads: Given['reads'], wanted: readonly ReadCommand[]): Promise<Given['reads']> => {
+  const readMore = async (
+    reads: TransactionInput['reads'],
+    wanted: readonly ReadCommand[],
+  ): Promise<TransactionInput['reads']> => {
     const replies = await store.read(wanted);
     return new Map([...reads, ...wanted.map((command, i) => [readName(command), replies[i] ?? null] as const)]);
   };
   /** Reads all that an act needs. Returns its answer if it changes nothing. */
-  const readAll = async <T>(act: Act<T>, of: Pick<Given, 'without' | 'isDead'>): Promise<Given | Done<T>> => {
+  const readAll = async <T>(
+    act: Act<T>,
+    of: Pick<TransactionInput, 'without' | 'isDead'>,
+  ): Promise<TransactionInput | Done<T>> => {
     const partition = store.partitionOfUser(act.key.userId);
     let reads = NO_READS;
     for (let wanted = act.first(store.key, partition); ;) {
       reads = await readMore(reads, wanted);
       const given = { ...act.given, known: null, reads, ...of };
-      const tick = newTick(partition);
+      const call = newCall(partition);
       try {
-        // Nothing of this tick is sent, so what it registers is not remembered.
+        // Nothing of this call is sent, so what it registers is not remembered.
         const nothing = { ...remembered, renewed: new Map<string, number>() };
-        const tx = new RedisTransaction(tick, { ...shared(partition, () => false), remembered: nothing }, given);
+        const tx = new RedisTransaction(call, { ...shared(partition, () => false), remembered: nothing }, given);
         const answer = act.run(new CommandRules(tx), tx);
         tx.close();
         if (tx.changes > 0) return { ...given, size: tx.entries.length };
-        return { answer, entries: tx.entries, at: tick.now, place: '', trimmed: null };
+        return { answer, entries: tx.entries, at: call.now, place: '', trimmed: null };
       } catch (error) {
         if (!(error instanceof Unread)) throw error;
         wanted = error.commands;
@@ -422,8 +435,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     let reads = known && act.besides ? await readMore(NO_READS, act.besides(known)) : NO_READS;
     let isDead: boolean | null = null;
     for (let tries = 0; tries < TRIES; tries++) {
-      const of: Pick<Given, 'without' | 'isDead'> = { without, isDead };
-      const given: Given | Done<T> = known ? { ...act.given, known, reads, ...of } : await readAll(act, of);
+      const of: Pick<TransactionInput, 'without' | 'isDead'> = { without, isDead };
+      const given: TransactionInput | Done<T> = known ? { ...act.given, known, reads, ...of } : await readAll(act, of);
       if ('answer' in given) return given;
       const found = await attempt(act, given);
       if ('answer' in found) return found;
@@ -495,7 +508,7 @@ function createTurns() {
   };
 }
 
-const NO_READS: Given['reads'] = new Map();
+const NO_READS: TransactionInput['reads'] = new Map();
 
 function failureIn(row: readonly Reply[]): [act: number, failure: Failure] {
   return [Number(row[0]), { reason: String(row[1]), value: row[2] ?? null }];

@@ -130,7 +130,7 @@ export type LuaFile = {
   readonly grouped: boolean;
   /**
    * `-- rows: 3`: for each three arguments, the act takes as long as reading one record. `-- rows: all`: the act may
-   * take as long as a whole call. Null: its work does not depend on its arguments. See MAX_ROWS of store-acts.ts.
+   * take as long as a whole call. Null: its work does not depend on its arguments. See MAX_ROWS of program-calls.ts.
    */
   readonly rows: number | 'all' | null;
 };

@@ -404,7 +404,7 @@ local function morePlaces(heads, id, place)
 end
 
 -- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, rows, acts, words of the renewal,
--- '1' if rows have marks, the words of the renewal (see act-words.ts), then the rows, their commands, and their marks,
+-- '1' if rows have marks, the words of the renewal (see transaction-writes.ts), then the rows, their commands, and their marks,
 -- each '' or key, start of the value and expiry (ms). The value of a mark ends with the place of its row.
 local notes, heads, turns, places, expiries = {}, {}, {}, {}, {}
 for _ = 1, take() do

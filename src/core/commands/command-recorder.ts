@@ -19,7 +19,7 @@ import type { End, FinishResult, Report, ReportResult } from './command-store.ts
  * Records what happens to commands. `report` and `finish` store a large payload before the row that refers to it. After
  * a change, each act publishes a hint to the watchers of the command and updates the counters.
  */
-export type DeliveryActs = {
+export type CommandRecorder = {
   report(key: CommandKey, report: ClientReport): MaybePromise<ReportResult>;
   finish(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Promise<SettleResult>;
@@ -32,11 +32,11 @@ export type DeliveryActs = {
 /** What a client reports of a command. `number`: the number that the client gave a report of progress, if it did. */
 type ClientReport = Omit<Report, 'kept'> & { readonly number?: number | undefined };
 
-export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
+export function createCommandRecorder(deps: Deps, keeper: PayloadStorage): CommandRecorder {
   const { backend, metrics, clock, events } = deps;
   const { commands, bus } = backend;
   const reports = createStoredReports(deps, keeper);
-  const hint: DeliveryActs['hint'] = (key, reported) => {
+  const hint: CommandRecorder['hint'] = (key, reported) => {
     if (!bus.hasSubscribers('command')) return;
     const hinted = { key, progress: reported?.payload ?? null };
     const { number } = reported ?? {};

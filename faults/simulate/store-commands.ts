@@ -63,7 +63,7 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
   unknown: { kind: 'receipt', state: 'not_found' },
 };
 
-export class StoreActs implements Workload {
+export class StoreCommands implements Workload {
   readonly #relays: Relays;
   readonly #commands = new Map<string, Known>();
   /** The relays that have not answered an act, once for each. */

@@ -1,4 +1,4 @@
-/** Sends the acts of a tick to Redis as calls of a program, and gives each act its answer. */
+/** Sends acts to Redis, those of a turn together as calls of a program, and gives each act its answer. */
 import { Command } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
 import { unavailable, type Client } from './client.ts';
@@ -30,7 +30,7 @@ type Asked = {
  */
 type Caller = { readonly identity: Identity; sent: number; confirmed: number };
 
-type BatchOptions = {
+type CallOptions = {
   readonly client: Client;
   readonly programs: Programs;
   readonly time?: (() => number) | undefined;
@@ -41,7 +41,7 @@ type BatchOptions = {
 };
 
 /** The calls that change something in a partition, as a node of the deployment. */
-export type Batches = {
+export type ProgramCalls = {
   add(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
   /**
    * Runs the program of transactions in a partition as the calling node. `words`: its arguments. Throws
@@ -69,7 +69,7 @@ export type Batches = {
  * Collects the acts of a tick. The acts of one partition and class are sent as one call of a program, or as several
  * calls if there are many.
  */
-export function createBatches(options: BatchOptions): Batches {
+export function createProgramCalls(options: CallOptions): ProgramCalls {
   const { programs } = options;
   const queues = new Map<string, { partition: number; asked: Asked[] }>();
   const callers = new Map<number, Caller>();
@@ -148,7 +148,7 @@ type Call = {
 /**
  * Runs a call, and settles the promise of each act. Resolves to a verdict if the whole call was refused. Never rejects.
  */
-async function run(options: BatchOptions, call: Call): Promise<Verdict | null> {
+async function run(options: CallOptions, call: Call): Promise<Verdict | null> {
   const { asked, caller } = call;
   const number = caller ? ++caller.sent : 0;
   try {
@@ -169,7 +169,7 @@ async function run(options: BatchOptions, call: Call): Promise<Verdict | null> {
   return null;
 }
 
-export function answer({ name, resolve, reject }: Asked, reply: Reply, failed: BatchOptions['failed']): void {
+export function answer({ name, resolve, reject }: Asked, reply: Reply, failed: CallOptions['failed']): void {
   const [ok, value] = Array.isArray(reply) ? (reply as readonly Reply[]) : [0, 'no answer'];
   if (ok === 1) return resolve(value ?? null);
   const error = new Error(`${name}: ${String(value)}`);
@@ -179,7 +179,7 @@ export function answer({ name, resolve, reject }: Asked, reply: Reply, failed: B
   );
 }
 
-async function evaluate(options: BatchOptions, call: Call, number: number): Promise<readonly Reply[]> {
+async function evaluate(options: CallOptions, call: Call, number: number): Promise<readonly Reply[]> {
   const { client, time, metaOf } = options;
   const { caller, asked, program, partition } = call;
   const requester = caller ? [caller.identity.nodeId, String(caller.identity.epoch)] : ['', ''];

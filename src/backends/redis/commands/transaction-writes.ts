@@ -14,7 +14,7 @@ import type { boundsOfPartition } from '../shares.ts';
 import { listOf, type ReadCommand, type Reply } from '../replies.ts';
 import type { Store } from '../store.ts';
 import type { Entry, Held } from './record.ts';
-import type { ReadHash, StreamOf, Tick } from './tick.ts';
+import type { ReadHash, StreamOf, TransactionCall } from './transaction-call.ts';
 
 const NUL = '\0';
 const HOUR_MS = 3_600_000;
@@ -79,7 +79,7 @@ export type Remembered = {
 
 /** What an act that moves a client's queue compares of the client. */
 type QueueOwner = {
-  /** The client's link as its HASH has it (see link-words.ts); '' for none. */
+  /** The client's link as its HASH has it (see link-transaction.ts); '' for none. */
   readonly link: string;
   /** The epoch of its connection, and the revision of the actions that it advertises over it. */
   readonly advertised: readonly [epoch: string, revision: string];
@@ -100,7 +100,7 @@ export type QueuePart = QueueOwner & {
 };
 
 /** What the transactions of a process have in common. */
-export type TransactionParts = {
+export type TransactionDeps = {
   readonly hash: Store['hash'];
   readonly sha256: (text: string) => string;
   readonly windowMs: number;
@@ -149,8 +149,8 @@ export class Opening extends Error {
 /** Answers of Redis by the read that they answer. */
 export type Reads = ReadonlyMap<string, Reply>;
 
-/** What one act is given besides its arguments. */
-export type Given = {
+/** What the transaction of one act is given besides the act's arguments. */
+export type TransactionInput = {
   /**
    * What this process expects of the client and the command, or has read of the queue that the act moves; null: all is
    * read.
@@ -179,48 +179,48 @@ export function readName(command: ReadCommand): string {
   return command.join(NUL);
 }
 
-/** One act of a tick: reads what it needs, and adds its words. */
-export class ActWords {
+/** One act of a call: reads what it needs, and adds its words. */
+export class TransactionWrites {
   readonly act: number;
   /** How many changes the act makes. */
   changes = 0;
   /** The hashes of the user and of the stream to which the act appends rows; null if it appends none. */
   appendsTo: { readonly uh: string; readonly sth: string } | null = null;
-  protected readonly tick: Tick;
-  protected readonly parts: TransactionParts;
-  protected readonly given: Given;
+  protected readonly call: TransactionCall;
+  protected readonly deps: TransactionDeps;
+  protected readonly given: TransactionInput;
 
-  constructor(tick: Tick, parts: TransactionParts, given: Given) {
-    this.tick = tick;
-    this.parts = parts;
+  constructor(call: TransactionCall, deps: TransactionDeps, given: TransactionInput) {
+    this.call = call;
+    this.deps = deps;
     this.given = given;
-    this.act = ++tick.acts;
+    this.act = ++call.acts;
   }
 
   get now(): number {
-    return this.tick.now;
+    return this.call.now;
   }
 
   /** Counts a reservation of the user in a scope that it shares with others. */
   protected countMember({ scopeId, userId }: Command, by: 1 | -1, limits: MemberLimits | null): void {
-    const members = this.tick.hash(this.tick.key('members', this.parts.hash(scopeId)));
+    const members = this.call.hash(this.call.key('members', this.deps.hash(scopeId)));
     const { above, most } = limits ?? { above: 0, most: NO_LIMIT };
-    this.tick.number(this.act, members, this.parts.hash(userId), {
+    this.call.number(this.act, members, this.deps.hash(userId), {
       by,
       limit: most,
       code: 'share_exceeded',
-      within: { sh: this.parts.hash(scopeId), above },
+      within: { sh: this.deps.hash(scopeId), above },
     });
   }
 
   /** Has a scope searched for due commands by this time, unless this process knows that it is searched before. */
   protected searchBy(sh: string, deadline: number): void {
-    const scope = this.tick.key('reserved', sh);
-    const known = this.tick.searched.get(scope) ?? this.parts.remembered.searched.get(scope) ?? Infinity;
+    const scope = this.call.key('reserved', sh);
+    const known = this.call.searched.get(scope) ?? this.deps.remembered.searched.get(scope) ?? Infinity;
     // A search raises the time of a scope, but not before it has come.
     if (known <= deadline && known > this.now + SOON_MS) return;
-    this.tick.searched.set(scope, deadline);
-    this.tick.once(['ZADD', this.tick.key('scopedue'), 'LT', String(deadline), sh]);
+    this.call.searched.set(scope, deadline);
+    this.call.once(['ZADD', this.call.key('scopedue'), 'LT', String(deadline), sh]);
   }
 
   protected dueName({ deadline, commandId, ...key }: Command): string {
@@ -229,16 +229,16 @@ export class ActWords {
 
   /** Adds the name of a new command to the index by admission, and trims the index now and then. */
   protected indexNewest({ userId, clientId, commandId }: AdmitRequest, windowMs: number): void {
-    const { hash, remembered } = this.parts;
-    const keyOf = (at: number): string => this.tick.key('admitted', String(at - (at % HOUR_MS)));
+    const { hash, remembered } = this.deps;
+    const keyOf = (at: number): string => this.call.key('admitted', String(at - (at % HOUR_MS)));
     const newest = keyOf(this.now);
     this.write(['ZADD', newest], [String(this.now), hash(userId) + hash(userId, clientId) + commandId]);
     if (this.opens(newest))
-      this.tick.once(['PEXPIRE', newest, String(HOUR_MS - (this.now % HOUR_MS) + LIFE_MS + windowMs)]);
+      this.call.once(['PEXPIRE', newest, String(HOUR_MS - (this.now % HOUR_MS) + LIFE_MS + windowMs)]);
     if (this.now - (remembered.renewed.get('') ?? 0) < NEWEST_TRIM_MS / 10) return;
     remembered.renewed.set('', this.now);
     const gone = this.now - LIFE_MS - windowMs;
-    this.tick.once(['ZREMRANGEBYSCORE', keyOf(gone), String(gone - NEWEST_TRIM_MS), String(gone)]);
+    this.call.once(['ZREMRANGEBYSCORE', keyOf(gone), String(gone - NEWEST_TRIM_MS), String(gone)]);
   }
 
   retain({ command }: Entry, { id, kind, kept, instanceId, error = null }: CommandMessage): void {
@@ -268,9 +268,9 @@ export class ActWords {
    * the message in history.
    */
   appendOnce(message: NewMessage, { hash, token, isCounted }: MarkOfRow): Appended {
-    const key = this.tick.key('mark', hash);
+    const key = this.call.key('mark', hash);
     const text = this.given.known ? '' : String(this.read(['GET', key]) ?? '');
-    this.tick.text(this.act, key, text);
+    this.call.text(this.act, key, text);
     const [until = '', first, last, place = ''] = text.split(' ');
     if (Number(until) > this.now) {
       if (first === token) return { kind: 'appended', place };
@@ -289,39 +289,39 @@ export class ActWords {
 
   /** Appends a message. `mark`: the words of its mark. Link histories have a bound of their own, and no share. */
   private append(message: NewMessage, mark = ''): void {
-    const { hash, bounds } = this.parts;
+    const { hash, bounds } = this.deps;
     const { userId, suffix, commandId } = message;
     const text = rowText(message);
     const uh = hash(userId);
     this.changes++;
-    this.tick.row(this.act, this.streamOf(message, uh), { text, commandId: commandId ?? '', mark });
+    this.call.row(this.act, this.streamOf(message, uh), { text, commandId: commandId ?? '', mark });
     if (suffix === LINK_STREAM) return;
-    const over = [this.tick.key('historyover'), `${userId}${NUL}${uh}`] as const;
-    this.tick.share(this.act, { letter: 'h', uh, span: '', bound: bounds['h'] ?? null, over }, utf8Length(text));
+    const over = [this.call.key('historyover'), `${userId}${NUL}${uh}`] as const;
+    this.call.share(this.act, { letter: 'h', uh, span: '', bound: bounds['h'] ?? null, over }, utf8Length(text));
   }
 
   /** Returns the stream of a message, which must be open, and so must the span for the place of a command's row. */
   private streamOf({ userId, suffix, commandId }: NewMessage, uh: string): StreamOf {
-    const { hash, retentionMs, remembered } = this.parts;
+    const { hash, retentionMs, remembered } = this.deps;
     const sth = hash(userId, suffix);
-    if (this.parts.isOpening(uh)) throw new Opening(uh);
+    if (this.deps.isOpening(uh)) throw new Opening(uh);
     this.appendsTo = { uh, sth };
-    const heads = this.tick.hash(this.tick.key('streamheads', uh));
+    const heads = this.call.hash(this.call.key('streamheads', uh));
     const length = Math.max(1, Math.min(HOUR_MS * 12, Math.floor(retentionMs / 8)));
     const start = this.now - (this.now % length);
-    if (commandId !== null) this.tick.holds(this.act, heads, 's', `${start}:${start + length + retentionMs}`);
-    this.tick.holds(this.act, heads, sth, '');
-    const key = this.tick.key('stream', sth);
-    const places = this.tick.hash(this.tick.key('cmdrows', uh, String(start)));
+    if (commandId !== null) this.call.holds(this.act, heads, 's', `${start}:${start + length + retentionMs}`);
+    this.call.holds(this.act, heads, sth, '');
+    const key = this.call.key('stream', sth);
+    const places = this.call.hash(this.call.key('cmdrows', uh, String(start)));
     const stream = { key, userId, uh, suffix, sth, heads, places, renewal: [] };
     const isRenewed = Math.abs(this.now - (remembered.renewed.get(sth) ?? 0)) < lagOf(retentionMs);
-    if (isRenewed && !this.tick.settings.opens) return stream;
+    if (isRenewed && !this.call.settings.opens) return stream;
     remembered.renewed.set(sth, this.now);
-    this.tick.renewed.push(sth);
+    this.call.renewed.push(sth);
     const renewal = [
       ...[key, String(retentionMs + GRACE_MS), heads.key, String(retentionMs + 2 * GRACE_MS)],
-      ...[this.tick.key('streamgone'), String(this.now + retentionMs), [userId, suffix, uh, sth].join(NUL)],
-      ...(suffix === LINK_STREAM ? [] : [this.tick.key('streamage', uh), `${suffix}${NUL}${sth}`]),
+      ...[this.call.key('streamgone'), String(this.now + retentionMs), [userId, suffix, uh, sth].join(NUL)],
+      ...(suffix === LINK_STREAM ? [] : [this.call.key('streamage', uh), `${suffix}${NUL}${sth}`]),
     ];
     return { ...stream, renewal };
   }
@@ -334,22 +334,22 @@ export class ActWords {
   /** Returns the key of a node's mailbox; null if the node is not attached. */
   protected mailboxOf(nodeId: string): string | null {
     const epoch = this.epochOf(nodeId);
-    return epoch === '' ? null : this.tick.key('mailbox', nodeId, epoch);
+    return epoch === '' ? null : this.call.key('mailbox', nodeId, epoch);
   }
 
   protected countSeen(field: 'unique' | 'duplicates'): void {
-    const bucket = this.tick.key('seen', String(Math.floor(this.now / SEEN_GRAIN_MS)));
-    this.tick.count(this.act, bucket, field);
-    if (this.opens(bucket)) this.tick.once(['PEXPIRE', bucket, String(SEEN_MS)]);
+    const bucket = this.call.key('seen', String(Math.floor(this.now / SEEN_GRAIN_MS)));
+    this.call.count(this.act, bucket, field);
+    if (this.opens(bucket)) this.call.once(['PEXPIRE', bucket, String(SEEN_MS)]);
   }
 
   /** Counts the mark of a message, which is set now. */
   private countMark(userId: string, name: string): void {
-    const uh = this.parts.hash(userId);
+    const uh = this.deps.hash(userId);
     const began = String(this.now - (this.now % MARKS_MS));
     const until = this.now + DEDUP_TTL_MS;
     const span = { name: `d${began}`, over: Number(began) + MARKS_MS + DEDUP_TTL_MS + MARK_GRACE_MS };
-    this.openSpan(userId, uh, { ...span, key: this.tick.key('markorder', uh, began), grace: GRACE_MS });
+    this.openSpan(userId, uh, { ...span, key: this.call.key('markorder', uh, began), grace: GRACE_MS });
     this.countBounded({ letter: 'd', userId, uh, began, span: span.name, over: span.over, name, until });
   }
 
@@ -357,26 +357,26 @@ export class ActWords {
   protected countBounded({ letter, userId, uh, began, span, over, name, until }: Bounded): void {
     const { order, oldest, over: usersOver } = BOUNDED[letter];
     const member = userId + NUL + uh;
-    const key = this.tick.key(order, uh, began);
+    const key = this.call.key(order, uh, began);
     this.write(['RPUSH', key], [`${until} ${name}`]);
-    const index = [this.tick.key(usersOver), member] as const;
-    this.tick.share(this.act, { letter, uh, span, bound: this.parts.bounds[letter] ?? null, over: index }, 1);
+    const index = [this.call.key(usersOver), member] as const;
+    this.call.share(this.act, { letter, uh, span, bound: this.deps.bounds[letter] ?? null, over: index }, 1);
     if (!this.opens(`${key} oldest`)) return;
     // LT, because what another relay wrote first may be later by its clock.
-    this.tick.once(['ZADD', this.tick.key(oldest), 'LT', String(until), member]);
-    this.tick.once(['PEXPIRE', key, String(over - this.now + GRACE_MS)]);
+    this.call.once(['ZADD', this.call.key(oldest), 'LT', String(until), member]);
+    this.call.once(['PEXPIRE', key, String(over - this.now + GRACE_MS)]);
   }
 
   protected keepResult(entry: Entry, uh: string, result: JsonText): void {
-    const { retentionMs, windowMs, bounds } = this.parts;
+    const { retentionMs, windowMs, bounds } = this.deps;
     if (this.given.without?.includes('r')) return void (entry.resultIn = '-');
     const shown = Math.min(retentionMs, windowMs);
     const length = Math.max(1_000, Math.floor(shown / 4));
     const began = this.now - (this.now % length);
     entry.resultIn = String(began);
-    const key = this.tick.key('results', uh, entry.resultIn);
+    const key = this.call.key('results', uh, entry.resultIn);
     const share = { letter: 'r', uh, span: `r${began}`, bound: bounds['r'] ?? null };
-    this.tick.share(this.act, share, utf8Length(result));
+    this.call.share(this.act, share, utf8Length(result));
     this.write(['HSET', key], [this.nameOf(entry.command), result]);
     const over = began + length + shown + FETCHED_MS;
     this.openSpan(entry.command.userId, uh, { key, name: `r${began}`, over, grace: 0 });
@@ -385,7 +385,7 @@ export class ActWords {
   /** Adds the name of a command to the listings, and returns its span. */
   protected nameIn({ userId, clientId, commandId }: CommandKey, uh: string): string {
     const { name, over } = this.spanOfNames(this.now);
-    const key = this.tick.key('names', uh, name.slice(1));
+    const key = this.call.key('names', uh, name.slice(1));
     this.write(['ZADD', key], ['0', clientId + NUL + commandId]);
     this.openSpan(userId, uh, { key, name, over, grace: GRACE_MS });
     return name;
@@ -393,7 +393,7 @@ export class ActWords {
 
   /** Returns the span of the names of commands that are admitted at this time, as in lib-reduce. */
   protected spanOfNames(at: number): { readonly name: string; readonly over: number } {
-    const { windowMs } = this.parts;
+    const { windowMs } = this.deps;
     const hour = at - (at % HOUR_MS);
     const length = Math.min(HOUR_MS, Math.max(60_000, Math.floor(windowMs / 2)));
     const began = hour + Math.floor((at - hour) / length) * length;
@@ -403,24 +403,24 @@ export class ActWords {
   /** Registers a span of a user, unless this process has done so within the last minute. */
   protected openSpan(userId: string, uh: string, of: { key: string; name: string; over: number; grace: number }): void {
     if (!this.opens(of.key)) return;
-    this.tick.once(['ZADD', this.tick.key('spans', uh), String(of.over), of.name]);
-    this.tick.once(['ZADD', this.tick.key('endedspans'), String(of.over), [uh, of.name, userId].join(NUL)]);
-    this.tick.once(['ZADD', this.tick.key('cmdusers'), '0', userId + NUL + uh]);
-    this.tick.once(['PEXPIRE', of.key, String(of.over - this.now + of.grace)]);
+    this.call.once(['ZADD', this.call.key('spans', uh), String(of.over), of.name]);
+    this.call.once(['ZADD', this.call.key('endedspans'), String(of.over), [uh, of.name, userId].join(NUL)]);
+    this.call.once(['ZADD', this.call.key('cmdusers'), '0', userId + NUL + uh]);
+    this.call.once(['PEXPIRE', of.key, String(of.over - this.now + of.grace)]);
   }
 
   /** Whether this call registers a key: neither it has done so, nor a call that Redis has answered. */
   private opens(key: string): boolean {
-    if (this.parts.remembered.opened.has(key) || this.tick.opened.has(key)) return false;
-    this.tick.opened.add(key);
+    if (this.deps.remembered.opened.has(key) || this.call.opened.has(key)) return false;
+    this.call.opened.add(key);
     return true;
   }
 
   /** Returns the epoch of an attached node, which must still be its epoch when Redis writes; '' for any other node. */
   protected epochOf(nodeId: string): string {
-    const { caller, remembered } = this.parts;
+    const { caller, remembered } = this.deps;
     if (nodeId === caller.nodeId) return String(caller.epoch);
-    const node = this.tick.hash(this.tick.key('node', nodeId));
+    const node = this.call.hash(this.call.key('node', nodeId));
     let known = this.given.known ? remembered.epochs.get(nodeId) : undefined;
     if (known === undefined) {
       const [epoch, fenced] = listOf(this.read(['HMGET', node.key, 'epoch', 'fenced']));
@@ -428,8 +428,8 @@ export class ActWords {
       remembered.epochs.set(nodeId, known);
     }
     if (known === '') return known;
-    this.tick.equal(this.act, node, 'epoch', known);
-    this.tick.equal(this.act, node, 'fenced', '');
+    this.call.equal(this.act, node, 'epoch', known);
+    this.call.equal(this.act, node, 'fenced', '');
     return known;
   }
 
@@ -446,15 +446,15 @@ export class ActWords {
 
   protected write(start: readonly string[], words: readonly string[]): void {
     this.changes++;
-    this.tick.write(this.act, start, words);
+    this.call.write(this.act, start, words);
   }
 
   protected clientHash(key: ClientKey): ReadHash {
-    return this.tick.hash(this.tick.key('client', this.hashOfClient(key)));
+    return this.call.hash(this.call.key('client', this.hashOfClient(key)));
   }
 
   protected hashOfClient({ userId, clientId }: ClientKey): string {
-    return this.parts.hash(userId, clientId);
+    return this.deps.hash(userId, clientId);
   }
 
   /** Returns the name of a command in keys of its user. */

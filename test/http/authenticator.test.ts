@@ -7,7 +7,7 @@ import type { Principal } from '../../src/core/auth/principal.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createTokenGuard } from '../../src/http/token-guard.ts';
-import { createAuthenticator, type AuthOptions } from '../../src/http/auth.ts';
+import { createAuthenticator, type AuthOptions } from '../../src/http/authenticator.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';

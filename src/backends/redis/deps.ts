@@ -13,7 +13,7 @@ import { createLocalWaits, type LocalWaits } from './waiters-local.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { LINK_MESSAGES, STREAMS_PER_USER, TERMINAL_MS } from '../../core/limits.ts';
 
-export type RedisParts = {
+export type RedisDeps = {
   readonly store: Store;
   readonly log: Log;
   /** Counts what is dropped for lack of room; by default nothing is counted. */
@@ -54,7 +54,7 @@ export type RedisParts = {
   readonly waits?: LocalWaits | undefined;
 };
 
-export type CommandParts = {
+export type CommandDeps = {
   readonly store: Store;
   /** How long an ended command's record is kept, milliseconds. */
   readonly windowMs: number;
@@ -66,18 +66,18 @@ export type CommandParts = {
 };
 
 /** Completes the dependencies of the stores of commands and waiters. All stores of a process share these parts. */
-export function commandParts(parts: RedisParts): CommandParts {
-  const { store, retentionMs, idempotencyWindowMs: windowMs = TERMINAL_MS, bounds, careful = false } = parts;
-  const { held = createHeldCommands(), waits = createLocalWaits() } = parts;
-  const { streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES, metrics = silentMetrics } = parts;
-  const settings = { ...parts, windowMs, bounds, streamsPerUser, linkMessages, careful, metrics };
+export function commandDeps(deps: RedisDeps): CommandDeps {
+  const { store, retentionMs, idempotencyWindowMs: windowMs = TERMINAL_MS, bounds, careful = false } = deps;
+  const { held = createHeldCommands(), waits = createLocalWaits() } = deps;
+  const { streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES, metrics = silentMetrics } = deps;
+  const settings = { ...deps, windowMs, bounds, streamsPerUser, linkMessages, careful, metrics };
   return {
     store,
     windowMs,
     retentionMs,
     held,
     waits,
-    transactions: parts.transactions ?? createTransactions(settings),
+    transactions: deps.transactions ?? createTransactions(settings),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Authenticates tokens: configured administrator tokens, JWTs, and the tokens of grants. Joins the credentials that can
- * be replaced while the relay runs. A token must never appear in a log line.
+ * Turns a bearer token into a principal: a configured administrator token or a JWT. Joins the credentials that can be
+ * replaced while the relay runs. A token must never appear in a log line.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import {

@@ -1,14 +1,14 @@
 /**
- * Collects the acts of one tick as words for program/transaction.lua: what is read, what must still hold, guards, and
+ * Builds one call of program/transaction.lua from the acts of a turn: what is read, what must still hold, guards, and
  * writes that are merged by key. Knows no rule.
  */
 import type { ClientKey } from '../../../core/ids.ts';
 import type { BucketRate } from '../../../core/rates.ts';
 import type { KeyKind } from '../keys.ts';
-import type { StoreFrame } from '../store-acts.ts';
+import type { StoreFrame } from '../program-calls.ts';
 
-/** What a tick needs of its partition. `key`: returns the name of a key. */
-export type TickSettings = {
+/** What a call needs of its partition. `key`: returns the name of a key. */
+export type CallSettings = {
   readonly key: (kind: KeyKind, part?: string, more?: string) => string;
   readonly retentionMs: number;
   readonly streamMessages: number;
@@ -100,9 +100,9 @@ function sign(act: number, count: number): string {
 }
 
 /** The acts of one call. An act is a number from 1. */
-export class Tick {
+export class TransactionCall {
   readonly now: number;
-  readonly settings: TickSettings;
+  readonly settings: CallSettings;
   readonly meta: ReadHash;
   acts = 0;
   /** The streams whose expiry this call renews, and the keys that it registers. */
@@ -134,7 +134,7 @@ export class Tick {
   readonly #waiting = new Map<string, Waiting>();
   readonly #streams = new Map<string, Stream>();
 
-  constructor(settings: TickSettings, now: number) {
+  constructor(settings: CallSettings, now: number) {
     this.settings = settings;
     this.now = now;
     this.meta = { slot: 'm', key: this.key('meta'), fields: new Set() };

@@ -7,7 +7,7 @@ import type { Binding } from '../../../core/commands/command-store.ts';
 import type { Move, MovingQueue } from '../../../core/commands/transaction.ts';
 import type { ClientKey } from '../../../core/ids.ts';
 import { listOf, textOr, type ReadCommand, type Reply } from '../replies.ts';
-import { ActWords, type QueuePart, type SeenQueue } from './act-words.ts';
+import { TransactionWrites, type QueuePart, type SeenQueue } from './transaction-writes.ts';
 import { Entry, heldCommand, type Held } from './record.ts';
 
 /**
@@ -192,7 +192,7 @@ type Part = QueuePart & {
 };
 
 /** The words of an act that moves commands between links. */
-export class LinkWords extends ActWords {
+export class LinkTransaction extends TransactionWrites {
   /** The commands of the act, as the act leaves them. */
   readonly entries: Entry[] = [];
   #part: Part | null = null;
@@ -215,7 +215,7 @@ export class LinkWords extends ActWords {
     if (!queue) throw new Error('The queue that moves was not read.');
     const client = this.clientHash(key);
     const { link: text, kind, isLast, listed } = queue;
-    this.tick.equal(this.act, client, 'b', text);
+    this.call.equal(this.act, client, 'b', text);
     const before = parseLink(text);
     const binding = before && { ...before, epoch: Number(before.epoch) };
     const isUp = link !== 'down';
@@ -231,8 +231,8 @@ export class LinkWords extends ActWords {
     const own = running.filter(({ command }) => command.boundInstanceId === reported.instanceId);
     // As long as the last command of a part waits, no new command gets a place before it.
     for (const { command, start } of [...next, ...own])
-      this.tick.starts(this.act, client, `s${command.commandId}`, start);
-    if (kind === 'whole') this.tick.only(this.act, client, fieldsOfStates(listed));
+      this.call.starts(this.act, client, `s${command.commandId}`, start);
+    if (kind === 'whole') this.call.only(this.act, client, fieldsOfStates(listed));
     const isBound = binding?.epoch === reported.epoch;
     const moved = kind === 'first' ? '0' : (next.at(-1)?.place ?? before?.moved ?? '');
     this.#part = { ...queue, before, isBound, isUp, moved };
@@ -253,7 +253,7 @@ export class LinkWords extends ActWords {
     const { before, kind, isLast, moved, listed } = part;
     const client = this.clientHash(key);
     const hash = this.hashOfClient(key);
-    const bound = (nodeId: string): string => this.tick.key('bound', nodeId);
+    const bound = (nodeId: string): string => this.call.key('bound', nodeId);
     if (before && before.nodeId !== binding?.nodeId) this.write(['SREM', bound(before.nodeId)], [hash]);
     if (!binding) return this.write(['HDEL', client.key], ['b']);
     const { nodeId, instanceId } = binding;
@@ -265,20 +265,20 @@ export class LinkWords extends ActWords {
       // Only Redis knows the last place of the queue.
       const [start = '', rest = ''] = linkText({ ...link, upTo: '\x01', moved }).split('\x01');
       this.changes++;
-      return this.tick.link(this.act, client, [start, rest]);
+      return this.call.link(this.act, client, [start, rest]);
     }
     const places = isLast ? { upTo: '', moved: '' } : { upTo: before?.upTo ?? '', moved };
     const text = linkText({ ...link, ...places });
     if (text !== part.link) this.write(['HSET', client.key], ['b', text]);
     const mailbox = kind === 'next' && isLast ? this.mailboxOf(nodeId) : null;
-    if (mailbox !== null) this.tick.late(this.act, client, { mailbox, key, states: fieldsOfStates(listed) });
+    if (mailbox !== null) this.call.late(this.act, client, { mailbox, key, states: fieldsOfStates(listed) });
   }
 
   /** Returns the revision of the actions that a client advertises over the link with this epoch; '' if it has none. */
   #advertised(hashOfClient: string, epoch: string, { advertised: [of, revision] }: QueuePart): string {
-    const connection = this.tick.hash(this.tick.key('conn', hashOfClient));
-    this.tick.equal(this.act, connection, 'epoch', of);
-    this.tick.equal(this.act, connection, 'rev', revision);
+    const connection = this.call.hash(this.call.key('conn', hashOfClient));
+    this.call.equal(this.act, connection, 'epoch', of);
+    this.call.equal(this.act, connection, 'rev', revision);
     return of === epoch ? revision : '';
   }
 }
