@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { TEST_MS, WAIT_MS } from './test/kit/patience.ts';
-import { LongestFirst } from './test/sequencer.ts';
+import { LongestFirst } from './test/kit/sequencer.ts';
 import { filesOf, TOPOLOGIES, type Topology } from './test/topologies.ts';
 
 /**

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { LONGEST } from './sequencer.ts';
+import { LONGEST } from './kit/sequencer.ts';
 
 test('each of the longest files exists, and is listed once', () => {
   const missing = LONGEST.filter((name) => !existsSync(join(import.meta.dirname, `${name}.test.ts`)));

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const ROOT = join(import.meta.dirname, '..');
+const TEST = join(import.meta.dirname, '..');
 
 /**
  * The files that take longest, in the order in which they begin. Those that mostly wait, for timers or for processes,
@@ -61,7 +61,7 @@ export const LONGEST: readonly string[] = [
   'contract/owned-cluster',
 ];
 
-const placeOf = new Map(LONGEST.map((name, place) => [join(ROOT, 'test', `${name}.test.ts`), place]));
+const placeOf = new Map(LONGEST.map((name, place) => [join(TEST, `${name}.test.ts`), place]));
 
 /** Puts the longest files first, and the others behind them as vitest orders them. */
 export class LongestFirst extends BaseSequencer {
