@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { TEST_MS, WAIT_MS } from './test/kit/patience.ts';
+import { LongestFirst } from './test/kit/sequencer.ts';
 import { filesOf, TOPOLOGIES, type Topology } from './test/topologies.ts';
 
 /**
@@ -38,10 +39,11 @@ export default defineConfig({
     projects: TOPOLOGIES.flatMap(projects),
     globalSetup: ['test/kit/redis-global.ts', 'test/browser/kit/console-global.ts'],
     // The files of a project `…-one-process` take turns in as many processes as there are workers; each other file has
-    // a process of its own. Most tests wait for other processes, for timers or for Redis most of their time, so two
+    // a process of its own. Most tests wait for other processes, for timers or for Redis most of their time, so three
     // processes a core keep the cores busy.
     pool: 'forks',
-    maxWorkers: 2 * availableParallelism() + 1,
+    maxWorkers: 3 * availableParallelism() + 1,
+    sequence: { sequencer: LongestFirst },
     fsModuleCache: true,
     coverage: {
       include: ['src/**/*.{ts,tsx}', 'demo/**'],

@@ -24,8 +24,9 @@ afterAll(async () => {
 const main = () => page.locator('#main');
 const target = { userId: 'alice', clientId: 'kiosk-1' };
 
-/** Opens a page in a tab that has loaded no other one. */
+/** Opens a page in a tab that has loaded no other one, in place of the tab before. */
 async function fresh(path: string): Promise<Page> {
+  await page?.context().close();
   const opened = await openConsole(browser, `${bench.relay.url}/console/${path}`, { token: bench.relay.admin });
   await opened.page.locator('#main h1').waitFor();
   return opened.page;

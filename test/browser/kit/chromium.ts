@@ -4,6 +4,24 @@ import { chromium, type Browser, type BrowserContext } from 'playwright-core';
 import { WAIT_MS } from '../../kit/patience.ts';
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+/**
+ * Features of Chromium that are off. Those of the first line are pages of its own, of the address bar that nobody sees: a
+ * window would load two of them, which takes longer than the console. The others are those that Playwright turns off for
+ * the pages of a test. They are named again because the last list of the command line counts.
+ */
+const FEATURES_OFF = [
+  ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup'],
+  ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'AvoidCorsURLLoaderRestartOnRedirect'],
+  ...['HttpsUpgrades', 'HttpsFirstBalancedModeAutoEnable', 'ThirdPartyStoragePartitioning', 'PaintHolding'],
+  ...[
+    'LensOverlay',
+    'MediaRouter',
+    'OptimizationHints',
+    'NetworkTimeServiceQuerying',
+    'AimEnabled',
+    'PreconnectToSearch',
+  ],
+];
 const ARGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -12,6 +30,7 @@ const ARGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  `--disable-features=${FEATURES_OFF.join(',')}`,
 ];
 
 /**
