@@ -123,8 +123,8 @@ it('a store remembers the devices that were denied last, until their enrolment w
   const deny = (n: number): void => {
     const at = clock.now();
     const claims = { name: 'Kiosk', clientType: 'browser', actions: null, network: 'net' } as const;
-    devices.begin({ ...claims, codeHash: `c${n}`, keyId: `k${n}`, at, expiresAt: at + ENROLMENT_MS });
-    devices.decide(`c${n}`, null);
+    void devices.begin({ ...claims, codeHash: `c${n}`, keyId: `k${n}`, at, expiresAt: at + ENROLMENT_MS });
+    void devices.decide(`c${n}`, null);
   };
   for (let n = 0; n <= ENROLMENTS_OPEN; n++) deny(n);
   expect([devices.ofKey('k0'), devices.ofKey('k1')]).toEqual([null, { kind: 'denied' }]);
