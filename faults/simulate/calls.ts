@@ -183,7 +183,7 @@ export class Calls implements Workload {
     for (const stream of this.#streams) stream.judge();
     for (const { call } of this.#calls.values()) {
       if (!this.#mayBeLost(call)) broken.push(...faultsOf(call));
-      if (this.#relays.hasKeptTime(call.askedAt, call.toldAt)) broken.push(...timeFaultsOf(call));
+      if (this.#relays.hasKeptTime(call.askedAt, call.toldAt)) broken.push(...timeFaultsOf(call, this.#relays.skewMs));
       // A report that comes again may change a record at any time.
       const unlike = this.#relays.mayBeLost(call.askedAt, Infinity) ? null : unexplained(call.history);
       if (unlike !== null) broken.push(`${call.commandId}: ${unlike}`);

@@ -46,6 +46,8 @@ const CLOCK_MS = 500;
 const TAKEN_OVER_MS = 10_000;
 /** How long after a fault acts may still take long, in milliseconds. */
 const HEALED_MS = 6_000;
+/** How much later others take what a dead relay owned, if Redis has lost something of it: they wait for two leases. */
+const CUT_MS = 5_000;
 
 /** A relay. `opened`: what it owns; null while it starts. */
 type Node = {
@@ -76,6 +78,7 @@ export class Deployment implements SimulatedDeployment {
   /** How often each fault, and each answer of an act, occurred. */
   readonly seen: Record<string, number> = {};
   calmFrom = 0;
+  readonly skewMs = CLOCK_MS;
   readonly #snapshots: SnapshotJudge;
   readonly #fences: FenceJudge;
   /** Whether programs reach each relay at an address of its own, besides the load balancer. */
@@ -242,7 +245,8 @@ export class Deployment implements SimulatedDeployment {
     const node = this.#nodes[number % Math.max(1, this.#nodes.length)];
     // All relays are gone.
     if (!node) return;
-    this.calmFrom = Math.max(this.calmFrom, this.simulation.now + ms + HEALED_MS);
+    const healedMs = kind === 'loss' || kind === 'failover' ? HEALED_MS + CUT_MS : HEALED_MS;
+    this.calmFrom = Math.max(this.calmFrom, this.simulation.now + ms + healedMs);
     this.count(`fault: ${kind}`);
     this.simulation.note(`${kind} ${node.process.name} ${ms}`);
     this.#fences.noteFault(kind, node.process.name, ms);

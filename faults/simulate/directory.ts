@@ -90,6 +90,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
   readonly simulation: Simulation;
   readonly seen: Record<string, number> = {};
   calmFrom = 0;
+  skewMs = 0;
   readonly #options: DeploymentOptions;
   readonly #disk: SimulatedDisk;
   readonly #sync: DataSync;
@@ -203,6 +204,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
 
   #start(): void {
     const name = `relay-${this.#started++}`;
+    this.skewMs = Math.max(this.skewMs, Math.abs(this.#aheadMs));
     const process = new SimulatedProcess(this.simulation, name, { aheadMs: this.#aheadMs, rate: this.#rate });
     const made = { backend: null, core: null, leave: null, isLeaving: false };
     const node: Node = { process, clock: steadyClock(process.clock), shares: createShares(), ...made };

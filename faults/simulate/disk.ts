@@ -32,6 +32,9 @@ class Inode {
   #floor: number;
   /** The writes since then: when, and up to where. */
   #writes: { readonly at: number; readonly end: number }[] = [];
+  /** How many syncs have begun, and the number of the last one of those that have ended. */
+  #syncs = 0;
+  #synced = 0;
 
   constructor({ content, size }: Content = { content: Buffer.alloc(0), size: 0 }) {
     [this.content, this.size] = [content, size];
@@ -67,9 +70,11 @@ class Inode {
   /** Returns what is to be called when a sync that begins now has ended. */
   beginSync(): () => void {
     const [content, size, began] = [this.content, this.size, [...this.#writes]];
+    const number = ++this.#syncs;
     return () => {
-      // A file that was cut meanwhile may have either form.
-      if (this.size < size) return;
+      // A file that was cut meanwhile may have either form. A sync that began later has ended with more.
+      if (this.size < size || number < this.#synced) return;
+      this.#synced = number;
       const done = new Set(began);
       this.#writes = this.#writes.filter((write) => !done.has(write));
       this.durable = { content, size };

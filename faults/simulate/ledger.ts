@@ -86,16 +86,17 @@ export function faultsOf({ commandId, runs, told }: Call): readonly string[] {
   return [...new Set(faults)].map((fault) => `${commandId} ${fault}`);
 }
 
-/** How far the clocks of relays and of a deployment are apart at most, and how long a frame takes, in milliseconds. */
+/** How far clocks go apart by their rates, and how long a frame takes at most, in milliseconds. */
 const CLOCKS_MS = 2_000;
 /** The part of a time after which a clock that goes too fast may say that it is over. */
 const FAST = 0.97;
 
 /**
  * Returns what came too early or too late: an end by a deadline that was not over, and a handler that began after the
- * deadline of its command, if a reader has seen that.
+ * deadline of its command, if a reader has seen that. `skewMs`: how far the clock of a relay, which sets deadlines, may be
+ * wrong.
  */
-export function timeFaultsOf(call: Call): readonly string[] {
+export function timeFaultsOf(call: Call, skewMs: number): readonly string[] {
   const { commandId, times, history } = call;
   const { connectWithinMs, respondWithinMs } = times;
   const least: Readonly<Record<string, number>> = {
@@ -110,7 +111,7 @@ export function timeFaultsOf(call: Call): readonly string[] {
     const ms = claim?.kind === 'told' ? least[claim.end.code ?? ''] : undefined;
     if (ms !== undefined && to - call.askedAt < ms * FAST - CLOCKS_MS)
       faults.push(`${commandId} is over its time of ${ms} ms after ${to - call.askedAt}`);
-    if (claim?.kind === 'begun' && to > deadline + CLOCKS_MS)
+    if (claim?.kind === 'begun' && to > deadline + CLOCKS_MS + skewMs)
       faults.push(`${commandId} begins ${to - deadline} ms after its deadline`);
   }
   return faults;

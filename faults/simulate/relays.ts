@@ -40,6 +40,8 @@ export interface Relays {
   mayBeGivenUp(since: number): boolean;
   /** Whether the clock of the deployment went on between these times: a relay that starts alone takes that of its machine. */
   hasKeptTime(from: number, to: number): boolean;
+  /** How far the clock of a relay that was started was apart from the time of the simulation at most, in milliseconds. */
+  readonly skewMs: number;
   /** Prints a line about what happens, if the run is traced. */
   trace(line: string): void;
   /** Counts something that happened. */

@@ -149,9 +149,9 @@ export class Sites implements Workload {
     this.broken.push(fault);
   }
 
-  /** Whether a grant, or its end, may be lost. */
-  #mayBeLost({ askedAt }: Given): boolean {
-    return this.#relays.mayBeLost(askedAt, this.#relays.simulation.now);
+  /** Whether a grant, or its end, may be lost. A session whose end is lost may get further grants. */
+  #mayBeLost({ askedAt, endingFrom }: Given): boolean {
+    return this.#relays.mayBeLost(Math.min(askedAt, endingFrom), this.#relays.simulation.now);
   }
 
   #token(userId: string): string {

@@ -212,7 +212,7 @@ describe('the ledger', () => {
     } as const;
     const read: Operation = { from: 1, to: 2, may: null, claim: { kind: 'read', view } };
     const times = { connectWithinMs: 8_000, respondWithinMs: 15_000 };
-    const of = (...history: Operation[]): readonly string[] => timeFaultsOf({ ...callOf([], []), times, history });
+    const of = (...history: Operation[]): readonly string[] => timeFaultsOf({ ...callOf([], []), times, history }, 0);
     expect([of(told(7_500)), of(begun(10_000), read), of(begun(20_000))]).toEqual([[], [], []]);
     expect(of(told(5_000))).toEqual(['c1 is over its time of 8000 ms after 5000']);
     expect(of(begun(12_000), read)).toEqual(['c1 begins 3000 ms after its deadline']);
