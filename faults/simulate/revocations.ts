@@ -117,7 +117,7 @@ export class Revocations implements Workload {
   }
 
   get open(): number {
-    return this.#calls.values().reduce((sum, call) => sum + call.open, 0);
+    return this.#calls.values().reduce((sum, { open }) => sum + open, 0);
   }
 
   async onOpened(relay: OpenRelay): Promise<void> {
@@ -240,10 +240,7 @@ export class Revocations implements Workload {
   #answered(revoked: Revoked, answer: HttpAnswer | null): void {
     const { simulation, count, trace } = this.#relays;
     const shown = memberAt(answer?.body, 'revocation');
-    if (!answer || !shown) {
-      count(`revoke: ${answer ? (refusalOf(answer) ?? answer.status) : 'unreachable'}`);
-      return;
-    }
+    if (!answer || !shown) return count(`revoke: ${answer ? (refusalOf(answer) ?? answer.status) : 'unreachable'}`);
     const time = memberAt(shown, 'issued_before');
     revoked.target = { ...revoked.target, issuedBefore: typeof time === 'string' ? Date.parse(time) : null };
     // One that is dead is silent, and does nothing.
@@ -447,7 +444,7 @@ export class Revocations implements Workload {
     return call;
   }
 
-  /** Asks for a call until there is an answer. */
+  /** Asks until there is an answer. */
   #ask(call: Call): void {
     const { simulation } = this.#relays;
     const caller = this.#callers.find(({ userId }) => userId === call.userId);
