@@ -153,10 +153,8 @@ export class Revocations implements Workload {
   }
 
   async judge(): Promise<readonly string[]> {
-    const { simulation } = this.#relays;
     // Programs notice which links are gone, and people sign in again.
-    await simulation.run(NOTICED_MS);
-    await simulation.run(HEAL_MS, () => this.#clients.every(({ isConnected }) => isConnected));
+    await this.#relays.simulation.run(NOTICED_MS);
     this.#judgeEnded(null);
     await this.#judgeTokens();
     await this.#judgeClients();
@@ -534,6 +532,8 @@ export class Revocations implements Workload {
 
   /** Each client has a link, and calls complete. */
   async #judgeClients(): Promise<void> {
+    // A token may expire just now.
+    await this.#relays.simulation.run(HEAL_MS, () => this.#clients.every(({ isConnected }) => isConnected));
     for (const { name, isConnected } of this.#clients) if (!isConnected) this.#report(`${name} has no link at the end`);
     const calls = USERS.map((userId) => this.#call(userId));
     await this.#relays.simulation.run(SOON_MS, () => calls.every(({ open }) => open === 0));
