@@ -26,6 +26,21 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
     judge: RELAY,
   },
   {
+    name: 'revoked-link-welcomed',
+    says: 'a link is welcomed although its token was revoked while it opened',
+    file: 'gateway/link.ts',
+    find: 'if (isRevoked) return this.#pending ?? undefined;',
+    replace: 'void isRevoked;',
+    also: [
+      {
+        file: 'gateway/link.ts',
+        find: 'const isRevoked = this.endIfRevoked((token, clientId) => parts.core.revocations.find(token, clientId) !== null);',
+        replace: 'const isRevoked = false;',
+      },
+    ],
+    judge: { test: 'test/gateway/hello.test.ts' },
+  },
+  {
     name: 'revoked-streams-stay',
     says: 'a revocation leaves the event streams that are open',
     file: 'http/sockets.ts',

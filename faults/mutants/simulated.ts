@@ -27,6 +27,7 @@ const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
   ],
   'owned sites': ['session-read-for-who-came-later'],
   'owned pauses': ['pause-unasked-at-dispatch'],
+  'owned revocations': ['revoked-link-welcomed'],
   'directory store': [
     ...['record-after-write', 'sync-not-awaited', 'sync-ignored', 'snapshot-before-rotation', 'kill-unsynced'],
     ...['failed-sync-forgotten', 'loss-forgotten', 'loss-told-once', 'numbers-with-gaps'],
@@ -35,6 +36,7 @@ const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
     ...['direct leak', 'direct early-release', 'direct swapped-result', 'direct waiter-by-command'],
     ...['direct false-proof', 'direct run-again', 'stepped-clock-believed'],
   ],
+  'directory revocations': ['revoked-token-recalled', 'revoked-links-stay', 'revoked-streams-stay'],
 };
 
 /** A mutant that a simulation must notice. */

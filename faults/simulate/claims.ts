@@ -59,6 +59,13 @@ const OF_WORKLOAD: Readonly<Record<WorkloadName, readonly string[]>> = {
     ...['pause: everywhere', 'pause: by the client', 'resume: everywhere', 'request: paused'],
     ...['call: asked for while it is stopped', 'call: completed'],
   ],
+  revocations: [
+    ...['user', 'client', 'token', 'time'].map((form) => `revoke: by ${form}`),
+    ...['links', 'sockets', 'cancelled'].map((what) => `revoke: ended ${what}`),
+    ...['call', 'read', 'ingest', 'link'].map((way) => `revoked token: ${way}`),
+    ...['revoke: everywhere', 'link ended: revoked', 'stream ended: revoked', 'read: unauthenticated', 'stream: 401'],
+    ...['revoked: a queued call was cancelled', 'call: completed', 'call: cancelled'],
+  ],
   sites: [
     ...['open: 200', 'share: 200', 'share: forbidden', 'share: session_inactive', 'share: unauthenticated'],
     ...['invoke: 200', 'invoke: session_inactive', 'invoke: site_action_denied', 'invoke: unauthenticated'],
@@ -84,6 +91,7 @@ const OF_BOTH: Readonly<Partial<Record<`${StoreName} ${WorkloadName}`, readonly 
     'link lost: store_full',
     'request: store_unavailable',
   ],
+  'owned revocations': ['revoke: named silent relays'],
   'directory calls': ['call: expired node_lost', 'call: outcome_unknown node_lost'],
 };
 

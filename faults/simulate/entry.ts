@@ -3,12 +3,12 @@
  * streams and links), without a server. Tokens say who their holders are, and nothing is signed.
  */
 import * as yoga from 'graphql-yoga';
-import type { Principal, Scope } from '../../src/core/auth/principal.ts';
+import type { Principal, Scope, TokenIdentity } from '../../src/core/auth/principal.ts';
 import type { Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { createApp, type App } from '../../src/http/app.ts';
-import { withGrants } from '../../src/http/authenticate-request.ts';
+import { withGrants, withRevocations } from '../../src/http/authenticate-request.ts';
 import type { BearerAuthenticator } from '../../src/http/authenticator.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import type { HttpDoor } from './http-network.ts';
@@ -30,6 +30,19 @@ export function userToken(simulation: Simulation, userId: string, scopes: readon
   return ['user', userId, scopes.join('+'), expiresAt, Math.floor(simulation.random() * 1e9)].join(':');
 }
 
+/** Who holds a token. `expiresAt`, in epoch milliseconds: Infinity if it does not expire. */
+type SignedToken = TokenIdentity & {
+  readonly userId: string;
+  readonly scopes: readonly Scope[];
+  readonly expiresAt: number;
+};
+
+/** Returns a token of a user that has an identity, as signed tokens have: it can be revoked. */
+export function identifiedToken({ userId, scopes, expiresAt, id, issuedAt }: SignedToken): string {
+  const expiry = expiresAt === Infinity ? '' : String(expiresAt);
+  return ['user', userId, scopes.join('+'), expiry, id ?? '', issuedAt ?? ''].join(':');
+}
+
 export const ADMIN_TOKEN = 'admin:auditor';
 
 /** Opens the entry of a relay, and its core. Ends them when the relay leaves. */
@@ -39,9 +52,12 @@ export async function openEntry(relay: OpenRelay, log: Log, core: Core = coreOf(
   await core.start();
   const app = createApp({
     ...{ core, log, clock, meter: createMetrics(() => relay.clock.now()) },
-    authenticator: withGrants(
-      authenticatorOf(() => clock.now()),
-      core.sites,
+    authenticator: withRevocations(
+      withGrants(
+        authenticatorOf(() => clock.now()),
+        core.sites,
+      ),
+      core.revocations,
     ),
     ...{ basePath: '', version: 'simulated', origins: { allowedOrigins: [], trustProxy: false } },
     ...{ randomId: crypto.randomId, maxBodyBytes: BODY_BYTES, introspection: 'admin' },
@@ -70,7 +86,7 @@ async function leave(relay: OpenRelay, { core, app }: { readonly core: Core; rea
   });
 }
 
-/** Reads the tokens of `userToken`, and remembers whom it has authenticated. */
+/** Reads the tokens of `userToken` and `identifiedToken`, and remembers whom it has authenticated. */
 function authenticatorOf(now: () => number): BearerAuthenticator {
   const known = new Map<string, Principal>();
   const isOver = ({ expiresAt }: Principal): boolean => expiresAt !== null && now() >= expiresAt;
@@ -94,9 +110,13 @@ function authenticatorOf(now: () => number): BearerAuthenticator {
 const SCOPES: readonly Scope[] = ['connect', 'invoke', 'host'];
 
 function principalOf(token: string): Principal {
-  const [kind, name = '', scopes = '', expiry = ''] = token.split(':');
+  const [kind, name = '', scopes = '', expiry = '', id = '', issuedAt] = token.split(':');
   if (kind === 'admin') return { kind, name, expiresAt: null };
   const named = scopes.split('+');
   const held = new Set(SCOPES.filter((scope) => named.includes(scope)));
-  return { kind: 'user', userId: name, scopes: held, expiresAt: expiry === '' ? null : Number(expiry) };
+  const identity = { id: id || null, issuedAt: issuedAt ? Number(issuedAt) : null };
+  return {
+    ...{ kind: 'user', userId: name, scopes: held, expiresAt: expiry === '' ? null : Number(expiry) },
+    ...(issuedAt !== undefined && { token: identity }),
+  };
 }

@@ -43,6 +43,8 @@ type Parts = {
   readonly count: (what: string) => void;
 };
 
+type InvokeOptions = { readonly relay?: string; readonly withinMs?: number | undefined; readonly token?: string };
+
 export class HttpCaller {
   readonly #parts: Parts;
 
@@ -52,18 +54,18 @@ export class HttpCaller {
 
   /**
    * Invokes at a relay, or at any. Calls back with what the caller is told, once. `withinMs`: after how long the caller
-   * hangs up.
+   * hangs up. `token`: the one to use; absent: a new one.
    */
   invoke(
     call: Call,
     answer: (answer: Answer) => void,
-    { relay, withinMs = ASK_AGAIN_MS }: { readonly relay?: string; readonly withinMs?: number | undefined } = {},
+    { relay, withinMs = ASK_AGAIN_MS, token }: InvokeOptions = {},
   ): void {
     const { network, count } = this.#parts;
     const way = pick(network.simulation.random, WAYS);
     count(`entry: ${way}`);
     const events = way === 'stream' ? this.#eventsOf(call) : null;
-    const target = this.#invocation(call, way);
+    const target = this.#invocation(call, way, token ?? this.#token(call.userId));
     void ask(network, target, { relay, withinMs, onText: events?.take }).then((got) => {
       if (!got) return answer({ failed: 'unreachable' });
       answer(toldBy(events?.isOpen ? events.last() : got));
@@ -89,9 +91,8 @@ export class HttpCaller {
     });
   }
 
-  #invocation(call: Call, way: (typeof WAYS)[number]): Target {
+  #invocation(call: Call, way: (typeof WAYS)[number], token: string): Target {
     const { userId, commandId, contextId, work, times } = call;
-    const token = this.#token(userId);
     const { connectWithinMs, respondWithinMs } = times;
     if (way === 'fast' || way === 'yoga') {
       const input = { userId, clientId: CLIENT, action: ACTION, params: work, commandId, contextId, ...times };

@@ -58,7 +58,9 @@ export class LinkNetwork {
   /** A process whose new connections all begin so; null: none. */
   stallingProcess: SimulatedProcess | null = null;
   /** Called when a message leaves a relay, with its text and the relay's name. Absent: nobody wants to know. */
-  onWritten: ((text: string, relay: string) => void) | undefined;
+  onWritten: ((text: string, relay: string, connection: Connection) => void) | undefined;
+  /** Called when a message arrives at a relay, before the relay reads it. Absent: nobody wants to know. */
+  onReceived: ((text: string, connection: Connection) => void) | undefined;
 
   /** `doors`: the relays that a load balancer knows. */
   constructor(simulation: Simulation, doors: () => readonly Door[]) {
@@ -402,7 +404,7 @@ export class RelaySocket implements MessageSocket {
     if (this.#state !== 'open') return;
     const { program, network } = this.#connection;
     for (const text of texts) {
-      const written = (): void => network.onWritten?.(text, this.process.name);
+      const written = (): void => network.onWritten?.(text, this.process.name, this.#connection);
       this.write(text.length, () => program.receive(text), written);
     }
   }
@@ -433,7 +435,9 @@ export class RelaySocket implements MessageSocket {
   }
 
   receive(text: string): void {
-    if (this.#state !== 'gone') this.#handler?.message(Buffer.from(text), false);
+    if (this.#state === 'gone') return;
+    this.#connection.network.onReceived?.(text, this.#connection);
+    this.#handler?.message(Buffer.from(text), false);
   }
 
   /** The program's close frame has arrived: its own, or its answer to ours. */

@@ -44,7 +44,13 @@ export type ProgramParts = {
   readonly count: (what: string) => void;
   /** How many of the tokens expire before they are renewed: a part of all. */
   readonly expiring: () => number;
+  /** Issues a token to a program. Absent: one without an identity, as `userToken` does. */
+  readonly tokenOf?: (program: string, of: TokenWish) => string;
+  /** Called when a relay has closed a link for good. Returns whether that may be. Absent: it may not. */
+  readonly onClosed?: (program: Program, reason: string) => boolean;
 };
+/** A token that is wanted. `ms`: how long it is valid, in milliseconds; Infinity if it does not expire. */
+export type TokenWish = { readonly userId: string; readonly scopes: readonly Scope[]; readonly ms: number };
 
 /** A program, run by run. */
 export abstract class Program {
@@ -134,7 +140,7 @@ export abstract class Program {
     return {
       url: BALANCER_URL,
       homes: ['node-*'],
-      token: () => userToken(simulation, userId, scopes, this.#validMs()),
+      token: () => this.#token(userId, scopes),
       WebSocket: network.socketsOf(process, (url) => {
         if (url !== BALANCER_URL) this.parts.count('link: to its home');
         return frameWatch((fault) => report(`${process.name}: ${fault}`));
@@ -144,6 +150,12 @@ export abstract class Program {
       onError: (error: unknown) => this.#failed(error),
       onStatus: (status: LinkStatus) => this.#changed(process, status),
     };
+  }
+
+  #token(userId: string, scopes: readonly Scope[]): string {
+    const { simulation, tokenOf } = this.parts;
+    const ms = this.#validMs();
+    return tokenOf ? tokenOf(this.name, { userId, scopes, ms }) : userToken(simulation, userId, scopes, ms);
   }
 
   #validMs(): number {
@@ -163,7 +175,8 @@ export abstract class Program {
   #changed(process: SimulatedProcess, status: LinkStatus): void {
     this.#isConnected = status.state === 'connected';
     if (status.state === 'disconnected') this.parts.count(`link lost: ${status.reason}`);
-    if (status.state === 'closed' && status.reason !== 'client_closed')
+    if (status.state !== 'closed' || status.reason === 'client_closed') return;
+    if (!this.parts.onClosed?.(this, status.reason))
       this.parts.report(`the link of ${process.name} is closed for good: ${status.reason}. ${status.message}`);
   }
 }

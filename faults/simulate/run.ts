@@ -17,7 +17,7 @@ const OPTIONS = {
     type: 'string',
     default: 'calls',
     takes: 'a,b',
-    says: 'the workloads, some of calls, events, pauses, sites, and store: acts on the stores alone',
+    says: 'the workloads, some of calls, events, pauses, revocations, sites, and store: acts on the stores alone',
   },
   store: {
     type: 'string',

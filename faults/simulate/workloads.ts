@@ -6,6 +6,7 @@ import { Events } from './events.ts';
 import { Pauses } from './pauses.ts';
 import type { FaultKind, Plan } from './plan.ts';
 import type { Relays, SimulatedDeployment } from './relays.ts';
+import { Revocations } from './revocations.ts';
 import { Sites } from './sites.ts';
 import { StoreCommands } from './store-commands.ts';
 import { simulate, type Verdict, type Workload } from './world.ts';
@@ -14,6 +15,7 @@ export const WORKLOADS = {
   calls: (relays: Relays): Workload => new Calls(relays),
   events: (relays: Relays): Workload => new Events(relays),
   pauses: (relays: Relays): Workload => new Pauses(relays),
+  revocations: (relays: Relays): Workload => new Revocations(relays),
   sites: (relays: Relays): Workload => new Sites(relays),
   store: (relays: Relays): Workload => new StoreCommands(relays),
 } as const;

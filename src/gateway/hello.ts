@@ -51,7 +51,8 @@ export async function openLink(
   { hello, address, helloBytes }: Hello,
   link: FrameWriter,
 ): Promise<Handshake> {
-  const { core, authenticator, inbound } = parts;
+  const { core, authenticator, inbound, clock } = parts;
+  const readAt = clock.monotonic();
   const kind = hello.client_id === undefined ? 'caller' : 'client';
   const authenticated = await authenticator.authenticate(hello.token, address);
   if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
@@ -76,6 +77,8 @@ export async function openLink(
     metadata,
     actions,
     resumes: readResumes(hello.payload, hello.link_attempt),
+    // The next instance may have connected while the token was checked.
+    readMsAgo: clock.monotonic() - readAt,
   };
   const holdings = claimLink(core, principal);
   try {

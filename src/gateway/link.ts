@@ -320,6 +320,9 @@ export class Link implements SocketHandler {
       return router.end(this.#state.end);
     }
     this.#state = { kind: 'open', router };
+    // The token may have been revoked since it was authenticated. Such a link is not welcomed, and gets no command.
+    const isRevoked = this.endIfRevoked((token, clientId) => parts.core.revocations.find(token, clientId) !== null);
+    if (isRevoked) return this.#pending ?? undefined;
     for (const command of opened.session?.unfinished ?? []) this.#writer.expect(command);
     parts.onWelcome(this.#socket, principal);
     if (principal.kind === 'user') {
@@ -329,8 +332,6 @@ export class Link implements SocketHandler {
     this.#writer.welcome(opened.welcome);
     opened.session?.begin();
     this.#pending = null;
-    // The token may have been revoked since it was authenticated.
-    this.endIfRevoked((token, clientId) => parts.core.revocations.find(token, clientId) !== null);
     // A pause may have begun since `welcome` was made.
     router.tellPause(() => true);
     return undefined;

@@ -1,7 +1,8 @@
 /** Tests the opening of a link: hello, welcome and refusals. */
-import { describe, expect, test } from 'vitest';
-import { user } from '../kit/core.ts';
-import { ALICE, caller, client, startGateway, Peer } from './kit/test-gateway.ts';
+import { describe, expect, inject, test } from 'vitest';
+import type { LinkSession } from '../../src/core/commands/link-session.ts';
+import { admin, user } from '../kit/core.ts';
+import { ALICE, authenticator, caller, client, invoke, startGateway, Peer } from './kit/test-gateway.ts';
 
 describe('opening a link', () => {
   test('welcomes a client with everything that it must know', async () => {
@@ -238,5 +239,75 @@ describe('opening a link', () => {
     const shown = await at.core.connections.get(user('alice'), { userId: 'alice', clientId: 'tab' });
     expect(shown).toMatchObject({ disconnectCause: 'lost' });
     expect(shown?.disconnectedAt).not.toBeNull();
+  });
+});
+
+describe('a hello whose token takes long', () => {
+  test('does not replace the next instance of its client, which connected before it', async () => {
+    const asked = Promise.withResolvers<void>();
+    const checked = Promise.withResolvers<void>();
+    const slow = `${ALICE}:4102444800000`;
+    await using at = await startGateway({
+      authenticator: {
+        async authenticate(token) {
+          if (token === slow) {
+            asked.resolve();
+            await checked.promise;
+          }
+          return authenticator.authenticate(token);
+        },
+      },
+    });
+    const peer = new Peer(at);
+    await peer.opened;
+    peer.send({ type: 'hello', token: slow, client_id: 'tab', instance_id: 'i1', client_type: 'browser' });
+    await asked.promise;
+    await at.clock.advance(100);
+    const next = await client(at, { instance_id: 'i2' });
+    await at.clock.advance(100);
+    checked.resolve();
+    expect(await peer.next('refused')).toMatchObject({ code: 'stale_instance' });
+    await next.sync();
+    expect(next.seen('replaced')).toEqual([]);
+  });
+});
+
+describe.runIf(!inject('topology').startsWith('shared'))('a client that is revoked while its link opens', () => {
+  test('is not welcomed, and gets no command', async () => {
+    const asked = Promise.withResolvers<void>();
+    const opens = Promise.withResolvers<void>();
+    await using at = await startGateway({
+      authenticator: {
+        async authenticate(token) {
+          const principal = await authenticator.authenticate(token);
+          if (principal?.kind !== 'user') return principal;
+          return { ...principal, token: { id: 'stolen', issuedAt: 0 } };
+        },
+      },
+      wrap: (core) => ({
+        ...core,
+        links: {
+          async open(...args): Promise<LinkSession> {
+            const session = await core.links.open(...args);
+            asked.resolve();
+            await opens.promise;
+            return session;
+          },
+        },
+      }),
+    });
+    const waiting = invoke(at, 'c1', { connectWithinMs: 60_000, waitFor: 'admitted' });
+    const peer = new Peer(at);
+    await peer.opened;
+    peer.send({ type: 'hello', token: ALICE, client_id: 'tab', instance_id: 'i1', client_type: 'browser' });
+    await asked.promise;
+    await waiting;
+    await at.core.revocations.revoke(admin, { userId: 'alice', clientId: 'tab', reason: 'it is lost' });
+    opens.resolve();
+    expect(await peer.end()).toMatchObject({ code: 4403, bye: { reason: 'forbidden' } });
+    expect(peer.all.map(({ type }) => type)).toEqual(['bye']);
+    const key = { userId: 'alice', clientId: 'tab' };
+    expect(await at.core.delivery.command(admin, { ...key, commandId: 'c1' })).toMatchObject({ dispatchedAt: null });
+    expect(await at.core.connections.get(admin, key)).toMatchObject({ disconnectedAt: expect.any(Number) });
   });
 });

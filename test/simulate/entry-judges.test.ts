@@ -1,4 +1,4 @@
-/** Tests the judges of events, viewers and sessions: each notices what it is for. */
+/** Tests the judges of events, viewers, sessions and revocations: each notices what it is for. */
 import { describe, expect, it } from 'vitest';
 import {
   streamFaults,
@@ -7,6 +7,8 @@ import {
   type Segment,
   type Sent,
 } from '../../faults/simulate/event-ledger.ts';
+import type { HeldToken } from '../../faults/simulate/held-tokens.ts';
+import { RevocationLedger } from '../../faults/simulate/revocation-ledger.ts';
 import { invokeFaults, isLasting, isOver, type Given, type SiteInvoke } from '../../faults/simulate/session-ledger.ts';
 
 const sent = (id: string, at: number, more: Partial<Sent> = {}): Sent => ({
@@ -113,5 +115,48 @@ describe('the judge of sessions', () => {
     [{ given: ended }, [run], /came after the end, and ran/],
   ])('refuses %j', (more, ran, says) => {
     expect(invokeFaults(invoke(more), ran).join()).toMatch(says);
+  });
+});
+
+describe('what is known of revocations', () => {
+  const NOTHING = { userId: null, clientId: null, tokenId: null, issuedBefore: null };
+  const token: HeldToken = { text: 't', userId: 'alice', id: 't1', issuedAt: 1_000, expiresAt: Infinity };
+  const request = { token, clientId: null };
+  const link = { token, clientId: 'desk' };
+  const undated = { token: { ...token, issuedAt: null }, clientId: null };
+  const other = { token: { ...token, id: 't2', userId: 'bob', issuedAt: 5_000 }, clientId: null };
+
+  it.each([
+    [{ userId: 'alice' }, [true, true, true, false]],
+    [{ userId: 'alice', clientId: 'desk' }, [false, true, false, false]],
+    [{ tokenId: 't1' }, [true, true, true, false]],
+    [{ issuedBefore: 1_001 }, [true, true, true, false]],
+    [{ issuedBefore: 1_000 }, [false, false, true, false]],
+    [{ userId: 'bob', tokenId: 't1' }, [false, false, false, false]],
+  ])('covers what matches all of %j', (named, covered) => {
+    const ledger = new RevocationLedger(() => false);
+    ledger.ask({ ...NOTHING, ...named }, null, 10).from = 20;
+    const times = { began: 20, now: 30 };
+    const uses = [request, link, undated, other];
+    expect(uses.map((use) => ledger.holding(use, 'a', times) !== undefined)).toEqual(covered);
+    expect(uses.map((use) => ledger.mayCover(use))).toEqual(covered);
+  });
+
+  it('holds from the answer on, at relays that the answer does not name as silent, unless it may be lost', () => {
+    const lost = { value: false };
+    const ledger = new RevocationLedger(() => lost.value);
+    const revoked = ledger.ask({ ...NOTHING, userId: 'alice' }, null, 10);
+    const holds = (relay: string | null, began = 25) => ledger.holding(request, relay, { began, now: 30 }) === revoked;
+    expect([holds('a'), ledger.mayCover(request)]).toEqual([false, true]);
+    Object.assign(revoked, { from: 20, silent: new Set(['b']) });
+    expect([holds('a'), holds('b'), holds(null), holds('a', 19)]).toEqual([true, false, true, false]);
+    lost.value = true;
+    expect(holds('a')).toBe(false);
+  });
+
+  it('takes a revocation without an answer for one of any time', () => {
+    const ledger = new RevocationLedger(() => false);
+    ledger.ask({ ...NOTHING, issuedBefore: 500 }, null, 10);
+    expect(ledger.mayCover(request)).toBe(true);
   });
 });

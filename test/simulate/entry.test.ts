@@ -1,4 +1,4 @@
-/** Tests simulations whose requests enter over HTTP: events and their viewers, and sites with their sessions. */
+/** Tests simulations whose requests enter over HTTP: events with viewers, sites with sessions, and revoked tokens. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { planOf } from '../../faults/simulate/plan.ts';
 import { runPlan, STORES, type StoreName, type WorkloadName } from '../../faults/simulate/workloads.ts';
@@ -10,7 +10,7 @@ const STEPS = 120;
 const simulate = (acts: WorkloadName, store: StoreName, seed: number, steps = STEPS) =>
   runPlan(planOf({ seed, nodes: store === 'owned' ? 3 : 1, steps }, STORES[store].faults), { acts, store });
 
-const KINDS = (['events', 'sites'] as const).flatMap((acts) =>
+const KINDS = (['events', 'sites', 'revocations'] as const).flatMap((acts) =>
   (['owned', 'directory'] as const).flatMap((store) =>
     Array.from({ length: SEEDS }, (_, i) => [acts, store, i + 1] as const),
   ),
@@ -28,22 +28,25 @@ describe('a simulation whose requests enter over HTTP', () => {
     expect(acknowledged).toBeGreaterThan(STEPS / 8);
   });
 
-  it.each(['events', 'sites'] as const)('takes no time or random numbers from outside of it: %s', async (acts) => {
-    const forbidden = (name: string) => () => {
-      throw new Error(`${name} was called`);
-    };
-    vi.spyOn(Date, 'now').mockImplementation(forbidden('Date.now'));
-    vi.spyOn(Math, 'random').mockImplementation(forbidden('Math.random'));
-    vi.spyOn(performance, 'now').mockImplementation(forbidden('performance.now'));
-    vi.spyOn(globalThis, 'setInterval').mockImplementation(forbidden('setInterval'));
-    vi.spyOn(crypto, 'getRandomValues').mockImplementation(forbidden('getRandomValues'));
-    vi.spyOn(crypto, 'randomUUID').mockImplementation(forbidden('randomUUID'));
-    vi.spyOn(AbortSignal, 'timeout').mockImplementation(forbidden('AbortSignal.timeout'));
-    vi.spyOn(globalThis, 'fetch').mockImplementation(forbidden('fetch'));
-    const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(forbidden('setTimeout'));
-    expect((await simulate(acts, 'owned', 3, 60)).broken).toEqual([]);
-    expect(timers).not.toHaveBeenCalled();
-  });
+  it.each(['events', 'sites', 'revocations'] as const)(
+    'takes no time or random numbers from outside of it: %s',
+    async (acts) => {
+      const forbidden = (name: string) => () => {
+        throw new Error(`${name} was called`);
+      };
+      vi.spyOn(Date, 'now').mockImplementation(forbidden('Date.now'));
+      vi.spyOn(Math, 'random').mockImplementation(forbidden('Math.random'));
+      vi.spyOn(performance, 'now').mockImplementation(forbidden('performance.now'));
+      vi.spyOn(globalThis, 'setInterval').mockImplementation(forbidden('setInterval'));
+      vi.spyOn(crypto, 'getRandomValues').mockImplementation(forbidden('getRandomValues'));
+      vi.spyOn(crypto, 'randomUUID').mockImplementation(forbidden('randomUUID'));
+      vi.spyOn(AbortSignal, 'timeout').mockImplementation(forbidden('AbortSignal.timeout'));
+      vi.spyOn(globalThis, 'fetch').mockImplementation(forbidden('fetch'));
+      const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(forbidden('setTimeout'));
+      expect((await simulate(acts, 'owned', 3, 60)).broken).toEqual([]);
+      expect(timers).not.toHaveBeenCalled();
+    },
+  );
 
   it('reaches REST, event streams, and both paths of GraphQL', async () => {
     const [calls, events] = [await simulate('calls', 'owned', 2, 60), await simulate('events', 'owned', 2, 60)];

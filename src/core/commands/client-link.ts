@@ -35,6 +35,8 @@ export type HelloRequest = {
   readonly actions: readonly ActionAdvertisement[];
   /** What the client says of its earlier links; null or absent: it says nothing. */
   readonly resumes?: Resumes | null;
+  /** How long ago the relay read the hello, in milliseconds: its token took so long. Absent: now. */
+  readonly readMsAgo?: number;
 };
 
 /**

@@ -48,7 +48,7 @@ export function createLinks(given: LinkDeps) {
      */
     async open(requester: UserPrincipal, hello: HelloRequest, link: ClientLink): Promise<LinkSession> {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');
-      const helloAt = deps.clock.now();
+      const helloAt = deps.clock.now() - Math.floor(hello.readMsAgo ?? 0);
       const { userId, scopes } = requireUser(requester, 'connect');
       const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
       const { clientType, places = false, metadata, actions, resumes = null } = hello;
