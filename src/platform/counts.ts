@@ -11,7 +11,7 @@ const LABELS_MAX = 64;
 /** The number of counters for which the arrays have room at first. */
 const FIRST_SIZE = 256;
 
-/** The `size` numbers, from index `base` on, of one counter, gauge or histogram with one value of its label. */
+/** Where the numbers of one metric with one value of its label are in the array: `size` of them, from index `base` on. */
 export type Cell = {
   readonly label: string | undefined;
   readonly base: number;

@@ -87,7 +87,7 @@ class Cursor {
     return this.at < 0 ? '' : this.#text.slice(from, this.at);
   }
 
-  /** Returns the value that follows `opening`; undefined if another text follows. */
+  /** Reads `opening` and returns the value behind it; undefined if the text goes on with anything else than `opening`. */
   member(opening: string): string | undefined {
     if (this.at < 0 || !this.#text.startsWith(opening, this.at)) return undefined;
     this.at += opening.length;

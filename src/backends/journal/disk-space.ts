@@ -151,7 +151,7 @@ export class DiskSpace {
     this.#refilling ??= this.#tryRefill().finally(() => (this.#refilling = null));
   }
 
-  /** Ends what is in progress or planned. */
+  /** Ends a refill that is in progress, and takes a planned attempt back. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#refilling) this.#reserve.giveUp();

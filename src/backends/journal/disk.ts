@@ -147,7 +147,7 @@ function syncedWhole(file: number): Synced {
 }
 
 function openFolder(path: string): Synced {
-  // Windows cannot open a folder; its file systems record names before the call returns.
+  // Windows cannot open a folder. Its file systems record a new name before the call that creates it returns.
   if (process.platform === 'win32') return { sync: (done) => done(null), syncNow() {}, close() {} };
   return syncedWhole(openSync(path, 'r'));
 }

@@ -23,7 +23,7 @@ import {
 } from './records.ts';
 import type { RecordRoom } from './room.ts';
 
-/** How often it is looked whether a snapshot is due, in milliseconds. */
+/** How often the writer checks whether a snapshot is due, in milliseconds. */
 const CHECK_MS = 1_000;
 /** How long a snapshot that failed is not tried again, in milliseconds. */
 const RETRY_MS = 60_000;

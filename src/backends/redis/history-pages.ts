@@ -383,8 +383,8 @@ async function readPlaces(
 }
 
 /**
- * Returns the command that reads the block with the row of this time and `seq`. If there is no such row, its answer is
- * another block of this time, or empty.
+ * Returns the command that reads the block with the row of this time and `seq`. If there is no such row, Redis answers
+ * with another block of this time, or with none.
  */
 function blockAt(stream: string, at: number, seq: number): ReadCommand {
   return ['XREVRANGE', stream, `${at}-${seq}`, at, 'COUNT', 1];

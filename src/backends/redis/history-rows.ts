@@ -73,7 +73,7 @@ type Block = { readonly entryId: string; readonly rows: readonly StoredMessage[]
 export type RawBlock = {
   readonly entryId: string;
   readonly at: number;
-  /** The `seq` of its first row. */
+  /** The `seq` of the block's first row. */
   readonly seq: number;
   readonly rows: number;
   readonly text: string;

@@ -105,7 +105,7 @@ export class RelayLink {
   #home: string | null = null;
   /** The socket that is being opened to a home. */
   #next: Session | null = null;
-  /** The socket that was left for a home, until that has welcomed this program or has not. */
+  /** The socket that this program leaves for the relay at another address, kept until that relay has answered. */
   #left: Session | null = null;
   /** How many homes in a row were no home in the end. */
   #failedHomes = 0;

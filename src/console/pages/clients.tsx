@@ -95,7 +95,7 @@ function ClientList() {
   useLive(gql.ClientChangesDocument, {
     variables: { userId },
     onData: ({ connectionEvents: { connection, missed } }) => {
-      // An event does not count the callers that wait, because that asks every node.
+      // An event does not say how many callers wait, because counting them asks every relay.
       const known = list?.nodes.find((row) => keyOf(row) === keyOf(connection));
       const row = { ...connection, pendingRpcCount: known?.pendingRpcCount ?? null };
       push(row, !values['after'] && fits(connection, filter));

@@ -31,8 +31,8 @@ export type TextInfo = {
   nonAscii: boolean;
   chosen?: Chosen;
   /**
-   * The bytes that the text refers to (web/reply.ts). Absent: the text must not refer to bytes. Null: the part that
-   * is written now must not refer to bytes, because it is cached.
+   * Buffers that are sent in place of marks in the text (web/reply.ts). Absent: the text can hold no marks. Null: the
+   * part that is written now can hold none, because it is cached.
    */
   inserts?: Buffer[] | null;
 };

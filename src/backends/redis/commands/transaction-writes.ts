@@ -45,8 +45,9 @@ const BOUNDED = {
 } as const;
 
 /**
- * One more of what a share bounds. `until`: when it no longer counts; `span`: the name of its span, which began at
- * `began`; `over`: when the span is removed; `name`: what `drop` in Lua gets.
+ * One more row that counts in a share, such as a mark. `until`: when it no longer counts. `name`: its name, by which Lua
+ * removes it. Rows are counted in spans of time: `span` is the name of this row's span, `began` when that began, and
+ * `over` when it is removed.
  */
 type Bounded = {
   readonly letter: keyof typeof BOUNDED;
