@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isFault, parseDown, parseUp } from '../src/protocol/frame-text.ts';
+import { isFault, parseDown, parseUp } from '../src/protocol/frame-codec.ts';
 import { DOWN, UP } from '../src/protocol/frames.ts';
 
 const text = readFileSync(join(import.meta.dirname, '../PROTOCOL.md'), 'utf8');

@@ -12,7 +12,7 @@ import { checkedJson } from '../src/core/json.ts';
 import { ActionLists, BadPayload, readAdvertisement, readDefinition, readReport } from '../src/gateway/payloads.ts';
 import type { Table } from '../src/protocol/fields.ts';
 import { CONTEXT, WINDOW } from '../src/protocol/report-rows.ts';
-import { FRAME_SEPARATOR, isFault, parseDown, parseUp } from '../src/protocol/frame-text.ts';
+import { FRAME_SEPARATOR, isFault, parseDown, parseUp } from '../src/protocol/frame-codec.ts';
 import { DOWN, UP } from '../src/protocol/frames.ts';
 import { startTestRelay } from './relay/kit/test-relay.ts';
 

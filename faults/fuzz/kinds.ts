@@ -1,7 +1,7 @@
 /** Defines the kinds of inputs that the fuzzer sends, and how each input is made, sent and judged. */
 import { WebSocket } from 'ws';
 import { CLOSE, isCode } from '../../src/protocol/codes.ts';
-import { parseDown } from '../../src/protocol/frame-text.ts';
+import { parseDown } from '../../src/protocol/frame-codec.ts';
 import { SUBPROTOCOL } from '../../src/protocol/frames.ts';
 import { bodyOf, documentInput } from './documents.ts';
 import { frameSession, type FrameSession, SESSION_FRAMES } from './frames.ts';

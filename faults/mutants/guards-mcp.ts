@@ -86,7 +86,7 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reset-is-delivery',
     says: 'an answer counts as delivered although its connection was reset',
-    file: 'mcp/running-call.ts',
+    file: 'mcp/call-answer.ts',
     find: "socket.once('error', lost);",
     replace: '',
     judge: WAITING,

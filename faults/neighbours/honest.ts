@@ -14,7 +14,7 @@ import {
   type InvokeOptions,
 } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
-import { parseDown } from '../../src/protocol/frame-text.ts';
+import { parseDown } from '../../src/protocol/frame-codec.ts';
 import { serveActs } from '../lib/acts.ts';
 import { type Held, percentile, type Phase, PHASE_OPTIONS, type Wholeness } from './figures.ts';
 import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, NEWCOMER, relayUrl, SITE, type Site } from './site.ts';

@@ -2,7 +2,7 @@
  * What handlers did, what callers were told, and which frames a link received. Judges whether they agree, and whether
  * what must be in order was in order.
  */
-import { parseDown } from '../../src/protocol/frame-text.ts';
+import { parseDown } from '../../src/protocol/frame-codec.ts';
 import type { DownFrame } from '../../src/protocol/frames.ts';
 import type { End, Operation } from './linearize.ts';
 

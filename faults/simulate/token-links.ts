@@ -1,6 +1,6 @@
 /** Which tokens the links of a simulation use, as the frames of their programs and relays show it. */
 import { isRecord } from '../../src/core/json.ts';
-import { FRAME_SEPARATOR } from '../../src/protocol/frame-text.ts';
+import { FRAME_SEPARATOR } from '../../src/protocol/frame-codec.ts';
 import type { HeldToken } from './held-tokens.ts';
 import type { Connection } from './link-network.ts';
 import type { Use } from './revocation-ledger.ts';

@@ -6,7 +6,7 @@ import type { TypedDocumentString } from '../../generated/cli.ts';
 import type { Clock } from '../clients/link/platform.ts';
 import type { ProgressSink } from '../clients/link/progress.ts';
 import type { HttpAnswer } from '../clients/link/library-error.ts';
-import { requestRelay, trimUrl } from '../clients/link/relay-request.ts';
+import { requestRelay, trimUrl } from '../clients/link/request-with-retries.ts';
 import { OperatorFailure, exitOfCode, exitOfProblem, EXIT } from './exit-codes.ts';
 import { readSettings, type RelayFlags, type RelaySettings } from './relay-settings.ts';
 import { withWords, withNames } from './rest-words.ts';

@@ -9,7 +9,7 @@ import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Pause } from '../core/pauses/pause.ts';
 import { holderOf } from '../core/shares/holder.ts';
 import type { Holdings } from '../core/shares/shares.ts';
-import { FRAMES_PER_MESSAGE } from '../protocol/frame-text.ts';
+import { FRAMES_PER_MESSAGE } from '../protocol/frame-codec.ts';
 import type { DownHeader } from '../protocol/frames.ts';
 import type { FrameWriter } from './socket.ts';
 import { readAdvertised, readResumes, type Advertisement } from './payloads.ts';

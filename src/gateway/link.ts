@@ -13,7 +13,7 @@ import type { Cancel, Clock } from '../core/ports.ts';
 import type { HeldRate } from '../core/shares/turns.ts';
 import type { CloseReason } from '../protocol/codes.ts';
 import { overlong, unreadable, type FrameFault } from '../protocol/frame-fault.ts';
-import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp } from '../protocol/frame-text.ts';
+import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp } from '../protocol/frame-codec.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { CAUSE_OF_REASON, aboutFrame, causeOfSocket, reasonOfRefusal, refusalOf } from './refusals.ts';
 import { FrameWriter, type MessageSocket, type SocketHandler } from './socket.ts';

@@ -26,7 +26,7 @@ import type { TraceFields } from '../core/trace-context.ts';
 import { CLOSE, type CloseReason, reconnectAfter } from '../protocol/codes.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
 import { writeHeader } from '../protocol/write-header.ts';
-import { joinFrame } from '../protocol/frame-text.ts';
+import { joinFrame } from '../protocol/frame-codec.ts';
 import { SUBPROTOCOL, type DownHeader } from '../protocol/frames.ts';
 import { REASON_OF_CAUSE, byeFor, refusedFrame, type OffendingFrame, type Refusal } from './refusals.ts';
 

@@ -3,7 +3,7 @@ import type { UserPrincipal } from '../core/auth/principal.ts';
 import type { JsonText } from '../core/json.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
-import type { RunningCall } from './running-call.ts';
+import type { RunningCall } from './call-answer.ts';
 import type { ArgumentNames } from './tool-arguments.ts';
 import type { Turn } from './turn.ts';
 import type { Connection } from '../core/connections/connection.ts';

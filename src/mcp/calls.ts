@@ -25,7 +25,7 @@ import {
   refusedRepeat,
   type ToolResult,
 } from './results.ts';
-import type { RunningCall } from './running-call.ts';
+import type { RunningCall } from './call-answer.ts';
 
 /** The most characters of a report of progress that is passed on. */
 const PROGRESS_CHARS = 200;

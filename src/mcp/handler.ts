@@ -9,7 +9,7 @@ import type { HttpReply } from '../web/reply.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
 import { atTime } from '../web/sse.ts';
 import { readMessage, type AgentMessage } from './message.ts';
-import { AnswerDeliveries } from './running-call.ts';
+import { AnswerDeliveries } from './call-answer.ts';
 import type * as Agents from './server.ts';
 import { readingText, type Turn } from './turn.ts';
 import type { HttpRequest, HttpResponse } from '../web/request.ts';

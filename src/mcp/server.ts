@@ -21,7 +21,7 @@ import type { Catalog, Shown } from './catalog.ts';
 import { Catalogs } from './catalogs.ts';
 import { watchList } from './list-changes.ts';
 import { failedResult, refusal, refusedArguments, type ToolResult } from './results.ts';
-import { RunningCall } from './running-call.ts';
+import { RunningCall } from './call-answer.ts';
 import { IN_PARAMS, splitArguments, unknownArguments } from './tool-arguments.ts';
 import { AT_ONCE, readingText, type Turn } from './turn.ts';
 

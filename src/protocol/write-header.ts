@@ -2,7 +2,7 @@
  * Writes the three frames that the relay sends most often, once or more for each command, by concatenation. The text
  * equals that of `joinFrame`: ids contain no character that JSON escapes.
  */
-import { joinFrame } from './frame-text.ts';
+import { joinFrame } from './frame-codec.ts';
 import type { DownFrame, DownHeader } from './frames.ts';
 
 type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;

@@ -7,7 +7,7 @@ import { openCallboard } from '../../src/callboard.ts';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime } from '../../src/clients/runtime/index.ts';
 import { silentLog, type Log } from '../../src/core/ports.ts';
-import { parseDown } from '../../src/protocol/frame-text.ts';
+import { parseDown } from '../../src/protocol/frame-codec.ts';
 import { type DownFrame, SUBPROTOCOL } from '../../src/protocol/frames.ts';
 import { admission, ALICE, keyFor } from '../contract/kit/bench.ts';
 import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit/http-relay.ts';

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { openCallboard, type Callboard } from '../../src/callboard.ts';
-import { parseDown } from '../../src/protocol/frame-text.ts';
+import { parseDown } from '../../src/protocol/frame-codec.ts';
 import { type DownFrame, SUBPROTOCOL } from '../../src/protocol/frames.ts';
 import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit/http-relay.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';

@@ -1,6 +1,6 @@
 /** Tests what a node that died leaves in Redis, and how other nodes see that node. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { lookAtNodes } from '../../src/backends/redis/nodes-leases.ts';
+import { lookAtNodes } from '../../src/backends/redis/nodes-listed.ts';
 import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
 import { NODE_GONE_MS } from '../../src/core/limits.ts';
 import { CALLER, admission, keyFor } from '../contract/kit/bench.ts';

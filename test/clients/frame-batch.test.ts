@@ -1,6 +1,6 @@
 /** Tests how clients join the frames of one turn of the event loop into messages. */
 import { describe, expect, test } from 'vitest';
-import { FRAME_SEPARATOR } from '../../src/protocol/frame-text.ts';
+import { FRAME_SEPARATOR } from '../../src/protocol/frame-codec.ts';
 import { FrameBatch } from '../../src/clients/link/session.ts';
 import type { Welcome } from '../../src/clients/link/link-status.ts';
 import { startRuntimeBench } from './kit/runtime-bench.ts';

@@ -17,7 +17,7 @@ import { ownedNamespace } from '../../src/backends/redis/keys.ts';
 import { createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
 import { createRuntime, type LinkStatus, type Runtime, type Welcome } from '../../src/clients/runtime/index.ts';
 import { signToken } from '../../src/http/tokens.ts';
-import { parseDown } from '../../src/protocol/frame-text.ts';
+import { parseDown } from '../../src/protocol/frame-codec.ts';
 import { SUBPROTOCOL } from '../../src/protocol/frames.ts';
 import { CERTIFICATE } from '../kit/certificates.ts';
 import { freePort } from '../kit/free-port.ts';

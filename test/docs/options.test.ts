@@ -11,7 +11,7 @@ const programs = examplesOf(PAGE).filter((example) => example.language === 'js' 
 /** The files with the types of options, and these types. */
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   'link/link.ts': ['LinkOptions'],
-  'link/relay-request.ts': ['RelayRequestOptions'],
+  'link/request-with-retries.ts': ['RelayRequestOptions'],
   'link/actions.ts': ['ActionSpec'],
   'runtime/types.ts': ['RuntimeOptions', 'SiteDefinition'],
   'caller/caller.ts': ['InvokeOptions', 'AwaitOptions'],

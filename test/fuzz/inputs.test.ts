@@ -1,6 +1,6 @@
 /** Tests the inputs that the fuzzer makes, and how it judges answers. */
 import { describe, expect, test } from 'vitest';
-import { isFault, parseUp } from '../../src/protocol/frame-text.ts';
+import { isFault, parseUp } from '../../src/protocol/frame-codec.ts';
 import { bodyOf, documentInput } from '../../faults/fuzz/documents.ts';
 import { frameSession, SESSION_FRAMES } from '../../faults/fuzz/frames.ts';
 import { problemOf } from '../../faults/fuzz/judge.ts';

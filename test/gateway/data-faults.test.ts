@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { BAD_FRAMES, JSON_DEPTH, MAX_FRAME_BYTES } from '../../src/core/limits.ts';
-import { FRAME_SEPARATOR } from '../../src/protocol/frame-text.ts';
+import { FRAME_SEPARATOR } from '../../src/protocol/frame-codec.ts';
 import { changed } from '../kit/changed.ts';
 import { ALICE, caller, client, invoke, Peer, startGateway } from './kit/test-gateway.ts';
 

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseInvoke } from '../../src/protocol/read-frequent.ts';
-import { parseUp } from '../../src/protocol/frame-text.ts';
+import { parseUp } from '../../src/protocol/frame-codec.ts';
 
 /** Returns the same header with a space, so that the parser for frequent frames leaves it to the general one. */
 function spaced(text: string): string {

@@ -1,6 +1,6 @@
 /** Tests several frames in one message. */
 import { describe, expect, test } from 'vitest';
-import { FRAME_SEPARATOR, FRAMES_PER_MESSAGE } from '../../src/protocol/frame-text.ts';
+import { FRAME_SEPARATOR, FRAMES_PER_MESSAGE } from '../../src/protocol/frame-codec.ts';
 import { framesIn } from '../../src/gateway/link.ts';
 import { caller, client, Peer, startGateway } from './kit/test-gateway.ts';
 

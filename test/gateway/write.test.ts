@@ -1,7 +1,7 @@
 /** Tests that frames are written byte for byte as JSON.stringify would write them. */
 import { expect, test } from 'vitest';
 import { writeHeader } from '../../src/protocol/write-header.ts';
-import { joinFrame } from '../../src/protocol/frame-text.ts';
+import { joinFrame } from '../../src/protocol/frame-codec.ts';
 import type { DownHeader } from '../../src/protocol/frames.ts';
 const ended = { stage: 'terminal', execution: 'may_have_run' };
 const ids = { ref: 'r:1~@', command_id: 'c-1' };

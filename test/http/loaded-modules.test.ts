@@ -83,7 +83,7 @@ describe('a trial', () => {
       });
     expect((await asked(null)).status).toBe(401);
     expect(has('@modelcontextprotocol/server')).toBe(false);
-    expect(own().toSorted()).toEqual(['handler', 'message', 'running-call', 'turn']);
+    expect(own().toSorted()).toEqual(['call-answer', 'handler', 'message', 'turn']);
     expect((await asked(userToken)).text).toContain('list_clients');
     expect(has('@modelcontextprotocol/server')).toBe(true);
     expect(own()).toEqual(expect.arrayContaining(['builtin-tools', 'calls', 'catalogs', 'schemas', 'server', 'tools']));

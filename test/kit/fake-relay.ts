@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { CLOSE, type CloseReason, reconnectAfter } from '../../src/protocol/codes.ts';
-import { FRAME_SEPARATOR, joinFrame, isFault, parseUp } from '../../src/protocol/frame-text.ts';
+import { FRAME_SEPARATOR, joinFrame, isFault, parseUp } from '../../src/protocol/frame-codec.ts';
 import { SUBPROTOCOL, type DownHeader, type UpFrame, type UpType } from '../../src/protocol/frames.ts';
 type Up<K extends UpType> = Extract<UpFrame, { type: K }>;
 type Welcome = Omit<Extract<DownHeader, { type: 'welcome' }>, 'type'>;

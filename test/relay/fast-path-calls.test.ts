@@ -1,7 +1,7 @@
 /** Tests that calls are answered alike with and without the fast path. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseDown } from '../../src/protocol/frame-text.ts';
+import { parseDown } from '../../src/protocol/frame-codec.ts';
 import { ask, postJson, type Answer, type Ask } from '../http/kit/http-relay.ts';
 import { FakeClock, meanwhile } from '../kit/clock.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';

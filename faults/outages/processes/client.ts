@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Call, createRuntime, type Params, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { signToken } from '../../../src/http/tokens.ts';
-import { parseDown } from '../../../src/protocol/frame-text.ts';
+import { parseDown } from '../../../src/protocol/frame-codec.ts';
 import { ACTIONS, canaryOf, type Logged } from '../log/events.ts';
 import { type FaultLog, openLog, parseLog } from '../log/log.ts';
 

@@ -17,7 +17,7 @@ import { commandDeps, type RedisDeps } from './deps.ts';
 import { moveQueue } from './commands/store.ts';
 import { createReaper, type Reaper } from './nodes-reaper.ts';
 import { decodeNode, decodeRows, encodeReport, encodeRow, heldOf, type RawRow } from './nodes-rows.ts';
-import { lookAtNodes, silentNodes } from './nodes-leases.ts';
+import { lookAtNodes, silentNodes } from './nodes-listed.ts';
 import { pause, readMailbox } from './nodes-mailbox.ts';
 import { partitionsOf } from './store-partitions.ts';
 import type { Store } from './store.ts';

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { IN_FLIGHT, JSON_DEPTH, MAX_FRAME_BYTES } from '../../core/limits.ts';
 import { NAME } from '../../protocol/fields.ts';
-import { FRAMES_PER_MESSAGE, joinFrame } from '../../protocol/frame-text.ts';
+import { FRAMES_PER_MESSAGE, joinFrame } from '../../protocol/frame-codec.ts';
 import type { UpFrame } from '../../protocol/frames.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { isEnd, ClaimFailure, NoVerdict, shown, type CommandEnd, type SentCommand, type Trial } from './trial.ts';

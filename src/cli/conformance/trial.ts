@@ -8,7 +8,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import type { Clock } from '../../clients/link/platform.ts';
 import { IN_FLIGHT, JSON_DEPTH, MAX_FRAME_BYTES } from '../../core/limits.ts';
 import { CLOSE, type CloseReason, reconnectAfter } from '../../protocol/codes.ts';
-import { FRAME_SEPARATOR, FRAMES_PER_MESSAGE, isFault, joinFrame, parseUp } from '../../protocol/frame-text.ts';
+import { FRAME_SEPARATOR, FRAMES_PER_MESSAGE, isFault, joinFrame, parseUp } from '../../protocol/frame-codec.ts';
 import { SUBPROTOCOL, type DownHeader, type UpFrame } from '../../protocol/frames.ts';
 import { jsonFault } from '../../protocol/json.ts';
 

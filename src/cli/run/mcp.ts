@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { createSseParser } from '../../clients/site/sse.ts';
 import { backoffMs } from '../../clients/link/reconnect.ts';
 import { elapsed, sleep, type Clock } from '../../clients/link/platform.ts';
-import { trimUrl } from '../../clients/link/relay-request.ts';
+import { trimUrl } from '../../clients/link/request-with-retries.ts';
 import { readToolChoice } from '../../core/auth/principal.ts';
 import { inOneLine, isRecord } from '../../protocol/json.ts';
 import { VERSION } from '../../version.ts';

@@ -7,7 +7,7 @@ import * as documents from '../../../generated/admin.ts';
 import { checkMembers, checkNames } from '../link/options.ts';
 import { LibraryError, type LibraryErrorDetails } from '../link/library-error.ts';
 import { createOperationRunner, type RunOperation } from '../link/operation.ts';
-import { REQUEST_MEMBERS, type RelayRequestOptions } from '../link/relay-request.ts';
+import { REQUEST_MEMBERS, type RelayRequestOptions } from '../link/request-with-retries.ts';
 
 export type { TokenSource } from '../link/reconnect.ts';
 export type { ErrorCode } from '../link/library-error.ts';

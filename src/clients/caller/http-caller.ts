@@ -14,7 +14,7 @@ import {
   requestRelay,
   type RelayRequest,
   type RelayRequestOptions,
-} from '../link/relay-request.ts';
+} from '../link/request-with-retries.ts';
 import {
   type Handle,
   type Caller,

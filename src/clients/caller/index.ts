@@ -5,7 +5,7 @@
 import { AWAIT_WITHIN_MS, HEADER_CHARS, longerThan } from '../../protocol/bounds.ts';
 import { STAGES } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
-import { parseForCaller } from '../../protocol/frame-text.ts';
+import { parseForCaller } from '../../protocol/frame-codec.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
 import { OBJECT, checkMembers } from '../link/options.ts';
@@ -16,7 +16,7 @@ import { LINK_MEMBERS, RelayLink, type LinkOptions } from '../link/link.ts';
 import type { WireTrace } from '../link/spans.ts';
 import { progressSink, type ProgressSink } from '../link/progress.ts';
 import { MAY_HAVE_RUN } from '../link/library-error.ts';
-import { AT_ONCE_MS, GRACE_MS } from '../link/relay-request.ts';
+import { AT_ONCE_MS, GRACE_MS } from '../link/request-with-retries.ts';
 import { upFrame, type LinkFrame } from '../link/session.ts';
 import { fieldsOf } from './http-caller.ts';
 import { answerWithout, readOutcome, toReceipt, wordOf, type Ended } from './outcomes.ts';

@@ -24,7 +24,7 @@ import {
   type MembersOf,
 } from '../link/options.ts';
 import { systemClock, type Clock } from '../link/platform.ts';
-import { AT_ONCE_MS, payloadText } from '../link/relay-request.ts';
+import { AT_ONCE_MS, payloadText } from '../link/request-with-retries.ts';
 import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/spans.ts';
 import {
   type InvokeOptions,

@@ -14,7 +14,7 @@ import {
   type MembersOf,
 } from '../link/options.ts';
 import { systemClock } from '../link/platform.ts';
-import { REQUEST_MEMBERS } from '../link/relay-request.ts';
+import { REQUEST_MEMBERS } from '../link/request-with-retries.ts';
 import { siteMembers } from '../runtime/runtime.ts';
 import type { Runtime } from '../runtime/types.ts';
 import { readObject } from './json-body.ts';

@@ -11,7 +11,7 @@ import {
   type LibraryErrorDetails,
   type HttpAnswer,
 } from '../link/library-error.ts';
-import { REQUEST_MEMBERS, payloadText, requestRelay, type RelayRequestOptions } from '../link/relay-request.ts';
+import { REQUEST_MEMBERS, payloadText, requestRelay, type RelayRequestOptions } from '../link/request-with-retries.ts';
 import type { Runtime } from '../runtime/types.ts';
 
 /** The part of the runtime that the publisher needs. The publisher reads it again for each event. */

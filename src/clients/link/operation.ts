@@ -1,6 +1,6 @@
 /** Sends GraphQL operations, and reads their answers. */
 import { type LibraryErrorDetails, badAnswer, textOf, type HttpAnswer } from './library-error.ts';
-import { requestRelay, type RelayRequestOptions } from './relay-request.ts';
+import { requestRelay, type RelayRequestOptions } from './request-with-retries.ts';
 
 /** The text of a GraphQL operation, with the types of its data and its variables if they are known. */
 export type TypedOperation<Data, Variables> = {

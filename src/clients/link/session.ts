@@ -1,6 +1,6 @@
 /** One socket of a link, from opening to end: its frames, heartbeat and silence, and the joining of frames into messages. */
 import { closeReasonOf, reconnectAfter, type Reconnect } from '../../protocol/codes.ts';
-import { FRAME_SEPARATOR, joinFrame } from '../../protocol/frame-text.ts';
+import { FRAME_SEPARATOR, joinFrame } from '../../protocol/frame-codec.ts';
 import type { DownFrame, UpHeader } from '../../protocol/frames.ts';
 import type { Welcome } from './link-status.ts';
 import { elapsed, type Clock, type SocketEvent, type SocketLike } from './platform.ts';

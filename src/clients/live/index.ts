@@ -37,7 +37,7 @@ import {
   type TypedOperation,
   type RunOperation,
 } from '../link/operation.ts';
-import { REQUEST_MEMBERS, retryAfterOf, trimUrl, type RelayRequestOptions } from '../link/relay-request.ts';
+import { REQUEST_MEMBERS, retryAfterOf, trimUrl, type RelayRequestOptions } from '../link/request-with-retries.ts';
 import { runStream, StreamFailure } from './stream.ts';
 
 export type { TypedOperation } from '../link/operation.ts';

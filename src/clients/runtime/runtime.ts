@@ -4,7 +4,7 @@
  */
 import { HEADER_CHARS, longerThan, utf8Length } from '../../protocol/bounds.ts';
 import { CLIENT_TYPES } from '../../protocol/fields.ts';
-import { parseForClient } from '../../protocol/frame-text.ts';
+import { parseForClient } from '../../protocol/frame-codec.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
 import type { ActionSpec } from '../link/actions.ts';
 import {

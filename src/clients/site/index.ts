@@ -27,7 +27,7 @@ import {
   retryAfterOf,
   trimUrl,
   type RelayRequestOptions,
-} from '../link/relay-request.ts';
+} from '../link/request-with-retries.ts';
 import { createSseParser, type SseFrame } from './sse.ts';
 
 export type { Failure, Outcome } from '../caller/caller.ts';

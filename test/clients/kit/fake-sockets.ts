@@ -1,6 +1,6 @@
 /** Gives a client library sockets whose events the test makes, so that a frame can arrive at any moment. */
 import type { SocketConstructor, SocketEvent, SocketLike } from '../../../src/clients/link/platform.ts';
-import { isFault, joinFrame, parseUp } from '../../../src/protocol/frame-text.ts';
+import { isFault, joinFrame, parseUp } from '../../../src/protocol/frame-codec.ts';
 import type { DownHeader, UpFrame } from '../../../src/protocol/frames.ts';
 
 type Listener = (event: SocketEvent) => void;

@@ -9,7 +9,7 @@ import type { Log } from '../../../src/core/ports.ts';
 import { silentMetrics } from '../../../src/core/metrics.ts';
 import { createShares, type Shares } from '../../../src/core/shares/shares.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../../src/gateway/gateway.ts';
-import { joinFrame, parseDown } from '../../../src/protocol/frame-text.ts';
+import { joinFrame, parseDown } from '../../../src/protocol/frame-codec.ts';
 import { SUBPROTOCOL, type DownFrame, type UpHeader } from '../../../src/protocol/frames.ts';
 import { createRefusalLog } from '../../../src/web/origin.ts';
 import { settle, type FakeClock } from '../../kit/clock.ts';

@@ -10,7 +10,7 @@ import {
   type Params,
   type SocketLike,
 } from '../../../../src/clients/runtime/index.ts';
-import { FRAME_SEPARATOR, joinFrame } from '../../../../src/protocol/frame-text.ts';
+import { FRAME_SEPARATOR, joinFrame } from '../../../../src/protocol/frame-codec.ts';
 
 export const ACTION = 'conformance.echo';
 export const TOKEN = 'a-token-of-the-test';
