@@ -105,6 +105,8 @@ export class DirectoryDeployment implements SimulatedDeployment {
   #openedAt = 0;
   readonly #openings: number[] = [];
   #hasOpened = false;
+  /** Whether a start has told of a loss, and not recorded yet what follows of it. */
+  #isLossOpen = false;
   #since: Since = { ...NOTHING };
   readonly #losses: (readonly [from: number, to: number])[] = [];
   /** Whether the last comparison found each result in the directory. */
@@ -261,7 +263,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
   }
 
   /** Judges what a start says of the time before. */
-  async #judgeStart(name: string, { durability, inspector }: DurableBackend): Promise<void> {
+  async #judgeStart(name: string, { durability, inspector, onRecord }: DurableBackend): Promise<void> {
     const { away } = durability();
     const { hasLostPower, hasFailed, hasLostWrites, wasStarting, isClosed } = this.#since;
     const mayHaveLost = (hasLostWrites || hasLostPower) && !isClosed && this.#sync !== 'always';
@@ -275,8 +277,11 @@ export class DirectoryDeployment implements SimulatedDeployment {
       wrong('does not know that the one before was closed');
     if (away && mayHaveLost && !away.lost && !away.clean && (!wasStarting || running > 0))
       wrong('does not tell of the loss');
-    if (away?.lost && ((!hasLostPower && !hasFailed) || this.#sync === 'always'))
-      wrong('tells of a loss that was none');
+    const mayTell = this.#isLossOpen || ((hasLostPower || hasFailed) && this.#sync !== 'always');
+    if (away?.lost && !mayTell) wrong('tells of a loss that was none');
+    // Until what follows of it is recorded, the next start tells of the loss again.
+    this.#isLossOpen = away?.lost === true;
+    if (this.#isLossOpen) onRecord?.(() => (this.#isLossOpen = false));
     // It has given up what had not ended, whatever the fault was during which the loss was noted.
     if (away?.lost) this.#givenUpAt.push(this.simulation.now);
     if (away) this.count(`away: ${away.clean ? 'clean' : away.lost ? 'lost' : 'ended'}`);

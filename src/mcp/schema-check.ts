@@ -2,7 +2,7 @@
  * Says what is wrong with a JSON Schema of a client: whether it is valid under its dialect, and whether it keeps the
  * bounds without which hosts refuse a whole list of tools. No schema is compiled, and no pattern of a client is run.
  */
-import { isRecord } from '../core/json.ts';
+import { canonicalJson, isRecord } from '../core/json.ts';
 import { AGENT_SCHEMA_LEVELS } from '../core/limits.ts';
 import { clientText } from './client-text.ts';
 
@@ -50,8 +50,13 @@ const positive: Check = (value, at) => number(value, at) ?? (Number(value) > 0 ?
 const list: Check = (value, { path }) => (Array.isArray(value) ? null : `${path} is no list`);
 const anything: Check = () => null;
 
-const values: Check = (value, at) =>
-  list(value, at) ?? (Array.isArray(value) && value.length > 0 ? null : `${at.path} is an empty list`);
+const values: Check = (value, at) => {
+  const fault = list(value, at);
+  if (fault !== null || !Array.isArray(value)) return fault;
+  if (value.length === 0) return `${at.path} is an empty list`;
+  // Drafts before 2019-09 allow each value once.
+  return new Set(value.map(canonicalJson)).size === value.length ? null : `${at.path} has a value twice`;
+};
 
 const names: Check = (value, at) => {
   const fault = list(value, at);

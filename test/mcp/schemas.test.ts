@@ -99,6 +99,23 @@ describe('whatever a client advertises', () => {
     expect(hostile.flatMap((schema) => unmarkedTexts(listed(schema)))).toEqual([]);
   });
 
+  it('is open if it lists a value twice, which earlier drafts forbid', () => {
+    const twice = [[], []];
+    const fault = 'the schema/enum has a value twice';
+    expect(
+      [
+        { enum: twice },
+        {
+          enum: [
+            { a: 1, b: 2 },
+            { b: 2, a: 1 },
+          ],
+        },
+      ].map((one) => schemaFault(one)),
+    ).toEqual([fault, fault]);
+    expect(schemaFault({ enum: [1, '1', [1], null] })).toBeNull();
+  });
+
   it('is taken, marked and valid, or open', () => {
     const [draft7, draft2020] = [Ajv, Ajv2020].map((Made) => new Made({ strict: false, validateFormats: false }));
     fc.assert(
