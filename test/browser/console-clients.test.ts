@@ -58,7 +58,7 @@ const row = (key: string) => main().locator(`tr[data-key="${key}"]`);
 async function expectAccessible(): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+    expect([colorScheme, await axeViolations(page, colorScheme)]).toEqual([colorScheme, []]);
   }
 }
 

@@ -396,7 +396,7 @@ it.each([1280, 390])(
       await show();
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme });
-        expect([name, colorScheme, await axeViolations(page)]).toEqual([name, colorScheme, []]);
+        expect([name, colorScheme, await axeViolations(page, colorScheme)]).toEqual([name, colorScheme, []]);
       }
       expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, width]);
     }

@@ -74,7 +74,7 @@ it.each([1280, 390])(
     expect(await act.getAttribute('title')).toMatch(/^The relay has not answered since \d\d:\d\d:\d\d UTC$/);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
-      expect(await axeViolations(page)).toEqual([]);
+      expect(await axeViolations(page, colorScheme)).toEqual([]);
     }
     await page.unrouteAll();
     await page.getByRole('alert').getByText('The relay has not answered').waitFor({ state: 'detached' });

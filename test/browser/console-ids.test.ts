@@ -181,7 +181,7 @@ describe.each([
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
-      expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+      expect([colorScheme, await axeViolations(page, colorScheme)]).toEqual([colorScheme, []]);
     }
   });
 });

@@ -50,7 +50,7 @@ const main = (of = page) => of.locator('#main');
 async function expectNoAxeFault(of = page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await of.emulateMedia({ colorScheme });
-    expect([colorScheme, await axeViolations(of)]).toEqual([colorScheme, []]);
+    expect([colorScheme, await axeViolations(of, colorScheme)]).toEqual([colorScheme, []]);
   }
 }
 

@@ -229,7 +229,7 @@ describe('axe finds no fault, in either theme,', () => {
       await page.emulateMedia({ colorScheme });
       await open();
       await page.getByRole('dialog', { name: new RegExp(name, 'i') }).waitFor();
-      expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+      expect([colorScheme, await axeViolations(page, colorScheme)]).toEqual([colorScheme, []]);
       await page.keyboard.press('Escape');
       await page.locator('dialog').waitFor({ state: 'detached' });
     }
@@ -242,7 +242,7 @@ describe('axe finds no fault, in either theme,', () => {
     await page.getByRole('dialog', { name: 'Sign in again to go on' }).waitFor();
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
-      expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+      expect([colorScheme, await axeViolations(page, colorScheme)]).toEqual([colorScheme, []]);
     }
   });
 });

@@ -149,7 +149,7 @@ describe('every page', () => {
       expect(sent.filter((name) => !own.includes(name) && !FRAME.includes(name) && !before.has(name))).toEqual([]);
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme });
-        expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+        expect([colorScheme, await axeViolations(page, colorScheme)]).toEqual([colorScheme, []]);
       }
       expect(await page.evaluate(() => document.querySelectorAll('*').length)).toBeLessThan(1500);
       await page.setViewportSize(PHONE);
@@ -217,7 +217,7 @@ it('before sign-in only its own files are requested; the overview then takes at 
   expect(asked.filter((path) => !path.startsWith('/console/'))).toEqual([]);
   for (const colorScheme of ['light', 'dark'] as const) {
     await fresh.emulateMedia({ colorScheme });
-    expect([colorScheme, await axeViolations(fresh)]).toEqual([colorScheme, []]);
+    expect([colorScheme, await axeViolations(fresh, colorScheme)]).toEqual([colorScheme, []]);
   }
   await fresh.getByLabel('Token').fill(bench.relay.admin);
   await fresh.keyboard.press('Enter');

@@ -179,7 +179,7 @@ describe.runIf(HAS_PAUSES)('the red button', () => {
         await show();
         for (const colorScheme of ['light', 'dark'] as const) {
           await page.emulateMedia({ colorScheme });
-          expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+          expect([colorScheme, await axeViolations(page, colorScheme)]).toEqual([colorScheme, []]);
         }
         expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
       }

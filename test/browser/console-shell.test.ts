@@ -36,7 +36,7 @@ const main = () => page.locator('#main');
 async function expectAccessible(): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+    expect([colorScheme, await axeViolations(page, colorScheme)]).toEqual([colorScheme, []]);
   }
 }
 

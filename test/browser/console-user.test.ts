@@ -55,7 +55,7 @@ it('begins with an overview of the own clients, calls and waits', async () => {
   await page.locator('.who').getByText('User. Signed in until').waitFor();
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+    expect([colorScheme, await axeViolations(page, colorScheme)]).toEqual([colorScheme, []]);
   }
 });
 

@@ -71,7 +71,7 @@ const rowOf = (table: string, text: string | RegExp) =>
 async function expectAccessible(): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+    expect([colorScheme, await axeViolations(page, colorScheme)]).toEqual([colorScheme, []]);
   }
   await page.setViewportSize({ width: 390, height: 844 });
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);

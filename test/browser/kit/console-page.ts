@@ -54,24 +54,30 @@ export async function goTo(page: Page, path: string): Promise<void> {
   }, `/console/${path}`);
 }
 
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+/** The rules among them that look at colours. */
+const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
+
 /**
  * Returns the violations that axe-core finds in the page, with their elements. axe is loaded outside the page's content
- * security policy.
+ * security policy. `scheme`: `dark` asks about colours only, because the test has looked at the same elements in the
+ * light theme, and the two themes of the console differ in their colours alone.
  */
-export async function axeViolations(page: Page): Promise<readonly string[]> {
+export async function axeViolations(page: Page, scheme: 'light' | 'dark' = 'light'): Promise<readonly string[]> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE);
-  return page.evaluate(async () => {
-    const { violations } = await Reflect.get(window, 'axe').run(document, {
-      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
-    });
-    type Found = {
-      readonly id: string;
-      readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-    };
-    return violations.flatMap(({ id, nodes }: Found) =>
-      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary.slice(0, 200)}`),
-    );
-  });
+  return page.evaluate(
+    async (runOnly) => {
+      const { violations } = await Reflect.get(window, 'axe').run(document, { runOnly });
+      type Found = {
+        readonly id: string;
+        readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+      };
+      return violations.flatMap(({ id, nodes }: Found) =>
+        nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary.slice(0, 200)}`),
+      );
+    },
+    scheme === 'dark' ? RULES_OF_COLOURS : RULES,
+  );
 }
 
 export function expectClean({ faults }: ConsolePage): void {
