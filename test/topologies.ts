@@ -26,7 +26,7 @@ const INTEGRATION: readonly string[] = [
 ];
 
 /** The folders whose files share processes: to start one and load the relay takes longer than most of these tests. */
-const ONE_PROCESS = 'backends,clients,contract,core,gateway,graphql,http,relay,rest';
+const ONE_PROCESS = 'backends,clients,contract,core,gateway,graphql,http,mcp,relay,rest';
 
 /** The tests of these folders that nevertheless have a process of their own. */
 const OWN_PROCESS: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
