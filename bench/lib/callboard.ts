@@ -48,4 +48,4 @@ export async function askJson(url: string, { token, method = 'GET', body }: Json
   return text === '' ? null : JSON.parse(text);
 }
 
-export type JsonRequest = { readonly token: string; readonly method?: string; readonly body?: object };
+type JsonRequest = { readonly token: string; readonly method?: string; readonly body?: object };

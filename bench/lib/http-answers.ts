@@ -5,7 +5,7 @@ const END = Buffer.from('\r\n\r\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
 /** Reads the first `length` bytes of `buffer`, which the caller may reuse afterwards. */
-export type AnswerReader = (buffer: Uint8Array, length: number) => void;
+type AnswerReader = (buffer: Uint8Array, length: number) => void;
 
 /**
  * Returns a reader that calls `onAnswer` at the end of each response, with its status and the bytes of its body

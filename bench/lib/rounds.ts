@@ -6,7 +6,7 @@ import type { Row, RowKind } from './report.ts';
 export type Length = { readonly ms: number; readonly count?: number };
 
 /** The number of rounds, and the lengths of the warm-up and of the measurement in each round. */
-export type Pace = {
+type Pace = {
   readonly rounds: number;
   /**
    * The warm-up of a load of requests or calls. It ends by their number, because V8 compiles what runs often, and a slow

@@ -15,7 +15,7 @@ import type { Length } from './rounds.ts';
 import { ACTION, CALLS, CLIENT_IDS, type End, PAYLOAD, USER } from './rpc.ts';
 
 /** How many calls are unfinished at any time, and for how long. */
-export type CallLoad = Length & { readonly inFlight: number };
+type CallLoad = Length & { readonly inFlight: number };
 /** A running path: makes calls and returns its measurements. */
 export type RpcPath = { drive(load: CallLoad): Promise<Sample> };
 

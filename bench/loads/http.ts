@@ -30,7 +30,7 @@ export const HTTP_RUN = z.object({
   p99: z.number(),
   bytes: z.number(),
 });
-export type HttpRun = z.infer<typeof HTTP_RUN>;
+type HttpRun = z.infer<typeof HTTP_RUN>;
 
 const ONCE = RUN.pick({ port: true, requests: true });
 

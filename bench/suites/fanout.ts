@@ -48,7 +48,7 @@ export async function fanout(run: Run): Promise<Report> {
   return { suite: 'fanout', tables, goals: goalsOf(whole, many), notes };
 }
 
-export type Measuring = {
+type Measuring = {
   readonly streams: number;
   readonly contenders: readonly FanContender[];
   readonly phases: readonly Phase[];

@@ -26,7 +26,7 @@ const PACE_FACTOR = 0.5;
 /** The number of kept-alive HTTP connections of the load. */
 const CONNECTIONS = 32;
 
-export type OpenOptions = {
+type OpenOptions = {
   readonly backing: Backing;
   readonly env?: Readonly<Record<string, string>>;
   readonly execArgv?: readonly string[];

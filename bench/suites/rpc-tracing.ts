@@ -37,7 +37,7 @@ const CHUNKS = 60;
 const WARM_CHUNKS = 20;
 const SEAM_CALLS = 1_000_000;
 
-export type TracingCosts = { readonly table: Table; readonly goals: readonly Goal[] };
+type TracingCosts = { readonly table: Table; readonly goals: readonly Goal[] };
 
 /**
  * Runs chunks of calls with and without tracing, one after the other. Returns the medians of their differences in cost.

@@ -33,7 +33,7 @@ export async function rpc(run: Run): Promise<Report> {
   return { suite: 'rpc', tables, goals: [...many.flatMap(goalsOf), ...tracing.goals], notes };
 }
 
-export type MeasuredCalls = {
+type MeasuredCalls = {
   readonly suite: string;
   /** Returns the title of the table for a number of calls in flight. */
   readonly title: (inFlight: number) => string;

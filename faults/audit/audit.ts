@@ -16,7 +16,7 @@ export type Audit = {
   readonly wrong: readonly string[];
 };
 
-export type AuditOptions = SnapshotOptions & {
+type AuditOptions = SnapshotOptions & {
   /**
    * Whether the share `marks` may have been used up. If so, a name may stand for an id that the relay made and that has
    * no mark, so marks that are missing are not found. Default false.

@@ -20,7 +20,7 @@ export const GONE = { userId: 'user-gone', clientId: 'client-gone' };
 /** The command id of the first call to GONE. */
 export const GONE_CALL = 'first-call';
 
-export interface ConsoleLoad extends AsyncDisposable {
+interface ConsoleLoad extends AsyncDisposable {
   /** Sets the number of calls per second from now on; 0 stops them. */
   rate(perSecond: number): Promise<void>;
   /** Returns how many calls ended, how many clients are connected, and the first problem. */

@@ -28,7 +28,7 @@ export interface Target extends AsyncDisposable {
   leave(): Promise<void>;
 }
 
-export type TargetOptions = { readonly source?: string | undefined };
+type TargetOptions = { readonly source?: string | undefined };
 
 export async function openTarget({ source }: TargetOptions): Promise<Target> {
   const options = { secondServer: true, config: RELAY_CONFIG, ...(source !== undefined && { source }) };

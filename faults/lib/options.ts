@@ -12,7 +12,7 @@ type Options = Readonly<Record<string, Option>>;
 type Values<T extends Options> = ReturnType<typeof parseArgs<{ options: T }>>['values'];
 
 /** A program as its help describes it. `about`: what must be known besides the options, or null. */
-export type Usage<T extends Options> = {
+type Usage<T extends Options> = {
   readonly program: string;
   readonly about: string | null;
   readonly options: T;

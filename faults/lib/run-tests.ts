@@ -12,7 +12,7 @@ const REPORT = z.object({ testResults: z.array(z.object({ message: z.string(), a
 /** How often tests are started. On a busy machine the test runner may give up a process before it has started. */
 const STARTS = 2;
 
-export type TestRun = {
+type TestRun = {
   /** The folder that has the tests and their sources: this project, or a copy of it. */
   readonly root?: string;
   /** The test files, below that folder. */
@@ -21,7 +21,7 @@ export type TestRun = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
-export type TestsRun = {
+type TestsRun = {
   /** The first test that failed: its name, and the message of its failure; null if none failed. */
   readonly failed: { readonly name: string; readonly message: string } | null;
 };

@@ -5,7 +5,7 @@ import type { Plant } from '../outages/mutants/plant.ts';
 import { GUARD_MUTANTS } from './guards.ts';
 
 /** A mutant of any list. Those of fault runs have the mode of their relay in their names. */
-export type NamedMutant = Plant & { readonly name: string; readonly says: string };
+type NamedMutant = Plant & { readonly name: string; readonly says: string };
 
 /** All mutants by their names: those of guards, and those of fault runs. */
 export const ALL_MUTANTS: readonly NamedMutant[] = [

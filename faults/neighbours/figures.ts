@@ -49,7 +49,6 @@ export type Wholeness = z.infer<typeof WHOLENESS>;
 
 /** What a phase of the honest user's work is. `isFull`: the store is full during a part of it. */
 export const PHASE_OPTIONS = z.object({ name: z.string(), seconds: z.number(), isFull: z.boolean() });
-export type PhaseOptions = z.infer<typeof PHASE_OPTIONS>;
 
 /** The commands whose handlers waited while the store was full. `wrong` has those that did not end with their result. */
 export const HELD = z.object({ calls: z.number(), wrong: z.array(z.string()) });

@@ -78,7 +78,7 @@ export function totalOfShares(): number {
 }
 
 /** Returns what docs/durable.md promises: two snapshots, journals, and the reserve, in bytes. */
-export function mostOfDisk(snapshot: number): number {
+function mostOfDisk(snapshot: number): number {
   return 2 * snapshot + (snapshot > 32 * MIB ? 576 : 288) * MIB + 8 * MIB;
 }
 

@@ -17,7 +17,7 @@ const PIECE_MS = 40;
 /** The part of the writes that write less than they were given, as the system may. */
 const SHORT_WRITES = 0.01;
 
-export type DiskOptions = { readonly bytes: number };
+type DiskOptions = { readonly bytes: number };
 
 /** What a file has. Behind `content` there are zeros up to `size`. */
 type Content = { readonly content: Buffer; readonly size: number };
@@ -128,7 +128,7 @@ type Names = Map<string, Inode>;
 type Change = { readonly at: number; readonly path: string | null; readonly apply: (names: Names) => void };
 
 /** What fails. `sync`: each sync; afterwards what it was for may be there or not. `write`: each write. */
-export type DiskFault = 'sync' | 'write';
+type DiskFault = 'sync' | 'write';
 
 export class SimulatedDisk {
   /** The id of this boot. */

@@ -27,7 +27,7 @@ export type HttpDoor = {
 };
 
 /** What the requester is told of a response, in this order. `onLost`: the connection ended before the response. */
-export type ResponseEvents = {
+type ResponseEvents = {
   onHead?(status: number, headers: ReadonlyMap<string, string>): void;
   onText?(text: string): void;
   onEnd(): void;

@@ -14,7 +14,7 @@ export type HttpAnswer = {
   readonly relay: string;
 };
 
-export type AskOptions = {
+type AskOptions = {
   /** The name of the relay to ask; absent: any. */
   readonly relay?: string | undefined;
   readonly withinMs?: number;
@@ -142,7 +142,7 @@ function methodOf(method = 'GET'): Target['method'] {
 }
 
 /** One event of an event stream. `id`: null if it has none. */
-export type StreamEvent = { readonly event: string; readonly id: string | null; readonly data: string };
+type StreamEvent = { readonly event: string; readonly id: string | null; readonly data: string };
 
 /** Returns a function that takes the parts of an event stream's text, and returns the events that each completes. */
 export function createEventReader(): (part: string) => readonly StreamEvent[] {

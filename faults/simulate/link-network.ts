@@ -352,7 +352,7 @@ export class Way {
 const RESET = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
 
 /** The relay's end. It behaves as a `LinkSocket` does over `ws`. */
-export class RelaySocket implements MessageSocket {
+class RelaySocket implements MessageSocket {
   readonly process: SimulatedProcess;
   readonly #connection: Connection;
   readonly #door: Door;
@@ -459,7 +459,7 @@ export class RelaySocket implements MessageSocket {
 }
 
 /** The program's end: a WebSocket as browsers have it. */
-export class ProgramSocket implements SocketLike {
+class ProgramSocket implements SocketLike {
   readonly process: SimulatedProcess;
   readonly #connection: Connection;
   readonly #watch: (text: string) => void;

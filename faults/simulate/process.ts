@@ -7,7 +7,7 @@ import type { Simulation } from './virtual.ts';
 /** The wall time at which each simulation begins, in epoch milliseconds. */
 export const START = Date.UTC(2026, 0, 1);
 
-export type Drift = {
+type Drift = {
   /** How much the wall clock of the process is ahead, in milliseconds. */
   readonly aheadMs: number;
   /** How fast the clocks of the process go: 1.01 is one percent too fast. */

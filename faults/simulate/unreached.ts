@@ -9,7 +9,7 @@ import { STORES, type StoreName } from './workloads.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /** A place that was not reached. `file`: its path below src. `text`: the line in which it begins. */
-export type Unreached = { readonly file: string; readonly line: number; readonly text: string };
+type Unreached = { readonly file: string; readonly line: number; readonly text: string };
 
 /**
  * Returns what is wrong with the list of a store after a long series of runs, as texts: places that are not in it and

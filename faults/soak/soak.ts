@@ -5,7 +5,7 @@ import { openLoad, type Load } from './load.ts';
 import type { Sample } from './slope.ts';
 import { startStore, type SoakStore } from './store.ts';
 
-export type SoakOptions = {
+type SoakOptions = {
   readonly minutes: number;
   /** The number of calls per second of real time. */
   readonly rate: number;
@@ -22,7 +22,7 @@ export type SoakOptions = {
   readonly onSample?: (sample: Sample) => void;
 };
 
-export type Soaked = {
+type Soaked = {
   readonly samples: readonly Sample[];
   readonly calls: number;
   /** The number of requests that were repeated because their connection broke. */
@@ -100,7 +100,7 @@ function ended({ calls, resent, wrong }: Load, samples: readonly Sample[], misco
   return { samples, calls, resent, wrong, miscounts };
 }
 
-export type RoundsOptions = {
+type RoundsOptions = {
   readonly rounds: number;
   readonly callsOfRound: number;
   readonly source?: string | undefined;

@@ -149,7 +149,7 @@ export type PauseEvent = {
 };
 
 /** The event type of each topic. */
-export type Topics = {
+type Topics = {
   connections: ConnectionEvent;
   pauses: PauseEvent;
   [command: `command:${string}`]: CommandHint;

@@ -107,7 +107,7 @@ export function readTraceparent(text: string, traceState: string | null): TraceC
 export const DECLINED = '00';
 
 /** The fields of a log line about work in a trace, by the names that OpenTelemetry gives them. */
-export type TraceLogFields = { readonly trace_id?: string; readonly span_id?: string; readonly trace_flags?: string };
+type TraceLogFields = { readonly trace_id?: string; readonly span_id?: string; readonly trace_flags?: string };
 
 export function traceLogFields(context: TraceContext | null | undefined): TraceLogFields {
   if (!context) return {};

@@ -41,7 +41,7 @@ export type HttpServer = {
   replaceCertificate(certificate: Certificate): void;
 };
 
-export type HttpServerOptions = {
+type HttpServerOptions = {
   readonly keepAliveMs?: number | undefined;
   readonly bufferMs?: number;
   /** The certificate; null (the default): the server does not use TLS. */
@@ -54,7 +54,7 @@ export type HttpServerOptions = {
 };
 
 /** See `Backend.onRecord`. */
-export type OnRecord = (run: () => void, holder?: { destroy(): void }) => void;
+type OnRecord = (run: () => void, holder?: { destroy(): void }) => void;
 
 /**
  * Creates the HTTP server. Connections may stay open for `keepAliveMs` between two requests, which is announced in
@@ -222,7 +222,7 @@ export type Attachment = {
 /** Node 24.9 and later ask this member of a server whether to accept an upgrade. Its types do not have it. */
 type AskedToUpgrade = { shouldUpgradeCallback?: (request: IncomingMessage) => boolean };
 
-export type AttachHandlerOptions = {
+type AttachHandlerOptions = {
   readonly handler: RequestHandler;
   /** The path below which requests and upgrades belong to the relay. */
   readonly basePath: string;

@@ -5,7 +5,7 @@ import { writeSync } from 'node:fs';
 import { BoundedMap } from '../core/collections.ts';
 import type { Log } from '../core/ports.ts';
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 export type LogOptions = {
   readonly level: LogLevel;
   /** The texts that are redacted in every field and message: the configured tokens and secrets. */

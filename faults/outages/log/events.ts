@@ -246,7 +246,7 @@ export type FaultEvent =
  * The time and the process of a logged event. `at`: nanoseconds of the monotonic clock. All processes of a run share a
  * machine, so their stamps can be compared.
  */
-export type Stamp = { readonly proc: string; readonly boot: string; readonly seq: number; readonly at: number };
+type Stamp = { readonly proc: string; readonly boot: string; readonly seq: number; readonly at: number };
 export type Logged = Stamp & FaultEvent;
 
 /** Returns a text that names a user and a command. A payload that contains the text shows to whom it belongs. */

@@ -31,7 +31,7 @@ export function openLog({ folder, proc, boot }: LogOptions): FaultLog {
   };
 }
 
-export type ReadLogs = {
+type ReadLogs = {
   readonly events: readonly Logged[];
   /** The number of lines that a kill truncated; each is the last of its file. */
   readonly torn: number;

@@ -29,7 +29,7 @@ export type Proc = {
  * How a process ended: its exit code, or the signal that ended it. `asked`: whether this program had killed it or asked
  * it to stop; null if it ended by itself.
  */
-export type ProcEnd = {
+type ProcEnd = {
   readonly code: number | null;
   readonly signal: string | null;
   readonly asked: 'kill' | 'stop' | null;

@@ -12,7 +12,7 @@ import { CommandCounter, type SentCommand } from './command-cut.ts';
  * - `delay`: data arrives `ms` milliseconds later.
  * - `slice`: data arrives in pieces of at most `bytes`.
  */
-export type ProxyMode =
+type ProxyMode =
   | { readonly kind: 'pass' | 'black-hole' | 'refuse' }
   | { readonly kind: 'delay'; readonly ms: number }
   | { readonly kind: 'slice'; readonly bytes: number };
@@ -54,7 +54,7 @@ export type Proxy = AsyncDisposable & {
 };
 
 /** The connections whose first data a proxy keeps back. */
-export type HeldBack = {
+type HeldBack = {
   /** The number of connections of which something is kept back. */
   readonly size: number;
   /**

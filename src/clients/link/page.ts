@@ -3,7 +3,7 @@ import { randomId } from './ids.ts';
 import { deferred, elapsed, sleep, type Clock } from './platform.ts';
 
 /** Receives the events of a page. */
-export type PageListener = {
+type PageListener = {
   /** The page is frozen, or goes into the back-forward cache: it runs no code until `shown`. */
   readonly hidden: () => unknown;
   readonly shown: () => unknown;

@@ -8,7 +8,7 @@ import { deferred } from '../link/platform.ts';
 /** The most bytes that may arrive without completing an event. An event of a relay is smaller. */
 const EVENT_BYTES = 4 * 1024 * 1024;
 
-export type StreamRequest = {
+type StreamRequest = {
   /** The address of the relay's endpoint for event streams. */
   readonly url: string;
   readonly query: string;
@@ -26,7 +26,7 @@ export type StreamRequest = {
 };
 
 /** A result of GraphQL: `data`, `errors` or both. */
-export type StreamResult = Readonly<Record<string, unknown>>;
+type StreamResult = Readonly<Record<string, unknown>>;
 
 /** An answer in place of a stream. `text`: its body. */
 export type StreamAnswer = { readonly status: number; readonly headers: Headers; readonly text: string };

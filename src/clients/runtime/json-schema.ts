@@ -8,7 +8,7 @@ import { boundedMessage, messageOf } from './action-errors.ts';
 import { LIMITS, partsOf, typeOf } from './limits.ts';
 
 /** Returns null for a valid value, otherwise its first fault, at most 256 characters. Never throws. */
-export type Validate = (value: unknown) => string | null;
+type Validate = (value: unknown) => string | null;
 
 /**
  * Prepares a JSON Schema 2020-12, including its formats. Throws if the schema is invalid, has members but no keyword,

@@ -29,7 +29,7 @@ const MAX_ACTION_BYTES = 64 * 1024;
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** A value as its schema gives it, or its first fault, at most 256 characters. */
-export type CheckedValue = { readonly value: unknown } | { readonly fault: string };
+type CheckedValue = { readonly value: unknown } | { readonly fault: string };
 /** Rejects or throws only if the schema's library does. */
 export type SchemaCheck = (value: unknown) => CheckedValue | Promise<CheckedValue>;
 

@@ -3,7 +3,7 @@
 /** One event of a stream. `data` is its data lines, joined by LF. */
 export type SseFrame = { readonly event: string; readonly data: string };
 
-export interface SseParser {
+interface SseParser {
   /** The value of the stream's last `retry` field, in milliseconds; null before the first one. */
   readonly retryMs: number | null;
   /**

@@ -23,7 +23,7 @@ export type PolicyRule = {
  * A rate rule: each caller has a bucket of `burst` tokens, and gets `perSecond` tokens a second. Each admitted call that
  * the rule matches takes one. The lists are those of PolicyRule.
  */
-export type PolicyRate = Omit<PolicyRule, 'effect'> & BucketRate;
+type PolicyRate = Omit<PolicyRule, 'effect'> & BucketRate;
 
 /**
  * An admission scope: users that share one capacity (live commands). `members` are globs of users. `memberCapacity`:

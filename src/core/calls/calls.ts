@@ -47,8 +47,6 @@ import { callerOf } from './recorded-caller.ts';
 import { createRepeats } from './repeats.ts';
 import { Wait } from './wait.ts';
 
-export type Rpc = ReturnType<typeof createRpc>;
-
 export function createRpc(parts: InvokeDeps, questions: NodeQuestions) {
   return {
     ...createPending(parts.deps, questions),

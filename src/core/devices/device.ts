@@ -58,7 +58,7 @@ export type Decided =
   | { readonly kind: 'full' };
 
 /** What is known of the holder of a key. */
-export type KeyHolder =
+type KeyHolder =
   | { readonly kind: 'device'; readonly device: Device }
   | { readonly kind: 'open'; readonly enrolment: OpenEnrolment }
   | { readonly kind: 'denied' };

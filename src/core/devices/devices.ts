@@ -48,7 +48,7 @@ const ACTION_FORM = new RegExp(ACTION_PATTERN);
 const NO_ENROLMENT = 'No open enrolment has this code.';
 
 /** A device asks to be enrolled. `proof`: of the purpose `enrol`. `network`: from which it asks. */
-export type EnrolRequest = Omit<DeviceClaims, 'actions'> & {
+type EnrolRequest = Omit<DeviceClaims, 'actions'> & {
   readonly actions?: readonly string[] | null | undefined;
   readonly proof: string;
 };
@@ -71,7 +71,7 @@ export type DeviceAnswer = {
   readonly now: number;
 };
 
-export type DecideRequest = {
+type DecideRequest = {
   readonly code: string;
   readonly decision: 'confirm' | 'deny';
   readonly userId?: string | null | undefined;

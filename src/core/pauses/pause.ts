@@ -9,8 +9,8 @@ import { ENDED_PAUSES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
 /** The kinds of callers that a pause may name: those of commands, and those of their programs. */
-export const PAUSED_KINDS = ['admin', 'user', 'grant', 'mcp'] as const;
-export type PausedKind = (typeof PAUSED_KINDS)[number];
+const PAUSED_KINDS = ['admin', 'user', 'grant', 'mcp'] as const;
+type PausedKind = (typeof PAUSED_KINDS)[number];
 
 /**
  * Which calls a pause covers: those that match every member that is not null. Without any it covers every call.

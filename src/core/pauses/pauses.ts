@@ -39,14 +39,14 @@ export type PauseRequest = CoverRequest & {
 };
 
 /** What a client says when it pauses itself. */
-export type ClientPauseRequest = Pick<PauseRequest, 'reason' | 'queued' | 'running'>;
+type ClientPauseRequest = Pick<PauseRequest, 'reason' | 'queued' | 'running'>;
 
 /**
  * Whether an act reached all parts of the store. `partial`: some parts have not answered; the relay goes on trying.
  * `silent`: what did not answer, by the ids of nodes, or as `partition <n>`. A silent node makes nothing partial: the
  * answer waited until the node could write nothing more.
  */
-export type PauseSpread = { readonly partial: boolean; readonly silent: readonly string[] };
+type PauseSpread = { readonly partial: boolean; readonly silent: readonly string[] };
 
 /** `cancelled`: commands that waited and were cancelled. `asked`: running ones whose clients were asked to cancel. */
 export type PauseReceipt = PauseSpread & { readonly pause: Pause; readonly cancelled: number; readonly asked: number };

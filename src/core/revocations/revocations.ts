@@ -45,7 +45,7 @@ const CANCEL_BATCH = 256;
 const EXPIRE_MS = 3600_000;
 
 /** What a revocation has ended on one node: its links, and the sockets of requests and streams in progress. */
-export type RevokedEnds = { readonly links: number; readonly sockets: number };
+type RevokedEnds = { readonly links: number; readonly sockets: number };
 
 /** What a revocation did. */
 export type RevocationReceipt = RevokedEnds & {
@@ -58,7 +58,7 @@ export type RevocationReceipt = RevokedEnds & {
 };
 
 /** Members that are absent or null name nothing. */
-export type RevokeRequest = { readonly [M in keyof RevocationTarget]?: RevocationTarget[M] | undefined } & {
+type RevokeRequest = { readonly [M in keyof RevocationTarget]?: RevocationTarget[M] | undefined } & {
   readonly reason: string;
 };
 
