@@ -21,7 +21,7 @@ type DeviceTokenOptions = {
   readonly audience?: Names;
 };
 
-interface DeviceTokens extends DeviceCredentials {
+export interface DeviceTokens extends DeviceCredentials {
   /** Signs with this secret from now on. */
   replace(credentials: Pick<DeviceTokenOptions, 'secret'>): void;
 }
