@@ -101,7 +101,12 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
         { file: 'backends/owned/fence.ts', lines: ["if (found === null) return { kind: 'behind', number: 0 };"] },
         {
           file: 'backends/owned/partition.ts',
-          lines: ['if (!found || !own) return false;', 'this.#seen = fence ?? (this.#given ? null : this.#seen);'],
+          lines: [
+            'if (!found || !own) return false;',
+            'this.#seen = fence ?? (this.#given ? null : this.#seen);',
+            'const wasForgotten = !isGiven && !this.#isGiving && seen !== null && seen.epoch < given.epoch;',
+            'if (isAfter(fence, given) || (wasForgotten && isAfter(fence, seen))) this.forgetGiven();',
+          ],
         },
         {
           file: 'backends/owned/slot-group.ts',
@@ -121,8 +126,19 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
       places: [
         {
           file: 'backends/owned/owner.ts',
-          lines: ['return this.#partitions[partition]?.decided ?? 0;', 'if (!partition) return;'],
+          lines: ['if (!partition) return;'],
         },
+      ],
+    },
+    {
+      why: 'A log that confirms a batch has one.',
+      places: [{ file: 'backends/owned/tail.ts', lines: ['const oldest = this.#batches[0]?.at ?? now;'] }],
+    },
+    {
+      why: 'A partition must be lost between two steps of what counts in it.',
+      isRare: true,
+      places: [
+        { file: 'backends/owned/owner.ts', lines: ['return this.#partitions[partition]?.decided ?? 0;'] },
         {
           file: 'backends/owned/partition.ts',
           lines: [
@@ -160,6 +176,9 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
         {
           file: 'backends/owned/owner.ts',
           lines: [
+            'return this.#departure ? undefined : this.#follow(partition, from);',
+            'await this.#giving.catch(() => undefined);',
+            'if (!this.#moves.mayTake(partition.number, this.#view()) || !this.#hasRoom(partition)) return;',
             'await this.#looking?.catch(() => undefined);',
             '} catch (error) {',
             'if (!(await partition.give(to))) return;',
@@ -169,6 +188,8 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
           file: 'backends/owned/partition.ts',
           lines: [
             '} catch (error) {',
+            'const given = this.#isGiving ? null : this.#given;',
+            'return given && (fence === null || fence.epoch < given.fence.epoch) ? given : null;',
             'if (!owned) return false;',
             'if (owned.log.isLost || !owned.log.isConfirmed) return false;',
             'if (!(await this.#setGiven(owned.log, next))) {',
@@ -241,8 +262,6 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
           file: 'backends/journal/batches.ts',
           lines: [
             'if (hasOtherForm(read(0, MAGIC.length))) throw new Error(`${path} has the form of another version`);',
-            "return start !== null && !start.equals(MAGIC) && /^cbj\\d/.test(start.toString('latin1'));",
-            "if (later && later.synced > offset) return { kind: 'damaged', ...found };",
             "case 'damaged':",
           ],
         },
@@ -250,6 +269,7 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
           file: 'backends/journal/open.ts',
           lines: [
             "if (missing !== null) refuseDamage(missing, 'it is not there');",
+            'if (!mayBeCut(end, { disk, files: [path, ...later], lostPower })) refuseDamage(path, badPart(end));',
             "if (end.kind !== 'whole') refuseDamage(snapshot, badPart(end));",
             "if (!replay.complete) refuseDamage(snapshot, 'it has no end');",
             'refuse(',
@@ -354,8 +374,33 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
       ],
     },
     {
-      why: 'A rotation syncs the files before it at once, and a relay that closes waits for that.',
-      places: [{ file: 'backends/journal/journal.ts', lines: ['for (const file of this.#older.splice(0)) {'] }],
+      why: 'No run has devices.',
+      places: [
+        {
+          file: 'backends/journal/snapshot.ts',
+          lines: ["for (const device of devices.all().toArray()) yield* one(records, 'device', device);"],
+        },
+      ],
+    },
+    {
+      why: 'The disk must be full, fail or lose power in the milliseconds of a rotation, or at the beginning of a file.',
+      isRare: true,
+      places: [
+        {
+          file: 'backends/journal/journal.ts',
+          lines: [
+            "if (this.#unwritten !== '') throw noSpace('the journal');",
+            'for (const file of this.#older.splice(0)) {',
+          ],
+        },
+        {
+          file: 'backends/journal/batches.ts',
+          lines: [
+            "return start !== null && !start.equals(MAGIC) && /^cbj\\d/.test(start.toString('latin1'));",
+            "if (later && later.synced > offset) return { kind: 'damaged', ...found };",
+          ],
+        },
+      ],
     },
     {
       why: 'A run says when a snapshot is due.',
@@ -391,12 +436,10 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
           lines: [
             'records.addText(`"entry",${differenceOf(NEW_COMMAND, command, at)},${marked ? 1 : 0},${texts},${more}`);',
             'if (stream.evictedAt > -Infinity) writeGapOf(stream, records);',
-            'records.about(entry ?? key, entry !== undefined);',
             "yield* one(records, 'marks', generation, wordsAsText(marks.words), Buffer.from(marks.codes).toString('base64'));",
             "for (const { generation, owner, count } of owners) yield* one(records, 'mark_owner', generation, owner.userId, count);",
             "if (shortUntil > -Infinity) yield* one(records, 'short', userId, shortUntil, unmarkedId);",
             "yield* one(records, 'gap', table, userId, null, droppedAt, wholeStreamAt === -Infinity ? null : wholeStreamAt);",
-            'if (++count === STEP) break;',
           ],
         },
       ],
