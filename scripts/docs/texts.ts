@@ -52,6 +52,7 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     REVOKE_WITHIN_MS: 'another node takes to end what a revocation covers; then it is named as silent',
     PAUSES: 'pauses',
     PAUSES_PER_USER: 'of these, what one user and its clients may have set',
+    PAUSES_OF_PERSONS: 'of these, only by the user, not by its clients',
     PAUSES_PER_HOUR: 'pauses of one user in an hour, and as many times that it resumes',
     CLIENT_RESUMES_AT_ONCE: 'times at once that the clients of one user resume, or replace their pauses',
     CLIENT_RESUMES_PER_SECOND: 'times in a second afterwards',

@@ -214,6 +214,8 @@ export const PAUSES = 1000;
 export const PAUSES_OF_ADMINS = 100;
 /** The most pauses that a user and the clients of the user may have set. */
 export const PAUSES_PER_USER = 20;
+/** How many of these only the user may set, so that clients which pause themselves never keep the person from it. */
+export const PAUSES_OF_PERSONS = 5;
 /** How often a user may pause and resume within an hour. */
 export const PAUSES_PER_HOUR = 240;
 /** How many rows of the audit an hour the clients of a user may add by pausing themselves. Further ones are not audited. */

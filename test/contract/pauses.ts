@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AdmitRequest, Binding } from '../../src/core/commands/command-store.ts';
 import type { MailboxRow } from '../../src/core/commands/node-store.ts';
-import { PAUSES, PAUSES_OF_ADMINS, PAUSES_PER_USER } from '../../src/core/limits.ts';
+import { PAUSES, PAUSES_OF_ADMINS, PAUSES_OF_PERSONS, PAUSES_PER_USER } from '../../src/core/limits.ts';
 import type { Pause, PauseCover } from '../../src/core/pauses/pause.ts';
 import { eventually } from '../kit/patience.ts';
 import {
@@ -237,6 +237,21 @@ export function pauseContract(name: string, make: MakeBench, { decidesAll = true
       expect(await keep(pauseOf('client', { userId: 'alice', by: { kind: 'client', name: 'tab' } }))).toEqual(['full']);
       expect(await keep(pauseOf('p1', { userId: 'alice', by, reason: 'again' }))).toEqual(['kept']);
       expect(await keep(pauseOf('admin', { userId: 'alice' }))).toEqual(['kept']);
+    });
+
+    it('leaves room to the person whose clients have all paused themselves', async () => {
+      const ofClients = PAUSES_PER_USER - PAUSES_OF_PERSONS;
+      const byClient = (i: number) => ({
+        userId: 'alice',
+        clientId: `c${i}`,
+        by: { kind: 'client', name: `c${i}` } as const,
+      });
+      for (let i = 0; i < ofClients; i++) expect(await keep(pauseOf(`p${i}`, byClient(i)))).toEqual(['kept']);
+      expect(await keep(pauseOf('one more', byClient(ofClients)))).toEqual(['full']);
+      const by = { kind: 'user', name: 'alice' } as const;
+      for (let i = 0; i < PAUSES_OF_PERSONS; i++)
+        expect(await keep(pauseOf(`own ${i}`, { userId: 'alice', by }))).toEqual(['kept']);
+      expect(await keep(pauseOf('too many', { userId: 'alice', by }))).toEqual(['full']);
     });
 
     it('counts and finds what a cover has', async () => {

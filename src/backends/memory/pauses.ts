@@ -2,7 +2,7 @@
 import type { Mailboxes } from './commands.ts';
 import type { ClientQueue, Entry, Ledger } from './ledger.ts';
 import { keyOf, type CommandKey } from '../../core/ids.ts';
-import { PAUSES, PAUSES_OF_ADMINS, PAUSES_PER_USER } from '../../core/limits.ts';
+import { PAUSES, PAUSES_OF_ADMINS, PAUSES_OF_PERSONS, PAUSES_PER_USER } from '../../core/limits.ts';
 import {
   PauseSet,
   coverOf,
@@ -93,12 +93,15 @@ export function createMemoryPauses({ clock, ledger, mailboxes, pauses }: PausesP
   } satisfies PauseStore;
 }
 
-/** Whether there is no room for another pause of this author. Users cannot take the room of administrators. */
+/**
+ * Whether there is no room for another pause of this author. Users cannot take the room of administrators, nor clients
+ * that of their users.
+ */
 function isFull(pauses: PauseSet, { by, userId }: Pause): boolean {
   if (by.kind === 'admin') return pauses.size >= PAUSES;
   if (pauses.size >= PAUSES - PAUSES_OF_ADMINS) return true;
   const own = userId === null ? [] : pauses.ofUser(userId).filter(({ by: { kind } }) => kind !== 'admin');
-  return own.length >= PAUSES_PER_USER;
+  return own.length >= (by.kind === 'client' ? PAUSES_PER_USER - PAUSES_OF_PERSONS : PAUSES_PER_USER);
 }
 
 function count(entries: Iterable<Entry>, counts: (entry: Entry) => boolean): number {
