@@ -9,6 +9,8 @@ import {
   type Revocation,
   type RevocationTarget,
 } from '../../src/core/revocations/revocation.ts';
+import { settle } from '../kit/clock.ts';
+import { admin as testAdmin, advertisement, connect, testCore, user as userOf } from '../kit/core.ts';
 
 const NOTHING: RevocationTarget = { userId: null, clientId: null, tokenId: null, issuedBefore: null };
 const target = (given: Partial<RevocationTarget>): RevocationTarget => ({ ...NOTHING, ...given });
@@ -80,5 +82,29 @@ describe('the index', () => {
     expect(index.find(user(), null)?.seq).toBe(2);
     index.expire(20);
     expect([index.size, index.find(user(), null)]).toEqual([0, null]);
+  });
+});
+
+describe('what a revoked token had dispatched', () => {
+  it('is not written again if it never arrived, and its client is asked to stop; others run on', async () => {
+    await using test = await testCore();
+    const alice = userOf('alice');
+    const open = { actions: [advertisement('open')] };
+    const first = await connect(test.core, alice, { ...open, resumes: { attempt: 1, received: new Set() } });
+    const invoke = (commandId: string, tokenId: string) =>
+      test.core.rpc.invoke(
+        { ...alice, token: { id: tokenId, issuedAt: 1_000 } },
+        { userId: 'alice', clientId: 'tab', params: null, action: 'open', commandId },
+      );
+    const [revoked, other] = [invoke('c1', 't1'), invoke('c2', 't2')];
+    await settle();
+    expect(first.sent.map(({ command }) => command.commandId)).toEqual(['c1', 'c2']);
+    await test.core.revocations.revoke(testAdmin, { tokenId: 't1', reason: 'lost' });
+    const second = await connect(test.core, alice, { ...open, resumes: { attempt: 2, received: new Set() } });
+    const ended = { outcome: 'failed', error: { code: 'not_received' } };
+    expect(await revoked).toMatchObject({ kind: 'outcome', command: ended });
+    expect(second.sent.map(({ command }) => command.commandId)).toEqual(['c2']);
+    await second.result(second.last);
+    expect(await other).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' } });
   });
 });

@@ -194,7 +194,7 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
         return fail('capacity_exceeded', `${most} are kept. Use issued_before, which covers many tokens at once.`);
       }
       const [here, told] = await Promise.all([takeWhole(revocation, revoker), tell(revocation)]);
-      const cancelled = await cancelQueued({ deps, recorder }, revocation);
+      const cancelled = await cancelUnacknowledged({ deps, recorder }, revocation);
       await act?.end('revoked');
       const ended = [here, ...told.flatMap((node) => node.ended ?? [])];
       return {
@@ -244,11 +244,12 @@ function withinRights(revoker: CallingPrincipal, target: RevocationTarget): Revo
 }
 
 /**
- * Cancels the commands that have not been dispatched and that were invoked with tokens that a row covers, and returns
- * their number. A row that names a client covers links alone, and cancels none. Commands that have ended are not looked
- * through: a store remembers very many.
+ * Cancels the commands that were invoked with tokens that a row covers: those that have not been dispatched, whose number
+ * it returns, and those that their clients have not acknowledged. Of the latter the client is asked to stop, and one that
+ * never arrived is not written again. A row that names a client covers links alone, and cancels none. Commands that have
+ * ended are not looked through: a store remembers very many.
  */
-async function cancelQueued(
+async function cancelUnacknowledged(
   { deps, recorder }: Pick<RevocationDeps, 'deps' | 'recorder'>,
   revocation: Revocation,
 ): Promise<number> {
@@ -257,11 +258,14 @@ async function cancelQueued(
   const { commands, pauses } = deps.backend;
   let cancelled = 0;
   const cancelIn = async (part: number, cover: PauseCover): Promise<void> => {
-    const keys = await pauses.covered(part, cover, 'queued', QUEUED_MOST);
+    const keys = [
+      ...(await pauses.covered(part, cover, 'queued', QUEUED_MOST)),
+      ...(await pauses.covered(part, cover, 'running', QUEUED_MOST)),
+    ];
     for (let from = 0; from < keys.length; from += CANCEL_BATCH) {
       if (from > 0) await new Promise<void>((next) => deps.loop.afterOthers(next));
       for (const command of await commands.get(keys.slice(from, from + CANCEL_BATCH))) {
-        if (!command || isTerminal(command) || command.dispatchedAt !== null) continue;
+        if (!command || isTerminal(command) || command.stage === 'acknowledged') continue;
         if (!coversCaller(revocation, command.caller)) continue;
         const cancel = { kind: 'cancel', reason: `Revoked: ${reason}`.slice(0, 200), by: who } as const;
         const settled = await recorder.settle(command, cancel);
