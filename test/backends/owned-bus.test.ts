@@ -36,6 +36,42 @@ describe('the bus of owners', () => {
     expect(bus.bus.hasSubscribers('command')).toBe(true);
   });
 
+  it('introduces itself to a process that had taken it for dead, and says that events may be lost', () => {
+    const { bus, sent, listens } = openBus();
+    let interrupted = 0;
+    bus.bus.subscribe(
+      'site:alice/board',
+      () => {},
+      () => interrupted++,
+    );
+    listens(0);
+    bus.receive('b.1', JSON.stringify({ kind: 'heard', kinds: ['site'], number: 1 }));
+    sent.length = 0;
+    bus.receive('b.1', JSON.stringify({ kind: 'listens', kinds: [], number: 0, isNew: true }));
+    expect(sent).toEqual([
+      JSON.stringify({ kind: 'heard', kinds: [], number: 0 }),
+      JSON.stringify({ kind: 'listens', kinds: ['site'], number: 1 }),
+    ]);
+    expect(interrupted).toBe(1);
+    // It has not confirmed yet, so it is told nothing else.
+    bus.receive('b.1', JSON.stringify({ kind: 'listens', kinds: [], number: 0, isNew: true }));
+    expect(interrupted).toBe(1);
+  });
+
+  it('says that it is new to a process that it knows nothing of, also after it has taken that for dead', () => {
+    const { bus, sent, listens } = openBus();
+    const told = (): unknown[] => sent.splice(0).map((text) => JSON.parse(text).isNew);
+    bus.joined('b.1');
+    expect(told()).toEqual([true]);
+    listens(1, 'command');
+    sent.length = 0;
+    bus.joined('b.1');
+    expect(told()).toEqual([undefined]);
+    bus.gone('b.1');
+    bus.joined('b.1');
+    expect(told()).toEqual([true]);
+  });
+
   it('tells a process again that has not heard what it listens to, and that events may be lost until it has', () => {
     const { bus, sent } = openBus();
     let interrupted = 0;
@@ -44,7 +80,7 @@ describe('the bus of owners', () => {
       () => {},
       () => interrupted++,
     );
-    const note = JSON.stringify({ kind: 'listens', kinds: ['site'], number: 1 });
+    const note = JSON.stringify({ kind: 'listens', kinds: ['site'], number: 1, isNew: true });
     expect(sent).toEqual([note]);
     // The answer may be under way.
     bus.beat();

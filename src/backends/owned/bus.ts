@@ -11,9 +11,15 @@ const CONFIRM_MS = 1_000;
 
 /**
  * What processes say to each other about topics. `kinds`: what the sender listens to. `number`: of its notes; an answer
- * has that of the note that it confirms.
+ * has that of the note that it confirms. `isNew`: the sender does not know what the receiver listens to: it has started,
+ * or had taken the receiver for dead.
  */
-type BusNote = { readonly kind: 'listens' | 'heard'; readonly kinds: readonly string[]; readonly number: number };
+type BusNote = {
+  readonly kind: 'listens' | 'heard';
+  readonly kinds: readonly string[];
+  readonly number: number;
+  readonly isNew?: boolean;
+};
 
 type BusOptions = {
   readonly process: string;
@@ -113,7 +119,13 @@ export class OwnedBus {
 
   #tell(process: string): void {
     if (process === this.#options.process) return;
-    const note: BusNote = { kind: 'listens', kinds: [...this.#own.keys()], number: this.#number };
+    const isNew = !this.#others.has(process);
+    const note: BusNote = {
+      kind: 'listens',
+      kinds: [...this.#own.keys()],
+      number: this.#number,
+      ...(isNew && { isNew }),
+    };
     this.#options.send(process, JSON.stringify(note), null);
   }
 
@@ -128,7 +140,17 @@ export class OwnedBus {
     // Notes may arrive in another order.
     if (note.number >= (this.#others.get(from)?.number ?? 0))
       this.#others.set(from, { kinds: new Set(note.kinds), number: note.number });
-    this.#options.send(from, JSON.stringify({ ...note, kind: 'heard' } satisfies BusNote), null);
+    const { kinds, number } = note;
+    this.#options.send(from, JSON.stringify({ kind: 'heard', kinds, number } satisfies BusNote), null);
+    if (note.isNew === true) this.#introduce(from);
+  }
+
+  /** Tells a process that does not know it what this one listens to. If it had known, it may not have sent some of it. */
+  #introduce(process: string): void {
+    const hadHeard = (this.#knowing.get(process) ?? 0) > 0;
+    this.#knowing.delete(process);
+    this.#tell(process);
+    if (hadHeard) this.#listeners.interrupted();
   }
 
   /** Resolves when all others know what this process listens to, or after a while. */
@@ -171,6 +193,7 @@ function readNote(text: string): BusNote | null {
   const note = parsedJson(text);
   if (!isRecord(note) || (note['kind'] !== 'listens' && note['kind'] !== 'heard')) return null;
   if (!Array.isArray(note['kinds']) || !Number.isSafeInteger(note['number'])) return null;
+  if (note['isNew'] !== undefined && typeof note['isNew'] !== 'boolean') return null;
   // Each member was checked.
   return note as BusNote;
 }
