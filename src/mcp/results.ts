@@ -221,7 +221,7 @@ function messageOf({ outcome, error }: Pick<Command, 'outcome' | 'error'>, recor
   return record && isOfClient(error, record) ? `the client says: "${message}"` : message;
 }
 
-/** Whether the client wrote the message of an error. A mark keeps none, and only the first end gives a record its own. */
+/** Whether the client wrote the message of an error. It did if the record got the error from its report. */
 function isOfClient(error: TerminalError, record: Command): boolean {
   // The relay writes the message of a result that is no longer kept, and of a command that never arrived.
   if (error !== record.error || error.code === 'not_received') return false;
