@@ -10,7 +10,8 @@ function readVersion(): string {
   return typeof version === 'string' ? version : '0.0.0';
 }
 
-// Checks whether this version of Node can run callboard. Older versions of Node must be able to load this file.
+// Checks whether this version of Node can run callboard. Older versions of Node must be able to load the
+// compiled file, to print what is wrong.
 
 /**
  * The oldest supported major version of Node. `scripts/require-node.cjs` and `engines` in package.json must have the

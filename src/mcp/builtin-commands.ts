@@ -76,7 +76,13 @@ export async function awaitCommand(parts: ToolServices, call: BuiltinCall, given
   if (!read) return NO_COMMAND;
   const { key, found } = read;
   if (hasEnded(found)) call.request.call.tells(key);
-  return answerOf(found, { ...key, attachedTo: null, long: null, now: parts.core.clock.now(), names: NO_ARGUMENTS });
+  return answerOf(found, {
+    ...key,
+    attachedTo: null,
+    ranBeside: null,
+    now: parts.core.clock.now(),
+    names: NO_ARGUMENTS,
+  });
 }
 
 export async function cancelCommand(parts: ToolServices, call: BuiltinCall, given: ToolArguments): Promise<ToolResult> {

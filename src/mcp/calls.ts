@@ -115,7 +115,7 @@ type Decided = Pick<Entered, 'leave'> & { readonly decision: Entered['decision']
 async function enter(core: Core, request: AgentRequest, call: AgentCall, target: ChosenClient): Promise<Decided> {
   const { requester, idempotencyKey, agent } = request;
   if (idempotencyKey !== null)
-    return { decision: { kind: 'new', commandId: idempotencyKey, long: null }, leave: async () => {} };
+    return { decision: { kind: 'new', commandId: idempotencyKey, ranBeside: null }, leave: async () => {} };
   const { clientId, harmless } = target;
   const asked = { ...call, clientId, harmless, agent, userId: requester.userId };
   return core.rpc.repeats.enter(requester, asked, request.call.owed);
@@ -160,8 +160,8 @@ async function invokeAs(core: Core, request: AgentRequest, invoking: Invoking): 
   if (invocation.kind === 'pending' && request.call.signal.aborted) void giveUp(request, of, abandon);
   if (owed && hasEnded(invocation)) request.call.tells(owed);
   const attachedTo = decision.kind === 'attach' ? decision.earlier : null;
-  const long = decision.kind === 'new' ? await presentOf(core, requester, decision.long) : null;
-  return answerOf(invocation, { ...of, attachedTo, long, now: core.clock.now(), names: call.names });
+  const ranBeside = decision.kind === 'new' ? await presentOf(core, requester, decision.ranBeside) : null;
+  return answerOf(invocation, { ...of, attachedTo, ranBeside, now: core.clock.now(), names: call.names });
 }
 
 /** `owedBy`: the request that owes the answer; absent if its command has an id that a caller chose, or is not new. */

@@ -4,6 +4,7 @@
  */
 import { endOf, type Invocation } from '../core/calls/call.ts';
 import { isTerminal, type Command, type CommandMark } from '../core/commands/command.ts';
+import type { TerminalError } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
 import { isRecord, type JsonText } from '../core/json.ts';
 import { AGENT_RESULT_CHARS, AGENT_UNARRIVED_MS } from '../core/limits.ts';
@@ -36,8 +37,11 @@ type ResultSubject = {
   readonly commandId: string;
   /** The earlier call whose answer this is; null: this call ran the command. */
   readonly attachedTo: EarlierCall | null;
-  /** An earlier equal call whose host may have given it up, beside which this one ran; null: there is none. */
-  readonly long: EarlierCall | null;
+  /**
+   * An equal earlier call beside which this one ran. Its host may have given it up and repeated it by this call, so the
+   * action may have run twice. Null: there is none.
+   */
+  readonly ranBeside: EarlierCall | null;
   readonly now: number;
   /** The names that the arguments have in the tool that was called. */
   readonly names: ArgumentNames;
@@ -98,23 +102,29 @@ export function partOfResult(
   return { content: texts(...partOf(text, from, about)) };
 }
 
-/** Whether a result is too large to be a member of an answer. */
+/** Whether a result is too large to be a member of an answer. Measures the JSON, because the whole answer is JSON. */
 export function isPartial(json: JsonText | null): boolean {
   return json !== null && json.length > AGENT_RESULT_CHARS;
 }
 
 function warningsOf(about: ResultSubject): readonly string[] {
-  return [...(about.attachedTo ? [attached(about)] : []), ...(about.long ? [besideLong(about.long, about)] : [])];
+  const { attachedTo, ranBeside } = about;
+  return [...(attachedTo ? [attached(about)] : []), ...(ranBeside ? [mayHaveRunTwice(ranBeside, about)] : [])];
 }
 
 function attached({ attachedTo, commandId, now, names }: ResultSubject): string {
   const began = attachedTo?.command?.admittedAt;
   const when = began === undefined ? 'earlier' : `${secondsSince(began, now)} s ago`;
-  return `This call did not run the action again: this is the answer of the equal call made ${when}, the command ${commandId}, whose answer was lost. To run it once more, ${passing(names, 'repeat_of')}: "${commandId}".`;
+  return `This call did not run the action again: this is the answer of the equal call made ${when}, the command ${commandId}, whose answer was lost. To run it once more, ${howToRepeat(commandId, names)}.`;
 }
 
-/** Says that an earlier equal call may be one that the host gave up, so that the action may have run twice. */
-function besideLong({ commandId, command }: EarlierCall, { now, commandId: own }: ResultSubject): string {
+/** Says how to run a command once more, for example: `pass repeat_of: "cmd-1"`. */
+function howToRepeat(commandId: string, names: ArgumentNames): string {
+  return `${passing(names, 'repeat_of')}: "${commandId}"`;
+}
+
+/** Says which equal earlier call ran beside this one, so that the action may have run twice. */
+function mayHaveRunTwice({ commandId, command }: EarlierCall, { now, commandId: own }: ResultSubject): string {
   const began = command ? `, made ${secondsSince(command.admittedAt, now)} s ago,` : '';
   const end = command?.outcome ?? null;
   const how = end === null ? 'had not ended when this call began, and still runs' : `ended as ${end}`;
@@ -181,11 +191,13 @@ export function answerOf(invocation: Exclude<Invocation, Refused>, about: Result
   const end = endOf(invocation);
   if (end.outcome === null) return stillRunning(end.stage, about);
   if (end.outcome === 'completed' && end.error === null) return succeeded(invocation.result, about);
-  const command = invocation.kind === 'ended' ? null : invocation.command;
+  // An invocation of kind `ended` has no record: the command ended so long ago that only a mark of it is left. The
+  // other kinds have the record.
+  const record = invocation.kind === 'ended' ? null : invocation.command;
   return failure([
-    `${end.error?.code ?? end.outcome}: ${messageOf(end.outcome, end.error, command)}`,
+    `${end.error?.code ?? end.outcome}: ${messageOf(end, record)}`,
     `The command ${about.commandId} on the client ${about.clientId} ended as ${end.outcome}.`,
-    ...(command ? [provenBy(command)] : []),
+    ...(record ? [provenBy(record)] : []),
     RAN[end.execution],
     adviceOf(end.outcome, end.execution, about),
     ...warningsOf(about),
@@ -199,12 +211,21 @@ const RAN: Readonly<Record<Command['execution'], string>> = {
   reported_by_client: 'It ran, as the client reports.',
 };
 
-function messageOf(outcome: string, error: Command['error'], command: Command | null): string {
+/**
+ * Returns the message of an end. Quotes it if the client wrote it, so that no model takes it for the relay's. `record`:
+ * null if only a mark of the command is left.
+ */
+function messageOf({ outcome, error }: Pick<Command, 'outcome' | 'error'>, record: Command | null): string {
   if (error === null) return `The command ended as ${outcome}.`;
-  // Only ends that the client reported carry its words.
-  const isOfClient = command === null || command.sightings.length > 0;
   const message = clientText(error.message, MESSAGE_CHARS);
-  return isOfClient ? `the client says: "${message}"` : message;
+  return record && isOfClient(error, record) ? `the client says: "${message}"` : message;
+}
+
+/** Whether the client wrote the message of an error. It did if the record got the error from its report. */
+function isOfClient(error: TerminalError, record: Command): boolean {
+  // The relay writes the message of a result that is no longer kept, and of a command that never arrived.
+  if (error !== record.error || error.code === 'not_received') return false;
+  return record.execution === 'reported_by_client' || record.execution === 'refused_by_client';
 }
 
 function provenBy({ lastProvenStage }: Command): string {
@@ -213,7 +234,7 @@ function provenBy({ lastProvenStage }: Command): string {
 
 function adviceOf(outcome: string, execution: Command['execution'], { commandId, names }: ResultSubject): string {
   if (outcome === 'outcome_unknown')
-    return `Check by other means whether it took effect. An equal call is refused. To run it once more all the same, ${passing(names, 'repeat_of')}: "${commandId}". get_command has the evidence.`;
+    return `Check by other means whether it took effect. An equal call is refused. To run it once more all the same, ${howToRepeat(commandId, names)}. get_command has the evidence.`;
   if (execution === 'not_written') return 'Repeating the call is safe.';
   if (outcome === 'completed')
     return 'It completed, and its result is no longer kept. Do not repeat it for the result.';
@@ -245,7 +266,7 @@ export function refusedRepeat(
     `repeat_refused: An equal call of "${action}" ended as outcome_unknown${endedAt === null || endedAt === undefined ? '' : ` at ${new Date(endedAt).toISOString()}`}, and the action is advertised neither as idempotent nor as read-only.`,
     ...(command ? [provenBy(command)] : []),
     'This call did not run. The earlier one MAY HAVE RUN.',
-    `Check by other means whether it took effect. To run it once more all the same, ${passing(names, 'repeat_of')}: "${commandId}". get_command has the evidence.`,
+    `Check by other means whether it took effect. To run it once more all the same, ${howToRepeat(commandId, names)}. get_command has the evidence.`,
   ]);
 }
 

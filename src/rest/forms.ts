@@ -1,6 +1,6 @@
 /**
- * The REST forms of GraphQL scalars and enums, with which inputs are read and described; and the forms of texts and
- * lists that core checks, as JSON Schemas for the OpenAPI document alone.
+ * The REST forms of GraphQL scalars and enums, with which inputs are read and described; and the rules of core for texts
+ * and lists, as JSON Schemas for the OpenAPI document alone.
  */
 import { isEnumType, type GraphQLEnumType, type GraphQLScalarType } from 'graphql';
 import { CONTROL_CHARS, ID_PATTERN, NAME_PATTERN, hasAtMost } from '../core/ids.ts';
@@ -60,8 +60,11 @@ export function orNull(schema: JsonSchema): JsonSchema {
   return { ...outer, anyOf: [rest, { type: 'null' }] };
 }
 
-/** What core requires of an argument in addition to its GraphQL type. `list`: the bounds on the number of items. */
-type Form = { readonly schema?: JsonSchema; readonly list?: JsonSchema };
+/**
+ * What core requires of an argument in addition to its GraphQL type. `schema`: of a value, or of each item of a list.
+ * `list`: how many items a list has.
+ */
+type Rule = { readonly schema?: JsonSchema; readonly list?: JsonSchema };
 
 const USER_CHARS = `[^/${CONTROL_CHARS}]`;
 const USER_CHARS_BUT_SPACE = `[^/\\s${CONTROL_CHARS}]`;
@@ -71,7 +74,7 @@ const NO_DOTS = '(?!\\s*\\.{1,2}\\s*(?:/|$))';
 const MORE_SEGMENTS = `{0,${STREAM_SUFFIX_SEGMENTS - 1}}`;
 const SUFFIX_CHARS = STREAM_SUFFIX_SEGMENTS * (ID_MAX_CHARS + 1);
 
-function text(name: string, description: string, bounds: JsonSchema): Form {
+function text(name: string, description: string, bounds: JsonSchema): Rule {
   return { schema: named(name, { type: 'string', description, ...bounds }) };
 }
 
@@ -109,21 +112,21 @@ const STREAM_PREFIX = text('StreamPrefix', 'The beginning of a stream suffix.', 
 const STREAM_SUFFIX = text('StreamSuffix', 'The part of a stream’s key after the user.', {
   pattern: `^(?!clients(?:/|$))${SEGMENT}(?:/${SEGMENT})${MORE_SEGMENTS}$`,
 });
-const REASON: Form = { schema: { type: 'string', minLength: 1, maxLength: MAX_REASON } };
-const TITLE: Form = { schema: { type: 'string', minLength: 1, maxLength: TITLE_MAX_CHARS } };
-const KIND: Form = { schema: { type: 'string', const: 'event' } };
+const REASON: Rule = { schema: { type: 'string', minLength: 1, maxLength: MAX_REASON } };
+const TITLE: Rule = { schema: { type: 'string', minLength: 1, maxLength: TITLE_MAX_CHARS } };
+const KIND: Rule = { schema: { type: 'string', const: 'event' } };
 /**
  * Params of an invocation. Names that begin with `__cooperative_site_`, in upper or lower case, are the relay's own.
  */
-const PARAMS: Form = {
+const PARAMS: Rule = {
   schema: {
     type: 'object',
     additionalProperties: true,
     propertyNames: { pattern: `^(?!${anyCase('__cooperative_site_')})` },
   },
 };
-/** The form of a list of labels. In a query, commas separate them. */
-const LABELS: Form = {
+/** The rule of a list of labels. In a query, commas separate them. */
+const LABELS: Rule = {
   ...text('Label', 'A label of a connection: `key=value`.', {
     minLength: 2,
     maxLength: LABEL_MAX_CHARS,
@@ -131,18 +134,18 @@ const LABELS: Form = {
   }),
   list: { minItems: 1, maxItems: LABELS_PER_FILTER },
 };
-const CODE: Form = { schema: { type: 'string', minLength: 1, maxLength: ERROR_CODE_CHARS } };
-const FILTER_TEXT: Form = { schema: { type: 'string', minLength: 1, maxLength: FILTER_TEXT_CHARS } };
+const CODE: Rule = { schema: { type: 'string', minLength: 1, maxLength: ERROR_CODE_CHARS } };
+const FILTER_TEXT: Rule = { schema: { type: 'string', minLength: 1, maxLength: FILTER_TEXT_CHARS } };
 const SITE_LIST = { maxItems: SITE_NAMES };
 
 /**
- * The form of each argument and input field by its GraphQL name, which has one meaning in the whole schema, or by what its
- * extension `form` says.
+ * The rule of each argument and input field by its GraphQL name, which has one meaning in the whole schema. A field whose
+ * name has another meaning names the entry here by its extension `rule`.
  */
-const FORMS: Readonly<Record<string, Form>> = {
-  ...sameForm(USER, 'userId', 'owner'),
-  ...sameForm(ID, 'clientId', 'instanceId', 'commandId', 'nodeId', 'callerNodeId', 'windowId', 'taskId'),
-  ...sameForm(ID, 'contextId', 'checkInstance', 'messageId', 'sessionId', 'grantId', 'pauseId'),
+const RULES: Readonly<Record<string, Rule>> = {
+  ...sameRule(USER, 'userId', 'owner'),
+  ...sameRule(ID, 'clientId', 'instanceId', 'commandId', 'nodeId', 'callerNodeId', 'windowId', 'taskId'),
+  ...sameRule(ID, 'contextId', 'checkInstance', 'messageId', 'sessionId', 'grantId', 'pauseId'),
   siteId: ID,
   action: ACTION,
   actions: { ...ACTION, list: SITE_LIST },
@@ -179,13 +182,13 @@ const FORMS: Readonly<Record<string, Form>> = {
   messages: { list: { minItems: 1, maxItems: INGEST_BATCH } },
 };
 
-/** Returns the form of an argument; undefined if core accepts everything that its GraphQL type accepts. */
-export function formOf(argument: string): Form | undefined {
-  return Object.hasOwn(FORMS, argument) ? FORMS[argument] : undefined;
+/** Returns the rule of an argument; undefined if core accepts everything that its GraphQL type accepts. */
+export function ruleOf(argument: string): Rule | undefined {
+  return Object.hasOwn(RULES, argument) ? RULES[argument] : undefined;
 }
 
-function sameForm(form: Form, ...names: readonly string[]): Record<string, Form> {
-  return Object.fromEntries(names.map((name) => [name, form]));
+function sameRule(rule: Rule, ...names: readonly string[]): Record<string, Rule> {
+  return Object.fromEntries(names.map((name) => [name, rule]));
 }
 
 function anyCase(word: string): string {
@@ -194,8 +197,8 @@ function anyCase(word: string): string {
 
 // Gives the JSON form and the JSON Schema of GraphQL scalars and enums.
 
-/** What an argument requires besides its GraphQL type: inclusive bounds, and the form that core checks. */
-export type Bounds = { readonly minimum?: number; readonly maximum?: number; readonly form?: Form | undefined };
+/** What an argument requires besides its GraphQL type: inclusive bounds, and the rule of core. */
+export type Bounds = { readonly minimum?: number; readonly maximum?: number; readonly rule?: Rule | undefined };
 
 /**
  * The REST form of a scalar or enum. Values are read into the form that resolvers receive; a value of another type is
@@ -243,8 +246,8 @@ const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
     fromJson: (value) => (typeof value === 'boolean' ? value : undefined),
     shape: 'plain',
   }),
-  ID: ({ form }) => textLeaf(ID_CHARS, form),
-  String: ({ form }) => textLeaf(TEXT_CHARS, form),
+  ID: ({ rule }) => textLeaf(ID_CHARS, rule),
+  String: ({ rule }) => textLeaf(TEXT_CHARS, rule),
   DateTime: () => ({
     schema: TIME_SCHEMA,
     expected: 'an RFC 3339 time or epoch milliseconds, not seconds',
@@ -253,8 +256,8 @@ const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
       typeof value === 'number' ? fromEpoch(value) : typeof value === 'string' ? fromRfc3339(value) : undefined,
     shape: 'plain',
   }),
-  JSON: ({ form }) => ({
-    schema: form?.schema ?? {},
+  JSON: ({ rule }) => ({
+    schema: rule?.schema ?? {},
     expected: 'JSON',
     fromText: null,
     fromJson: (value) => value,
@@ -305,11 +308,11 @@ function intLeaf({ minimum = -INT32 - 1, maximum = INT32 }: Bounds): Leaf {
 }
 
 /** Creates the form of a text. It checks the length only; core checks the rest. */
-function textLeaf(longest: number, form: Form | undefined): Leaf {
+function textLeaf(longest: number, rule: Rule | undefined): Leaf {
   const check = (text: string) =>
     text.length > 0 && hasAtMost(text, longest) && text.isWellFormed() ? text : undefined;
   return {
-    schema: form?.schema ?? { type: 'string', minLength: 1, maxLength: longest },
+    schema: rule?.schema ?? { type: 'string', minLength: 1, maxLength: longest },
     expected: `1 to ${longest} characters`,
     fromText: check,
     fromJson: (value) => (typeof value === 'string' ? check(value) : undefined),

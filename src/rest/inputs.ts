@@ -26,7 +26,31 @@ import type { InputError } from '../core/errors.ts';
 import { isRecord, type Shape } from '../core/json.ts';
 import { absenceOf } from '../graphql/variables-coercion.ts';
 import { type RestDirective, pathParameters, type ReportFault } from './directive.ts';
-import { formOf, leafOf, named, orNull, snakeCase, type Bounds, type JsonSchema, type Leaf } from './forms.ts';
+import { leafOf, named, orNull, ruleOf, snakeCase, type Bounds, type JsonSchema, type Leaf } from './forms.ts';
+
+/** The faults of one request, bounded in number and length. */
+export type Faults = { readonly list: readonly InputError[]; add(parameter: string, detail: string): void };
+
+/** Converts a value of a request into the value that resolvers receive. */
+type Reader<From> = {
+  readonly schema: JsonSchema;
+  /** Returns the value. Reports each fault to `faults`, under the name `at`. */
+  read(value: From, at: string, faults: Faults): unknown;
+};
+
+/**
+ * Reads a member of a body. `shape` says how its JSON text is built into the value that `read` gets (see `Shape`):
+ *
+ * - `plain`: parsed. Most scalars and the enums.
+ * - `text`: kept as text. The scalar JSON, whose payloads the relay only forwards.
+ * - `{ members, others }`: an input object. Unknown members (`others`) are parsed too, so that `read` can refuse them.
+ * - `{ item }`: a list, or a single value, which is read as a list with one item.
+ * - `skipped`: nothing is built. Only for a type without a REST form, which is a fault of the document.
+ */
+type JsonInput = Reader<unknown> & { readonly shape: Shape };
+
+/** Reads a parameter of a path or a query. `list`: whether its text holds several values, separated by commas. */
+type TextInput = Reader<string> & { readonly list: boolean };
 
 /** One variable of a document and the part of the request that it is read from. */
 export type Input = {
@@ -49,7 +73,7 @@ export type OperationSource = {
   readonly directive: RestDirective;
 };
 
-/** Returns the variables of a document as parameters and body members. Reports those whose type has no form in REST. */
+/** Returns the variables of a document as parameters and body members. Reports those whose type has no REST form. */
 export function readInputs(source: OperationSource, report: ReportFault): readonly Input[] {
   const uses = usesOf(source);
   const onPath = pathParameters(source.directive.path);
@@ -65,7 +89,7 @@ export function readInputs(source: OperationSource, report: ReportFault): readon
   return inputs;
 }
 
-/** Returns which parts of a request body are parsed, and which stay JSON text: each input decides for its member. */
+/** Returns how a request body is built: each input has the shape of its member (`JsonInput`). */
 export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shape {
   const shapes = inputs.flatMap((input): (readonly [string, Shape])[] =>
     input.place === 'body' ? [[input.name, input.shape]] : [],
@@ -149,13 +173,6 @@ function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report:
   }
 }
 
-/** Converts a value of a request into the value that resolvers receive. */
-type Reader<From> = {
-  readonly schema: JsonSchema;
-  /** Returns the value. Reports each fault to `faults`, under the name `at`. */
-  read(value: From, at: string, faults: Faults): unknown;
-};
-
 function leafReader<From>({ schema, expected }: Leaf, convert: (value: From) => unknown): Reader<From> {
   return {
     schema,
@@ -169,22 +186,22 @@ function leafReader<From>({ schema, expected }: Leaf, convert: (value: From) => 
 
 // Converts JSON members of a body.
 
-/** `shape`: which parts of the JSON text are parsed before `read` is called. */
-type JsonInput = Reader<unknown> & { readonly shape: Shape };
 type JsonPlace = { readonly report: ReportFault; readonly inside: readonly string[]; readonly bounds: Bounds };
 type Member = ReturnType<typeof absenceOf> & { readonly field: string; readonly input: JsonInput };
 
 const NO_JSON: JsonInput = { schema: {}, shape: 'skipped', read: () => undefined };
 
 /**
- * Returns the bounds that a field or argument of the schema declares, and the form that belongs to its name. Only
- * `minimum` and `maximum` are copied, because Pothos keeps objects and functions of its own in `extensions`.
+ * Returns what a field or argument of the schema requires besides its type: the bounds that it declares, and the rule of
+ * core for its name. For example, `labels` has items of the form `key=value`, and at most LABELS_PER_FILTER of them. The
+ * extension `rule` names another rule than that of the name. Nothing else is copied, because Pothos keeps objects and
+ * functions of its own in `extensions`.
  */
 function boundsOf(use: Pick<Use, 'name' | 'extensions'> | undefined): Bounds {
   if (use === undefined) return {};
-  const { minimum, maximum, form = use.name } = use.extensions;
+  const { minimum, maximum, rule = use.name } = use.extensions;
   return {
-    form: formOf(String(form)),
+    rule: ruleOf(String(rule)),
     ...(typeof minimum === 'number' && { minimum }),
     ...(typeof maximum === 'number' && { maximum }),
   };
@@ -204,8 +221,8 @@ function jsonInput(type: GraphQLInputType, place: JsonPlace): JsonInput {
 }
 
 /** Creates the input of a list. A single value is read as a list with one item, as in GraphQL. */
-function jsonList(item: JsonInput, { form }: Bounds): JsonInput {
-  const several: JsonSchema = { type: 'array', items: item.schema, ...form?.list };
+function jsonList(item: JsonInput, { rule }: Bounds): JsonInput {
+  const several: JsonSchema = { type: 'array', items: item.schema, ...rule?.list };
   return {
     schema: { anyOf: [several, item.schema] },
     shape: { item: item.shape },
@@ -268,9 +285,6 @@ function readMembers(
 
 // Converts texts of paths and queries.
 
-/** `list`: whether the text holds several values, separated by commas. */
-type TextInput = Reader<string> & { readonly list: boolean };
-
 const NO_TEXT: TextInput = { schema: {}, list: false, read: () => undefined };
 
 /** Returns the text form of an input type: scalars, enums by their wire words, and comma-separated lists of either. */
@@ -310,9 +324,9 @@ export function decode(text: string, plusIsSpace = false): string | null {
   }
 }
 
-function textList(item: TextInput, { form }: Bounds): TextInput {
+function textList(item: TextInput, { rule }: Bounds): TextInput {
   return {
-    schema: { type: 'array', items: item.schema, minItems: 1, ...form?.list },
+    schema: { type: 'array', items: item.schema, minItems: 1, ...rule?.list },
     list: true,
     read: (raw, at, faults) => raw.split(',').map((one) => item.read(one, at, faults)),
   };
@@ -322,9 +336,6 @@ function textList(item: TextInput, { form }: Bounds): TextInput {
 const MOST = 32;
 /** The most characters of a name that a fault shows: unknown names come from the request. */
 const NAME_CHARS = 64;
-
-/** The faults of one request, bounded in number and length. */
-export type Faults = { readonly list: readonly InputError[]; add(parameter: string, detail: string): void };
 
 export function collectFaults(): Faults {
   const list: InputError[] = [];

@@ -99,22 +99,22 @@ describe('the table of cases', () => {
   });
 
   it('names an earlier call that runs for long, or took long, and no other', () => {
-    const long = (end: End, admittedAgo: number, over: Over = {}) => {
+    const ranBeside = (end: End, admittedAgo: number, over: Over = {}) => {
       const calls = [{ earlier: earlier(end, { admittedAt: NOW - admittedAgo, ...over }), evidence: 'none' as const }];
       const judged = judge(NEW, calls, NOW);
-      return judged.kind === 'run' ? (judged.long?.commandId ?? null) : judged.kind;
+      return judged.kind === 'run' ? (judged.ranBeside?.commandId ?? null) : judged.kind;
     };
-    expect(long('running', AGENT_STILL_RUNNING_MS)).toBeNull();
-    expect(long('running', AGENT_STILL_RUNNING_MS + 1)).toBe('c');
+    expect(ranBeside('running', AGENT_STILL_RUNNING_MS)).toBeNull();
+    expect(ranBeside('running', AGENT_STILL_RUNNING_MS + 1)).toBe('c');
     const took = (ms: number) => ({
       terminalAt: NOW - 60_000,
       answeredAt: NOW - 60_000,
       admittedAt: NOW - 60_000 - ms,
     });
-    expect(long('completed', 0, took(AGENT_LONG_CALL_MS))).toBeNull();
-    expect(long('completed', 0, took(AGENT_LONG_CALL_MS + 1))).toBe('c');
+    expect(ranBeside('completed', 0, took(AGENT_LONG_CALL_MS))).toBeNull();
+    expect(ranBeside('completed', 0, took(AGENT_LONG_CALL_MS + 1))).toBe('c');
     expect(
-      long('completed', 0, { ...took(AGENT_LONG_CALL_MS + 1), terminalAt: NOW - AGENT_UNARRIVED_MS - 1 }),
+      ranBeside('completed', 0, { ...took(AGENT_LONG_CALL_MS + 1), terminalAt: NOW - AGENT_UNARRIVED_MS - 1 }),
     ).toBeNull();
   });
 

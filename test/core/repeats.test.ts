@@ -97,14 +97,14 @@ describe('a call without evidence that an earlier answer was lost', () => {
     expect([first.ran, second.ran]).toEqual([true, true]);
     expect(second.id).not.toBe(first.id);
     await complete(client, first);
-    expect(await decide(relay)).toMatchObject({ kind: 'new', long: null });
+    expect(await decide(relay)).toMatchObject({ kind: 'new', ranBeside: null });
     write(first);
     expect(await decide(relay)).toMatchObject({ kind: 'new' });
     await complete(client, second);
     write(second);
     for (const ms of [0, 1_000, 9_000, 50_000, 540_000]) {
       await relay.clock.advance(ms);
-      expect(await decide(relay)).toMatchObject({ kind: 'new', long: null });
+      expect(await decide(relay)).toMatchObject({ kind: 'new', ranBeside: null });
     }
   });
 
@@ -136,14 +136,17 @@ describe('a call without evidence that an earlier answer was lost', () => {
     await relay.core.rpc.invoke(alice, { ...asked, commandId, ...more });
     await leave(true);
     await clock.advance(10_000);
-    expect(await decide(relay)).toMatchObject({ kind: 'new', long: null });
+    expect(await decide(relay)).toMatchObject({ kind: 'new', ranBeside: null });
     await clock.advance(1_000);
-    expect(await decide(relay)).toMatchObject({ kind: 'new', long: { commandId } });
+    expect(await decide(relay)).toMatchObject({ kind: 'new', ranBeside: { commandId } });
     await client.session.alive();
     await clock.advance(20_000);
     await client.session.end(commandId ?? '', { kind: 'result', payload: null, error: null, refused: false });
     answer.written(true);
-    expect(await decide(relay)).toMatchObject({ kind: 'new', long: { commandId, command: { outcome: 'completed' } } });
+    expect(await decide(relay)).toMatchObject({
+      kind: 'new',
+      ranBeside: { commandId, command: { outcome: 'completed' } },
+    });
   });
 
   it('concerns the calls of its own session alone', async () => {
@@ -260,7 +263,7 @@ describe('a call after the answer of an equal one was lost', () => {
     const first = await call(relay);
     await complete(client, first);
     lose(first);
-    expect(await decide(relay, { harmless: true })).toEqual({ kind: 'new', commandId: null, long: null });
+    expect(await decide(relay, { harmless: true })).toEqual({ kind: 'new', commandId: null, ranBeside: null });
     const named = await call(relay, { repeatOf: first.id });
     expect(named.ran).toBe(true);
     await complete(client, named);

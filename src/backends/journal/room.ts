@@ -24,37 +24,38 @@ export type EndingAct = { readonly userId: string };
 export type Growth = { readonly userId: string; readonly bytes: number };
 
 /**
- * The cost of the journal at which a snapshot is due, in bytes, unless the last snapshot is large. A start needs about
- * as long for a journal of this cost as for the snapshot before it.
+ * Costs are in bytes: the time that a start needs for a part of the journal, as the length of journal text that takes as
+ * long. The due cost is the cost of the journal at which a snapshot is due. It is twice the length of the last snapshot,
+ * but at least `dueCost` (by default 64 MiB), and at most `dueAtMost` times `dueCost` (by default 128 MiB).
  */
+export type RecordRoomOptions = {
+  /** The least due cost; absent: DUE_COST. */
+  readonly dueCost?: number;
+  /** The greatest due cost, as a multiple of `dueCost`; absent: DUE_AT_MOST. It keeps a start within seconds. */
+  readonly dueAtMost?: number;
+  /** What all users together may record (`recorded_bytes`), as a multiple of the due cost; absent: TOTAL. */
+  readonly total?: number;
+  /** The thing that is full when `full` is set, for the message of a refusal; absent: the disk of the data directory. */
+  readonly where?: string;
+};
+
 const DUE_COST = 64 * 1024 * 1024;
-/** `dueAtMost` of a data directory, so that a start stays within seconds. */
 const DUE_AT_MOST = 2;
-/** What each record costs a start besides its bytes, in bytes that take as long: records of calls are no longer. */
-const RECORD_COST = 256;
-/** `total` of a data directory. */
 const TOTAL = 4;
 /** The guarantee of each user, as a part of the total. */
 const GUARANTEED_PART = 1 / 16;
-/** The multiple of the cost at which a snapshot is due from which on it is written in longer slices. */
+/** The cost of a record besides its bytes. The record of a call has at most as many bytes as this. */
+const RECORD_COST = 256;
+/** A snapshot that is being written is late once the cost is this multiple of the due cost. */
 const LATE = 1.25;
 
 type ByUser = Map<string, number>;
 
-export type RecordRoomOptions = {
-  /** The cost at which a snapshot is due unless the last one is large; absent: DUE_COST. */
-  readonly dueCost?: number;
-  /** The greatest cost at which a snapshot is due, as a multiple of `dueCost`; absent: DUE_AT_MOST. */
-  readonly dueAtMost?: number;
-  /** The total of `recorded_bytes`, as a multiple of the cost at which a snapshot is due; absent: TOTAL. */
-  readonly total?: number;
-  /** What has no room while this is full; absent: the disk of the data directory. */
-  readonly where?: string;
-};
-
 /**
- * Counts what the journal that no snapshot covers costs the next start, for each user. The rule of shares says who may
- * add to it, so that one user can neither fill the directory nor make the next start long.
+ * Counts, for each user, the cost of the journal that no snapshot covers, and refuses a user who would add too much. So
+ * one user can neither fill the directory nor make the next start long. The rule is that of all shares (`shareRefusal`):
+ * a user who would hold more than the guarantee is refused while more than three quarters of the total are in use; a
+ * user who would hold less, only once the total and that user's part of a small reserve are used up.
  */
 export class RecordRoom {
   /** Whether the log can take no more: only what needs no room is recorded. The log sets it. */
@@ -63,16 +64,20 @@ export class RecordRoom {
   onDue: () => void = () => {};
   readonly #options: Required<RecordRoomOptions>;
   #dueCost: number;
-  /** What the snapshot that is being written will cover. */
+  /** The costs of what was written before the last snapshot began, until a snapshot is complete. */
   #older: ByUser = new Map();
+  /** The costs of what was written since then. */
   #newer: ByUser = new Map();
   /** What was added in this turn of the event loop, estimated by its characters. */
   #turn: ByUser = new Map();
   #turnCost = 0;
   #turnRecords = 0;
+  /** The cost of everything written that no complete snapshot covers, of all users and of what the start has read. */
   #used = 0;
+  /** The part of `#used` that was written before the last snapshot began. */
   #usedByOlder = 0;
   #omitted = false;
+  /** Whether `want` made a snapshot due that has not begun yet. */
   #isWanted = false;
 
   constructor({
@@ -96,7 +101,7 @@ export class RecordRoom {
     return this.#isWanted || this.#used > this.#dueCost;
   }
 
-  /** The cost of what no snapshot covers, nor the one that is being written. */
+  /** The cost of what no snapshot covers, not even the one that is being written. */
   get uncovered(): number {
     return this.#used - this.#usedByOlder;
   }
@@ -173,6 +178,7 @@ export class RecordRoom {
 
   /** Called when a snapshot begins: what was written before will be covered by it. */
   beginSnapshot(): void {
+    // `#older` is not empty if the snapshot before failed. This one covers what that one was to cover, too.
     for (const [userId, cost] of this.#newer) addTo(this.#older, userId, cost);
     this.#newer = new Map();
     this.#usedByOlder = this.#used;
@@ -188,7 +194,10 @@ export class RecordRoom {
     this.#usedByOlder = 0;
   }
 
-  /** A byte of a snapshot costs a start about twice as much as a byte of a journal, whose records are counted apart. */
+  /**
+   * A byte of a snapshot costs a start about as much as two bytes of a journal, whose records cost RECORD_COST besides.
+   * So a start needs about as long for a journal of the due cost as for the snapshot before it.
+   */
   #setDue(snapshotBytes: number): void {
     const { dueCost, dueAtMost } = this.#options;
     this.#dueCost = Math.min(Math.max(dueCost, 2 * snapshotBytes), dueAtMost * dueCost);
@@ -199,6 +208,8 @@ export class RecordRoom {
     const held = (this.#older.get(userId) ?? 0) + (this.#newer.get(userId) ?? 0) + (this.#turn.get(userId) ?? 0);
     const bound = { guarantee: Math.floor(total * GUARANTEED_PART), total };
     const amount = bytes + RECORD_COST;
+    // Records are charged to the user whose data they have, even if an administrator acts. So nobody has the reserve
+    // of administrators here.
     return shareRefusal(bound, { held, used: this.#used + this.#turnCost, amount, admin: false });
   }
 }

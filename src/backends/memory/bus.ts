@@ -8,9 +8,10 @@ import type { Log } from '../../core/ports.ts';
 
 /** Creates core's Bus for one process: listeners are called before `publish` returns. */
 export function createMemoryBus(log: Log): Bus {
-  // Events of commands are frequent, so `hasSubscribers` tells core whether to create any.
+  // The topics of commands that have listeners. Their events are frequent, so core asks before it creates any.
   const commands = new Set<string>();
   const listeners = createListeners(log, (topic) => {
+    // Called when a topic gets its first listener or loses its last one. Other topics are not counted.
     if (!topic.startsWith('command:')) return;
     if (listeners.has(topic)) commands.add(topic);
     else commands.delete(topic);
@@ -19,7 +20,7 @@ export function createMemoryBus(log: Log): Bus {
     hasSubscribers: () => commands.size > 0,
     publish: listeners.deliver,
     subscribe: (topic, listener) => listeners.add(topic, listener),
-    // A subscription of this process holds at once.
+    // All events are of this process, and `subscribe` has added the listener before it returns: nothing to wait for.
     confirmed() {},
   };
 }

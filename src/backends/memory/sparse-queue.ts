@@ -4,13 +4,13 @@ import { lowerBound } from './sorted-map.ts';
 /** An item of a queue, and the number with which it was added. */
 type Numbered<T> = { readonly item: T; readonly number: number };
 
-/** The queue is compacted once its deleted items outnumber half of its other items by more than this. */
+/** The queue is compacted once its slots are more than 1.5 times its items and this. */
 const SLACK = 32;
 
 /**
- * A first-in, first-out queue of items that may also be deleted early, at any position. An item may have a number, or
- * none of them has. `gone` returns whether an item was deleted, and `noteDeleted` must be called once for each deletion.
- * Each method takes amortised constant time. Each item and each number takes one slot of an array.
+ * A first-in, first-out queue of items that may also be deleted early, at any position. Either all items have a number
+ * or none has. `gone` returns whether an item was deleted; call `noteDeleted` once for each deletion. Each method takes
+ * amortised constant time. Each item and each number takes one slot of an array.
  */
 export class SparseQueue<T> {
   readonly #gone: (item: T, number: number) => boolean;
@@ -81,7 +81,10 @@ export class SparseQueue<T> {
     this.#end = this.#items.length;
   }
 
-  /** Returns the next of these items that is not deleted; undefined at the end. Between two calls items may be added. */
+  /**
+   * Returns the next item that was there at `rewind` and is not deleted; undefined at the end. Items may be added and
+   * deleted between two calls.
+   */
   next(): Numbered<T> | undefined {
     while (this.#next < this.#end) {
       const at = this.#next++;

@@ -1,4 +1,4 @@
-/** Runs the cleanup after nodes that are gone, part by part. The rules are in the act `reap` of nodes.lua. */
+/** Runs the cleanup after nodes that are gone, part by part. The rules are in the act `nodes-reap` (nodes.lua). */
 import type { Binding } from '../../core/commands/command-store.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey } from '../../core/ids.ts';
@@ -20,15 +20,19 @@ export type Reaper = ReturnType<typeof createReaper>;
 export function createReaper({ deps, linksLost, park }: ReaperOptions) {
   const underWay = new Set<string>();
   /**
-   * Removes all that a node held in a partition. `boot`: the boot id of this process if the node is its own, or null
-   * for another node. Another node is cleaned up only if its lease is over. Throws the errors of acts.
+   * Removes all that a node held in a partition. `boot`: the boot id of this process to release its own node, even
+   * before the lease is over, unless another process has taken over the node id; null to clean up after another node,
+   * which does nothing before the lease of that node is over. Throws the errors of acts.
    */
   const clear = async (partition: number, node: string, boot: string | null): Promise<void> => {
     for (;;) {
+      // Each act handles a part of the node's links. `more`: 1 until none is left. `rows`: the connections that it found
+      // lost. `waiting`: the clients for which commands wait. They stay bound to the node until they are parked.
       const [more, rows, waiting] = listOf(await deps.store.act(partition, 'nodes-reap', [node, boot]));
       const lost = listOf(rows).flatMap((row) => decodeConnection(row) ?? []);
       if (lost.length > 0) linksLost(lost);
       const parked = listOf(waiting).map((one) => {
+        // The request of one of these commands, which names the client; and the epoch and the instance of its link.
         const [request = '', epoch, instanceId = ''] = listOf(one).map(String);
         const texts = textsOf(request);
         const client = { userId: requestField(texts, 'userId'), clientId: requestField(texts, 'clientId') };

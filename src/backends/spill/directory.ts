@@ -30,8 +30,8 @@ type DirectoryOptions = {
 
 /**
  * Creates a spill store over the files of a directory. The name of an object ends with a digest of its user. An object
- * is on the disk before its reference exists, and cannot be read after its expiry. Its file is removed once its hour is
- * over, by a later write or by `clean`.
+ * is on the disk before its reference exists, and cannot be read after its expiry. Its file stays until the end of the
+ * hour in which it expires, and is then removed by a later write or by `clean`.
  */
 export function createDirectorySpill(options: DirectoryOptions): SpillStore {
   const { files, clock, random, log, shares = createShares(), checkRoom = () => {} } = options;
@@ -45,9 +45,9 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
   };
   const isTimeToClean = (): boolean => clock.monotonic() - cleanedAt >= SPILL_CLEAN_MS;
   const makeRoom = async (owner: string, bytes: number): Promise<void> => {
-    const refused = await room.take(owner, bytes);
-    if (refused === null) return;
+    if ((await room.take(owner, bytes)) === null) return;
     if (isTimeToClean()) await clean();
+    // `clean`, or a discarded object, may have made room since.
     const refusal = await room.take(owner, bytes);
     if (refusal !== null) throw refusedRoom(refusal);
   };
@@ -60,10 +60,10 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
       const bytes = content.length;
       const owner = ownerMark(userId);
       const name = newName(owner, random);
-      await makeRoom(owner, bytes).catch(refuse);
+      await makeRoom(owner, bytes).catch(throwFull);
       const sha256 = await files.write({ name, expiresAt }, content).catch((error: unknown) => {
         room.free(owner, bytes);
-        return refuse(error);
+        return throwFull(error);
       });
       // This is not awaited, because a write must not wait until older objects are removed.
       if (isTimeToClean()) clean().catch((err: unknown) => log.warn({ err }, 'could not clean the spill directory'));
@@ -91,7 +91,7 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
 }
 
 /** Throws any error of a write as a CallboardError. */
-function refuse(cause: unknown): never {
+function throwFull(cause: unknown): never {
   throw asFull(cause);
 }
 
@@ -125,7 +125,7 @@ type Room = {
  */
 function createRoom(files: SpillFiles, shares: Shares): Room {
   let measured: Promise<void> | null = null;
-  // The holder stands for a user whose id is unknown. No user id has this prefix.
+  // The files do not say which user they belong to, so each digest is a holder. No user id has this prefix.
   const holdingsOf = (owner: string): Holdings => shares.of(`/spill/${owner}`);
   const measure = async (): Promise<void> => {
     for (const [owner, bytes] of await files.measure()) holdingsOf(owner).take('spilled_bytes', bytes);

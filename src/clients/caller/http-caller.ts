@@ -88,7 +88,10 @@ class HttpCaller extends TracingCaller {
     this.#closing.abort(new CallerError('closed', 'The caller was closed.'));
   }
 
-  /** Sends a request. `last`: the number before that of the first report of progress; undefined: unknown. */
+  /**
+   * Sends a request. `last`: the number of the last report of progress that it need not receive: 0 for a new call;
+   * undefined: not known, so reports before the first that arrives do not count as missed.
+   */
   #request(
     { handle, ...request }: CommandRequest,
     { signal, onProgress }: Pick<AwaitOptions, 'signal' | 'onProgress'> = {},

@@ -61,6 +61,7 @@ export interface SiteEventPublisher {
 /** How long an event may take to be retained, in milliseconds. */
 const BUDGET_MS = 5_000;
 
+/** The optional members of every sender of requests; the required ones, `url` and `token`, are the runtime's. */
 const [, SENDING] = REQUEST_MEMBERS;
 const PUBLISHER_MEMBERS: MembersOf<PublisherOptions> = [
   { runtime: ANY, siteId: ID },
@@ -106,6 +107,7 @@ export function publisherOf({ runtime, siteId, url, ...options }: PublisherOptio
         {
           method: 'POST',
           path: '/ingest',
+          // `writeJson` returns undefined only for values that are not JSON, which an object is.
           body: body ?? '',
           budgetMs: BUDGET_MS,
           signal,
@@ -157,7 +159,8 @@ function receiptOf(messageId: string, answer: HttpAnswer): PublishReceipt {
  * The error of a request that did not reach the relay, or that the relay refused. `code` is one of callboard's codes
  * (`stale_instance`, `forbidden`, ...), or:
  *
- * - `runtime_disconnected`: the runtime has no link and sent nothing, or the relay did not answer a registration.
+ * - `runtime_disconnected`: the runtime has no link and sent nothing, or the relay did not answer in time when a site
+ *   was to be registered (`createControlServer`).
  * - `unreachable`: the relay could not be reached, or its answer did not arrive. The event may have been retained:
  *   publish it again with the same `messageId`, so that the relay retains it only once.
  * - `bad_answer`: the response does not come from a relay.

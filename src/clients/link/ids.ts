@@ -1,4 +1,7 @@
-/** Makes the ids that the client libraries need. It works in pages without a secure context, too. */
+/**
+ * Makes the ids that the client libraries need. Does not use `crypto.randomUUID`, which pages without a secure context
+ * (plain HTTP) do not have.
+ */
 
 /** Returns the prefix and 128 random bits in hexadecimal: a valid callboard id. */
 export function randomId(prefix: string): string {

@@ -39,7 +39,10 @@ export type LinkStatus =
     }
   | { readonly state: 'closed'; readonly reason: string; readonly message: string };
 
-/** The error with which a runtime's `ready()` and pending site requests reject when the link is closed permanently. */
+/**
+ * The error with which a runtime's `ready()`, and its requests to define or remove a site or to pause the client, reject
+ * when the link is closed permanently.
+ */
 export class LinkClosedError extends Error {
   readonly reason: string;
 

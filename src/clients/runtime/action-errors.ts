@@ -12,8 +12,8 @@ const OWN_CODES: ReadonlySet<string> = new Set<ActionErrorCode>(['result_unavail
 
 /**
  * A handler throws this error to choose the message and code of its failure. Callers see the first line of the message,
- * at most 256 characters. The codes of a client's refusals are not allowed here, because they prove that no handler
- * ran.
+ * at most 256 characters. Any code but an ActionErrorCode is replaced by `handler_failed`, because the codes of a
+ * client's refusals would prove that no handler ran.
  */
 export class ActionError extends Error {
   readonly code: ActionErrorCode;
@@ -48,7 +48,7 @@ export class SiteRefusedError extends Error {
   }
 }
 
-/** The relay refused to pause the client, or to resume it. Nothing is paused by that. */
+/** The relay refused to pause the client, or to end its pause. Its actions run, or stay paused, as before. */
 export class PauseRefusedError extends Error {
   readonly code: ErrorCode;
 

@@ -17,7 +17,7 @@ export type UrlState = {
 
 export function useUrlState(): UrlState {
   const { route } = useLocation();
-  // While the next page loads, the location is already its own. The route is that of the page that is shown.
+  // The route is that of the page that is shown. While another page loads, `useLocation` has the URL of that one.
   const { path, query } = useRoute();
   const hrefWith = (changes: Changes): string => {
     const members = new URLSearchParams(query);

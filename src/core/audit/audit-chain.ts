@@ -83,6 +83,7 @@ export class ChainVerifier {
       firstSeq: this.#first,
       lastSeq: this.#rows > 0 ? seq : null,
       lastMac: this.#rows > 0 ? mac : null,
+      // No row is checked after a fault, so every gap is before it.
       fault: missing ? missingRows(missing) : this.#fault,
       unchecked: [...this.#unchecked.values()],
     };

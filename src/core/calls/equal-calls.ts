@@ -57,11 +57,12 @@ export type EqualCall = {
 };
 
 /**
- * What becomes of a call. `run`: it is a call of its own. `long`: an earlier one that took so long that the host may
- * have given it up; `repeats`: the earlier one that the call names.
+ * What becomes of a call. `run`: it is a call of its own. `ranBeside`: an equal earlier call that took so long that its
+ * host may have given it up and repeated it by this one, so that the action may run twice; null: there is none.
+ * `repeats`: the earlier one that the call names.
  */
 type Judgement =
-  | { readonly kind: 'run'; readonly long: EarlierCall | null; readonly repeats: EarlierCall | null }
+  | { readonly kind: 'run'; readonly ranBeside: EarlierCall | null; readonly repeats: EarlierCall | null }
   | { readonly kind: 'attach' | 'refuse'; readonly earlier: EarlierCall };
 
 /**
@@ -82,8 +83,8 @@ export function judge({ repeatOf, harmless }: EqualCall, calls: readonly JudgedC
     if (stops) return { kind: stops.effect === 'attach' ? 'attach' : 'refuse', earlier: stops.earlier };
   }
   const repeats = named && stateOf(named.earlier) !== 'running' ? named.earlier : null;
-  const long = open.findLast(({ earlier }) => earlier !== repeats && mayBeGivenUp(earlier, now))?.earlier ?? null;
-  return { kind: 'run', long, repeats };
+  const ranBeside = open.findLast(({ earlier }) => earlier !== repeats && mayBeGivenUp(earlier, now));
+  return { kind: 'run', ranBeside: ranBeside?.earlier ?? null, repeats };
 }
 
 /** Whether the answer was written whole or, after an unknown outcome, whether a later call named this one. */

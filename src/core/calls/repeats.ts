@@ -39,8 +39,8 @@ export type RepeatDecision =
   | {
       readonly kind: 'new';
       readonly commandId: string | null;
-      /** An earlier equal call that took so long that its host may have given it up; null: there is none. */
-      readonly long: EarlierCall | null;
+      /** See `Judgement` in `equal-calls.ts`. */
+      readonly ranBeside: EarlierCall | null;
     }
   | { readonly kind: 'attach'; readonly commandId: string; readonly earlier: EarlierCall }
   | { readonly kind: 'refused'; readonly earlier: EarlierCall }
@@ -95,8 +95,8 @@ export function createRepeats({ deps, recorder }: Pick<WaitDeps, 'deps' | 'recor
     );
     const judgement = judge(call, calls, now);
     if (judgement.kind === 'run') {
-      const { long, repeats } = judgement;
-      return { decision: { kind: 'new', commandId: series.id(next), long }, repeats };
+      const { ranBeside, repeats } = judgement;
+      return { decision: { kind: 'new', commandId: series.id(next), ranBeside }, repeats };
     }
     const { earlier } = judgement;
     if (judgement.kind === 'refuse') return { decision: { kind: 'refused', earlier }, repeats: null };
@@ -137,7 +137,7 @@ export function createRepeats({ deps, recorder }: Pick<WaitDeps, 'deps' | 'recor
     async enter(requester: Requester, call: RepeatableCall, answer: OwedAnswer): Promise<Entered> {
       const caller = requireScope(requester, 'invoke');
       const userId = ownUser(caller, call.userId);
-      if (call.harmless) return { decision: { kind: 'new', commandId: null, long: null }, leave: async () => {} };
+      if (call.harmless) return { decision: { kind: 'new', commandId: null, ranBeside: null }, leave: async () => {} };
       const { sha256 } = crypto;
       const asked = sha256(askedText(subjectOf(caller), call));
       const series = seriesOf({ asked, agent: sha256(call.agent) }, { userId, clientId: call.clientId });

@@ -42,7 +42,7 @@ export function filterOf(query: DeliveryQuery): DeliveryFilter {
   };
 }
 
-/** Returns a text that may be an id of a command, an end of one, or a trace id. Throws `invalid_argument` otherwise. */
+/** Returns the text if it may be a command id, the end of one, or a trace id; throws `invalid_argument` otherwise. */
 export function checkIdOrTrace(text: string): string {
   return text === '' ? invalid('id_or_trace', 'expected at least one character') : trace('id_or_trace', text);
 }
@@ -63,7 +63,7 @@ export function boundTo(filter: DeliveryFilter, order: CommandOrder): object {
   return { userId, clientId, stage, outcome, nodeId, admittedAfter, ...given };
 }
 
-/** The filters of a list of tracked commands. An omitted filter matches every command. */
+/** The filters of a list of commands, as a requester gives them. A filter that is not given matches every command. */
 export type DeliveryQuery = GivenFilter<Omit<DeliveryFilter, 'labels' | 'seen'>> & {
   /** The labels that the target's connection must have, each as `key=value`. */
   readonly labels?: readonly string[] | null | undefined;
@@ -72,7 +72,7 @@ export type DeliveryQuery = GivenFilter<Omit<DeliveryFilter, 'labels' | 'seen'>>
 /** The requested page of commands. The default order is `key`. */
 export type CommandPageArgs = PageArgs & { readonly order?: CommandOrder | null | undefined };
 
-/** Returns each outcome once and in a fixed order, so that equal filters share one feed. */
+/** Returns each outcome once and sorted, so that subscriptions with the same outcomes share one feed of events. */
 export function checkOutcomes(outcomes: readonly Outcome[]): readonly Outcome[] {
   return outcomes.length === 0 ? invalid('outcomes', 'expected at least one') : [...new Set(outcomes)].sort();
 }

@@ -69,6 +69,9 @@ function parsedOf(text: string): Parsed {
   }
 }
 
+/** `spec`: the status applies to application/graphql-response+json only (`httpOf` in mask.ts). */
+const BAD_REQUEST = { status: 400, spec: true } as const;
+
 function parseWithinLimits(text: string): DocumentNode {
   if (text.length > QUERY_CHARS) throw tooComplex(`A document has at most ${QUERY_CHARS} characters.`);
   if (isNestedDeeper(text, QUERY_NESTING, QUERY_TOKENS)) {
@@ -85,7 +88,7 @@ function parseWithinLimits(text: string): DocumentNode {
     throw new GraphQLError(shortened(error.message), {
       source: error.source,
       positions: error.positions,
-      extensions: { code: 'graphql_parse_failed' satisfies Code, http: { status: 400, spec: true } },
+      extensions: { code: 'graphql_parse_failed' satisfies Code, http: BAD_REQUEST },
     });
   }
 }
@@ -98,6 +101,6 @@ function faultsOf(schema: GraphQLSchema, document: DocumentNode): readonly Graph
   const faults = shapeFaults(document);
   if (faults.length > 0) return faults.map((fault) => toGraphQLError(fault));
   const found = validate(schema, document, undefined, { hideSuggestions: true, maxErrors: QUERY_FAULTS });
-  const extensions = { code: 'graphql_validation_failed' satisfies Code, http: { status: 400, spec: true } };
+  const extensions = { code: 'graphql_validation_failed' satisfies Code, http: BAD_REQUEST };
   return found.map((error) => new GraphQLError(shortened(error.message), { nodes: error.nodes, extensions }));
 }

@@ -87,12 +87,18 @@ export type Executor = ReturnType<typeof createExecutor>;
 export function createExecutor(options: ExecutorOptions) {
   const { core, introspection, mask, schema, fast } = options;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
+  /** `reading`: remembers what the operation has read of the store, and refuses reads once it is given up. */
   const contextOf = (operation: Operation, { asks }: Bound, reading = new DocumentReading()): object => {
     const { requester, signal, notes, trace } = operation;
     return options.makeContext({ core, requester, signal, reading, notes, trace, asks });
   };
-  const eventContextOf = ({ requester, signal, notes, trace }: Operation, { asks }: Bound, of: object): object => {
-    const subscription = of instanceof Context ? of : undefined;
+  /**
+   * Creates the context of one event. Events share the audited reads of the context of their subscription. Tests have
+   * contexts of their own (`MakeContext`), without such reads.
+   */
+  const eventContextOf = (operation: Operation, { asks }: Bound, subscriptionContext: object): object => {
+    const { requester, signal, notes, trace } = operation;
+    const subscription = subscriptionContext instanceof Context ? subscriptionContext : undefined;
     return options.makeContext({ core, requester, signal, notes, trace, asks, subscription });
   };
   /**
@@ -159,7 +165,9 @@ export function createExecutor(options: ExecutorOptions) {
         if (!(Symbol.asyncIterator in source)) return maskAll(source, mask);
         const { requester } = operation;
         return createResults(source, {
-          ...{ args, mask, freshContext: () => eventContextOf(operation, bound, context) },
+          args,
+          mask,
+          freshContext: () => eventContextOf(operation, bound, context),
           inTurn: (work) => core.documents.event(requester, bound.cost(requester), work),
         });
       } catch (error) {
@@ -408,6 +416,11 @@ export type Bound = Pick<BoundOperation, keyof BoundOperation>;
 class BoundOperation {
   readonly #plan: OperationPlan;
   readonly #variables: CoercedVariables;
+  /**
+   * The root value of `write` and of `run`. In a mutation, it holds the outcome of the resolver that `write` called, so
+   * that the resolver of the field returns this outcome to `run` and does not run again (`resolverOnce`). Requests never
+   * share an outcome: only queries are bound once for several requests (`bind`), and they note none.
+   */
   readonly #root = new RootValue();
   #cost: { readonly admin: boolean; readonly cost: number } | null = null;
   #asks: ReadonlySet<string> | null = null;
@@ -456,6 +469,7 @@ class BoundOperation {
    */
   run(contextValue: unknown): MaybePromise<ExecutionResult> {
     const { operation } = this.#plan.source;
+    // `write` may have used up a part of the budget before it gave up.
     if (contextValue instanceof Context) contextValue.restart();
     const executed = (): MaybePromise<ExecutionResult> => {
       const args = this.args(contextValue);
@@ -468,9 +482,9 @@ class BoundOperation {
   }
 
   /**
-   * Executes a query, or a mutation of one field, and returns its data as JSON text, identical to the text of `run`'s
-   * data. Null when the result has an error or cannot be written here: call `run` with the same context then. A
-   * mutation that `write` has resolved is not resolved again by `run`. Never throws and never rejects.
+   * The function that executes a query, or a mutation of one field, and returns its data as JSON text, identical to the
+   * text of `run`'s data. It returns null when the result has an error or cannot be written: call `run` with the same
+   * context then. A mutation is not resolved again by that (`#root`). The function never throws and never rejects.
    */
   get write(): Prepared {
     return (this.#write ??= this.#prepared() ?? NOT_WRITTEN);

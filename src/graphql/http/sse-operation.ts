@@ -20,7 +20,7 @@ export type OperationOptions = {
   /** The operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
   /**
-   * Called once, when the operation has ended for any reason, but never before `RunOnStream` has returned. If the
+   * Called once, when the operation has ended for any reason, but never before `run` has returned its promise. If the
    * operation has a stream of its own, that stream ends first.
    */
   readonly onEnd: () => void;
@@ -86,6 +86,7 @@ export class SseOperation implements StreamMember, Running {
 
   #join(joining: Joining<unknown>): void {
     const { groups, stream, id, onEnd } = this.#options;
+    // The operation ended while it subscribed, so there is no member that would end the lifetime.
     if (this.#ended) return joining.shared.lifetime.close();
     stream.removeMember(this);
     this.#member = groups.join(joining, { stream, id, onEnd });

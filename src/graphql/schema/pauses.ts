@@ -62,7 +62,7 @@ const REACH_ROWS = 25 * RESERVATIONS_PER_SCOPE;
 const PATTERN = `A pattern with \`*\`, of 1 to ${PAUSE_PATTERN_CHARS} characters.`;
 
 /** The form of their texts over REST, where `action` is otherwise the name of one action. */
-const PATTERN_FORM = { extensions: { form: 'pattern' } } as const;
+const PATTERN_RULE = { extensions: { rule: 'pattern' } } as const;
 
 const PauseCoverInput = builder.inputType('PauseCoverInput', {
   description:
@@ -74,11 +74,11 @@ const PauseCoverInput = builder.inputType('PauseCoverInput', {
       type: CommandCallerKind,
       description: 'Only calls of this kind of callers: `MCP` are agents.',
     }),
-    caller: t.string({ description: `Only calls of callers with such a name. ${PATTERN}`, ...PATTERN_FORM }),
-    action: t.string({ description: `Only calls of such actions. ${PATTERN}`, ...PATTERN_FORM }),
+    caller: t.string({ description: `Only calls of callers with such a name. ${PATTERN}`, ...PATTERN_RULE }),
+    action: t.string({ description: `Only calls of such actions. ${PATTERN}`, ...PATTERN_RULE }),
     label: t.string({
       description: `Only calls of programs with such a name, as agents give it. ${PATTERN}`,
-      ...PATTERN_FORM,
+      ...PATTERN_RULE,
     }),
     all: t.boolean({ description: 'All calls; of a user: all calls of its clients.' }),
   }),
