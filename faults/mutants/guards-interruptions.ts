@@ -5,6 +5,7 @@ const BREAKS = { test: 'test/backends/redis-breaks.test.ts' } as const;
 const BUS = { test: 'test/backends/redis-bus.test.ts' } as const;
 const CRASH = { test: 'test/cli/crash.test.ts' } as const;
 const GAPS = { test: 'test/relay/gaps.test.ts' } as const;
+const OWNED_BUS = { test: 'test/backends/owned-bus.test.ts' } as const;
 const SITES = { test: 'test/core/sites.test.ts' } as const;
 
 /** The guard mutants of interruptions and crashes. */
@@ -48,6 +49,14 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
     find: 'losing.add(partition);',
     replace: '',
     judge: BUS,
+  },
+  {
+    name: 'topics-untold-to-who-forgot',
+    says: 'a process that had taken another one for dead is not told again what that listens to',
+    file: 'backends/owned/bus.ts',
+    find: 'if (note.isNew === true) this.#introduce(from);',
+    replace: '',
+    judge: OWNED_BUS,
   },
   {
     name: 'gap-of-site-not-told',

@@ -566,14 +566,6 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     judge: BUS,
   },
   {
-    name: 'topics-untold-to-who-forgot',
-    says: 'a process that had taken another one for dead is not told again what that listens to',
-    file: 'backends/owned/bus.ts',
-    find: 'if (note.isNew === true) this.#introduce(from);',
-    replace: '',
-    judge: BUS,
-  },
-  {
     name: 'topics-told-late-unnamed',
     says: 'events that were not sent, because a note about topics was lost, are no gap',
     file: 'backends/owned/bus.ts',
