@@ -39,10 +39,10 @@ export default defineConfig({
     projects: TOPOLOGIES.flatMap(projects),
     globalSetup: ['test/kit/redis-global.ts', 'test/browser/kit/console-global.ts'],
     // The files of a project `…-one-process` take turns in as many processes as there are workers; each other file has
-    // a process of its own. Most tests wait for other processes, for timers or for Redis most of their time, so three
-    // processes a core keep the cores busy.
+    // a process of its own. Most tests wait for other processes, for timers or for Redis most of their time, so two
+    // processes a core keep the cores busy; with more, tests that measure times fail.
     pool: 'forks',
-    maxWorkers: 3 * availableParallelism() + 1,
+    maxWorkers: 2 * availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     fsModuleCache: true,
     coverage: {

@@ -46,7 +46,19 @@ function auditPartition(snapshot: Snapshot, marksRanOut: boolean): readonly stri
 }
 
 /** The fields of `meta` that are no amounts of shares. */
-const META = ['store', 'schema', 'partitions', 'floor', 'watched', 'epoch', 'counted', 'forgot', 'cursor', 'spill'];
+const META = [
+  'store',
+  'schema',
+  'partitions',
+  'floor',
+  'watched',
+  'epoch',
+  'counted',
+  'forgot',
+  'decider',
+  'cursor',
+  'spill',
+];
 /** The spans whose amounts add up to a share, by the letter that the names of the spans begin with. */
 const SHARE_OF_SPAN: Readonly<Record<string, string>> = { n: 'm', k: 'm', r: 'r', d: 'd' };
 /** The shares of which the amount of a user is the sum of its spans, which are compared with what is there. */

@@ -6,23 +6,24 @@ const TEST = join(import.meta.dirname, '..');
 
 /**
  * The files that take longest, in the order in which they begin. Those that mostly wait, for timers or for processes,
- * are between those that compute, so that neither all cores are idle nor all browsers start together. `npm test` prints
+ * are between those that compute, so that neither all cores are idle nor all browsers start together. Those that measure
+ * (faults, neighbours) do not begin together. `npm test` prints
  * the slowest files at its end: add a row here for a file that is new among them.
  */
 export const LONGEST: readonly string[] = [
   'packages/packages',
   'faults/short',
   'browser/console-operator',
-  'neighbours/short',
+  'mcp/lost-answers-with-relay',
+  'interop/languages',
   'browser/console-advertised',
-  'faults/short-links',
+  'neighbours/short',
   'backends/owned-nodes',
   'browser/console-invoke',
-  'mcp/lost-answers-with-relay',
   'backends/owned-failover',
   'browser/console-shell',
-  'interop/languages',
   'docs/examples',
+  'faults/short-links',
   'cli/trial',
   'browser/console-ids',
   'simulate/entry',
