@@ -13,6 +13,7 @@ import {
 import { withoutLimit, seenActions } from '../auth/sight.ts';
 import type { CommandRecorder } from '../commands/command-recorder.ts';
 import { isTerminal } from '../commands/command.ts';
+import { BoundedMap } from '../collections.ts';
 import { nodesWithLinks } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
 import { checkReason } from '../commands/operator-actions.ts';
@@ -41,6 +42,8 @@ const FIRST_READ_MS = 5_000;
 /** The most commands of one part of the store that a revocation cancels, and how many in one turn of the event loop. */
 const QUEUED_MOST = 1_000_000;
 const CANCEL_BATCH = 256;
+/** How many of the last rows a node knows what they ended. */
+const TAKEN_MAX = 100;
 /** How often expired rows are removed from memory, in milliseconds. */
 const EXPIRE_MS = 3600_000;
 
@@ -80,14 +83,19 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
   const { backend, clock, cursors, log, nodeId, revoked: index, admissions } = deps;
   const ends: Record<keyof RevokedEnds, EndCovered> = { links: () => 0, sockets: () => 0 };
   const first = Promise.withResolvers<void>();
+  /** What the last rows have ended here. */
+  const taken = new BoundedMap<string, RevokedEnds>({ most: TAKEN_MAX });
   let isLoaded = false;
   let lastSeq = 0;
 
   /** Refuses from now on what the row covers, and ends it. */
   const take = (row: Revocation, by: Requester = null): RevokedEnds => {
-    if (!index.add(row)) return { links: 0, sockets: 0 };
+    // This node may have read the row before another one told it: what it ended then counts in its answer.
+    if (!index.add(row)) return taken.get(row.revocationId) ?? { links: 0, sockets: 0 };
     const isCovered = (principal: Principal, clientId: string | null): boolean => covers(row, principal, clientId);
-    return { links: ends.links(isCovered, by), sockets: ends.sockets(isCovered, by) };
+    const ended = { links: ends.links(isCovered, by), sockets: ends.sockets(isCovered, by) };
+    taken.set(row.revocationId, ended);
+    return ended;
   };
   /** Does the same, and waits for what such tokens have asked of the store before: it may be queued then. */
   const takeWhole = async (row: Revocation, by: Requester = null): Promise<RevokedEnds> => {
