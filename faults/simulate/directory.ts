@@ -105,7 +105,7 @@ export class DirectoryDeployment implements SimulatedDeployment {
   #openedAt = 0;
   readonly #openings: number[] = [];
   #hasOpened = false;
-  /** Whether a start has told of a loss, and not recorded yet what follows of it. */
+  /** Whether a start has told of a loss and has not recorded yet which commands it gave up. */
   #isLossOpen = false;
   #since: Since = { ...NOTHING };
   readonly #losses: (readonly [from: number, to: number])[] = [];

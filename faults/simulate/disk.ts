@@ -72,7 +72,7 @@ class Inode {
     const [content, size, began] = [this.content, this.size, [...this.#writes]];
     const number = ++this.#syncs;
     return () => {
-      // A file that was cut meanwhile may have either form. A sync that began later has ended with more.
+      // A file that was cut meanwhile may have either form. If a sync that began later has ended, the disk has more than this one wrote.
       if (this.size < size || number < this.#synced) return;
       this.#synced = number;
       const done = new Set(began);

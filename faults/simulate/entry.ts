@@ -86,7 +86,7 @@ async function leave(relay: OpenRelay, { core, app }: { readonly core: Core; rea
   });
 }
 
-/** Reads the tokens of `userToken` and `identifiedToken`, and remembers whom it has authenticated. */
+/** Reads the tokens of `userToken` and `identifiedToken`, and keeps the principals that it has authenticated. */
 function authenticatorOf(now: () => number): BearerAuthenticator {
   const known = new Map<string, Principal>();
   const isOver = ({ expiresAt }: Principal): boolean => expiresAt !== null && now() >= expiresAt;

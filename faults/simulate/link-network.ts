@@ -57,9 +57,9 @@ export class LinkNetwork {
   stalling = 0;
   /** A process whose new connections all begin so; null: none. */
   stallingProcess: SimulatedProcess | null = null;
-  /** Called when a message leaves a relay, with its text and the relay's name. Absent: nobody wants to know. */
+  /** Called when a message leaves a relay, with its text and the relay's name. Absent: it is not called. */
   onWritten: ((text: string, relay: string, connection: Connection) => void) | undefined;
-  /** Called when a message arrives at a relay, before the relay reads it. Absent: nobody wants to know. */
+  /** Called when a message arrives at a relay, before the relay reads it. Absent: it is not called. */
   onReceived: ((text: string, connection: Connection) => void) | undefined;
 
   /** `doors`: the relays that a load balancer knows. */

@@ -9,10 +9,10 @@ export type Use = { readonly token: HeldToken; readonly clientId: string | null 
 export type Revoked = {
   /** What was asked for; once there is an answer, what it says. */
   target: RevocationTarget;
-  /** The token with which it was asked for; null: an administrator's, which nobody can revoke. */
+  /** The token with which it was asked for; null: an administrator's, which cannot be revoked. */
   readonly by: HeldToken | null;
   readonly askedAt: number;
-  /** When its answer arrived; Infinity: not yet, and nobody knows whether it holds. */
+  /** When its answer arrived; Infinity: it has not arrived, so the revocation may hold or not. */
   from: number;
   /** The relays that its answer names as silent. */
   silent: ReadonlySet<string>;

@@ -181,7 +181,7 @@ export class Revocations implements Workload {
 
   // Tokens.
 
-  /** A token for requests of a user over HTTP, which nobody has revoked. */
+  /** A token for requests of a user over HTTP that was not revoked. */
   #tokenFor(userId: string): HeldToken {
     return this.#tokens.forRequest(userId, (token) => !this.#ledger.mayCover(useOf(token)));
   }

@@ -30,8 +30,8 @@ export type Settlement =
    */
   | { readonly kind: 'unwritten'; readonly nodeId: string; readonly epoch: number; readonly attempt: string }
   /**
-   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command ends only if it was dispatched to that instance,
-   * or waits for it.
+   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command ends
+   * only if it was dispatched to that instance, or waits for it.
    */
   | {
       readonly kind: 'give_up';

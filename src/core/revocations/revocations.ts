@@ -39,8 +39,8 @@ import { covers, coversCaller, type NewRevocation, type Revocation, type Revocat
 const REREAD_MS = 2_000;
 /** How long a token waits for the first reading of the revocations, in milliseconds. */
 const FIRST_READ_MS = 5_000;
-/** The most commands of one part of the store that a revocation cancels, and how many in one turn of the event loop. */
-const QUEUED_MOST = 1_000_000;
+/** The most commands of one part of the store that a revocation looks at, and how many in one turn of the event loop. */
+const COVERED_MOST = 1_000_000;
 const CANCEL_BATCH = 256;
 /** How many of the last rows a node knows what they ended. */
 const TAKEN_MAX = 100;
@@ -267,8 +267,8 @@ async function cancelUnacknowledged(
   let cancelled = 0;
   const cancelIn = async (part: number, cover: PauseCover): Promise<void> => {
     const keys = [
-      ...(await pauses.covered(part, cover, 'queued', QUEUED_MOST)),
-      ...(await pauses.covered(part, cover, 'running', QUEUED_MOST)),
+      ...(await pauses.covered(part, cover, 'queued', COVERED_MOST)),
+      ...(await pauses.covered(part, cover, 'running', COVERED_MOST)),
     ];
     for (let from = 0; from < keys.length; from += CANCEL_BATCH) {
       if (from > 0) await new Promise<void>((next) => deps.loop.afterOthers(next));
