@@ -59,6 +59,14 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
     judge: OWNED_BUS,
   },
   {
+    name: 'reports-told-by-the-link',
+    says: 'the relay of a link publishes a report, which the end of its command may overtake',
+    file: 'backends/owned/routed.ts',
+    find: "if (call.port !== 'commands' || call.method !== 'report') return runIn(stores, call);",
+    replace: 'if (call.port) return runIn(stores, call);',
+    judge: { test: 'test/backends/owned-requests.test.ts' },
+  },
+  {
     name: 'gap-of-site-not-told',
     says: 'viewers of a site are not told of a gap',
     file: 'core/sites/site-events.ts',

@@ -24,6 +24,7 @@ const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
   'owned events': ['waiting-read-without-a-lease', 'topics-untold-to-who-forgot'],
   'owned calls': [
     ...['shared no-mark', 'shared false-proof', 'shared run-again', 'shared admit-anew', 'shared no-epoch'],
+    'reports-told-by-the-link',
   ],
   'owned sites': ['session-read-for-who-came-later'],
   'owned pauses': ['pause-unasked-at-dispatch'],

@@ -45,6 +45,8 @@ const REPORT_MS = 500;
 const NOTICED_MS = 40_000;
 /** How long a call may take once nothing is wrong, in milliseconds. */
 const SOON_MS = 6_000;
+/** How often the handlers of these calls report progress. */
+const REPORTS = 4;
 
 /** Failures of a request after which it is sent again: they may pass. */
 const PASSES = /^(pending|unreachable|not_connected|draining|internal|rate_limited|\w+_unavailable|node_lost)$/;
@@ -227,7 +229,10 @@ export class Calls implements Workload {
     this.#httpCaller.invoke(call, repeated, { relay });
   }
 
-  /** Once nothing is wrong any more, each client has a link, and each call completes for both of its callers. */
+  /**
+   * Once nothing is wrong any more, each client has a link, and each call completes for both of its callers, of whom one
+   * at least gets all progress.
+   */
   async #callAll(): Promise<readonly string[]> {
     const { simulation } = this.#relays;
     const clients = this.#clients;
@@ -237,12 +242,17 @@ export class Calls implements Workload {
     const broken = clients.flatMap(({ name, isConnected }) => (isConnected ? [] : [`${name} has no link`]));
     // What clients report after a welcome arrives.
     await simulation.run(REPORT_MS);
-    const calls = USERS.map((userId) => this.#begin(this.#newCall(userId, 1), this.#callerOf(userId)));
+    const calls = USERS.map((userId) => {
+      const call = this.#newCall(userId, 1);
+      return this.#begin({ ...call, work: { ...call.work, steps: REPORTS } }, this.#callerOf(userId));
+    });
     for (const call of calls) this.#askToo(call);
     await simulation.run(SOON_MS, () => calls.every(({ open }) => open === 0));
-    for (const { commandId, told, runs } of calls)
-      if (told.length < 2 || runs.length === 0)
-        broken.push(`${commandId}, of a time without faults: ${JSON.stringify(told)}`);
+    for (const { commandId, told, runs, heard } of calls) {
+      const name = `${commandId}, of a time without faults`;
+      if (told.length < 2 || runs.length === 0) broken.push(`${name}: ${JSON.stringify(told)}`);
+      else if (heard < REPORTS) broken.push(`${name}: its callers got ${heard} of ${REPORTS} reports of progress`);
+    }
     return broken;
   }
 
@@ -292,7 +302,7 @@ export class Calls implements Workload {
     };
     const commandId = `call-${this.#calls.size}`;
     const askedAt = this.#relays.simulation.now;
-    const state = { askedAt, toldAt: Infinity, open: 0 };
+    const state = { askedAt, toldAt: Infinity, open: 0, heard: 0 };
     return { userId, commandId, work, contextId, times, runs: [], told: [], history: [], ...state };
   }
 

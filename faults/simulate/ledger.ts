@@ -55,6 +55,8 @@ export type Call = {
   toldAt: number;
   /** How many requests for it have no answer yet that counts. */
   open: number;
+  /** The number of the last report of progress that a caller got; 0: none. */
+  heard: number;
 };
 
 /** The outcome as callers act on it. */
@@ -145,7 +147,8 @@ function endFault({ outcome, code, message, value }: Told, { end }: Run): string
  * Returns a function that is told the progress of one request, and reports what is out of order. `missed`: how many
  * reports the caller was told to have missed; null if that is not told.
  */
-export function progressWatch({ commandId, runs }: Call, report: (fault: string) => void) {
+export function progressWatch(call: Call, report: (fault: string) => void) {
+  const { commandId, runs } = call;
   let last = 0;
   return (value: unknown, number: number | null, missed: number | null): void => {
     const at = `${commandId}: progress ${number} after ${last}`;
@@ -154,6 +157,7 @@ export function progressWatch({ commandId, runs }: Call, report: (fault: string)
     if (JSON.stringify(value) !== JSON.stringify({ step: number })) report(`${at} says ${JSON.stringify(value)}`);
     if (number > (runs[0]?.reports ?? 0)) report(`${at}, of ${runs[0]?.reports ?? 0} reports`);
     last = number;
+    call.heard = Math.max(call.heard, number);
   };
 }
 

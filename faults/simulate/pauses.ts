@@ -294,7 +294,7 @@ export class Pauses implements Workload {
       contextId: null,
       times: TIMES,
       ...{ runs: [], told: [], history: [] },
-      ...{ askedAt: this.#relays.simulation.now, toldAt: Infinity, open: 0 },
+      ...{ askedAt: this.#relays.simulation.now, toldAt: Infinity, open: 0, heard: 0 },
     };
     this.#calls.set(call.commandId, call);
     if (this.#stopOf(call)) this.#relays.count('call: asked for while it is stopped');

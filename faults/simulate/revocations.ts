@@ -430,7 +430,7 @@ export class Revocations implements Workload {
       ...{ userId, commandId: `call-${this.#calls.size}`, contextId: null, times: TIMES },
       work: { ms: between(random, 0, HANDLER_MS), steps: 1, fails: false, isStubborn: random() < 0.3, chars: 3 },
       ...{ runs: [], told: [], history: [] },
-      ...{ askedAt: this.#now, toldAt: Infinity, open: 0 },
+      ...{ askedAt: this.#now, toldAt: Infinity, open: 0, heard: 0 },
     };
     this.#calls.set(call.commandId, call);
     return call;

@@ -4,10 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { NewMessage } from '../../src/core/history/message.ts';
+import { commandKeyText } from '../../src/core/ids.ts';
 import { toJson } from '../../src/core/json.ts';
 import { encode } from '../../src/backends/owned/encoding.ts';
 import { writeMessage } from '../../src/backends/owned/transport.ts';
-import { admission } from '../contract/kit/bench.ts';
+import { admission, ALICE, BOUND, dispatched, keyFor } from '../contract/kit/bench.ts';
 import { Network, type Faults } from '../contract/kit/owned-network.ts';
 import { Relays } from '../contract/kit/owned-relays.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
@@ -157,6 +158,30 @@ describe('requests to an owner', () => {
       const { rows: commands } = await here.inspector.list(ANY_COMMAND, { first: 10, after: null });
       expect(commands.map(({ row }) => row.commandId)).toEqual(['made']);
     }
+  });
+
+  it('publish a report where its command ends, before its answer, and once', async () => {
+    const { clock, here, one } = open({ faults: { lateTurns: 0, doubled: 0 } });
+    await one.commands.rebind(ALICE, BOUND, 'up');
+    await dispatched({ backend: one }, 'c1');
+    const told: unknown[] = [];
+    here.bus.subscribe(`command:${commandKeyText(keyFor('c1'))}`, ({ progress, number }) =>
+      told.push([progress, number]),
+    );
+    const report = { instanceId: 'i1', kind: 'progress', payload: toJson('half'), kept: null, number: 7 } as const;
+    const answered = Promise.resolve(here.commands.report(keyFor('c1'), report)).then((result) => {
+      told.push('answered');
+      return result;
+    });
+    await clock.advance(0);
+    expect(await answered).toMatchObject({ kind: 'recorded', isPublished: true });
+    expect(told).toEqual([['"half"', 7], 'answered']);
+    // The owner's own caller publishes what the store did not.
+    expect(await one.commands.report(keyFor('c1'), report)).not.toHaveProperty('isPublished');
+    const ignored = Promise.resolve(here.commands.report(keyFor('c1'), { ...report, instanceId: 'i9' }));
+    await clock.advance(0);
+    expect((await ignored).kind).toBe('ignored');
+    expect(told).toHaveLength(2);
   });
 
   it('wait for an owner, and end as unavailable after 15 seconds', async () => {

@@ -6,11 +6,17 @@ import {
   type Caller,
   type ProgressUpdate,
 } from '../../src/clients/caller/index.ts';
-import { ActionCancelled, createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
+import { ActionCancelled, createRuntime, type Handler, type Runtime } from '../../src/clients/runtime/index.ts';
 import { gate, untilState } from './kit/runtime-bench.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
-async function client(relay: RealRelay, more: { readonly instanceId?: string } = {}): Promise<Runtime> {
+/** How often the action `count` reports progress. */
+const REPORTS = 1000;
+
+type ClientOptions = { readonly instanceId?: string; readonly slow?: Handler };
+
+/** Connects a client. All its actions are registered before, so that each relay knows them once this resolves. */
+async function client(relay: RealRelay, { slow, ...more }: ClientOptions = {}): Promise<Runtime> {
   const token = () => relay.token('alice', 'connect');
   const runtime = createRuntime({ url: relay.link, token, clientId: 'desk', clientType: 'console', ...more });
   runtime.handle('echo', { schema: { type: 'object', required: ['say'] } }, ({ say }) => ({ text: say }));
@@ -19,6 +25,11 @@ async function client(relay: RealRelay, more: { readonly instanceId?: string } =
       signal.addEventListener('abort', () => reject(new ActionCancelled({ done: 1 })));
     });
   });
+  runtime.handle('count', {}, (_, call) => {
+    for (let i = 1; i <= REPORTS; i++) call.progress({ step: i });
+    return 'done';
+  });
+  if (slow) runtime.handle('slow', {}, slow);
   runtime.connect();
   await runtime.ready();
   return runtime;
@@ -70,13 +81,14 @@ describe.each(callers)('with a real relay, a caller over %s', (_, createCaller) 
 
   test('that leaves a wait does not affect the command', async () => {
     await using relay = await startRealRelay();
-    await using runtime = await client(relay);
     const started = gate<string>();
     const go = gate();
-    runtime.handle('slow', {}, async (_params, { commandId }) => {
-      started.open(commandId);
-      await go.opened;
-      return 'done';
+    await using _runtime = await client(relay, {
+      async slow(_params, { commandId }) {
+        started.open(commandId);
+        await go.opened;
+        return 'done';
+      },
     });
     await using caller = createCaller(relay);
     const abort = new AbortController();
@@ -154,12 +166,7 @@ test.each(callers)(
   'a caller over %s receives the progress that it requested, in order, and sees how many reports it missed',
   async (_, createCaller) => {
     await using relay = await startRealRelay();
-    await using runtime = await client(relay);
-    const REPORTS = 1000;
-    runtime.handle('count', {}, (_params, call) => {
-      for (let i = 1; i <= REPORTS; i++) call.progress({ step: i });
-      return 'done';
-    });
+    await using _runtime = await client(relay);
     await using caller = createCaller(relay);
     const seen: ProgressUpdate[] = [];
     const counted = caller.invoke({ ...desk, action: 'count' }, {}, { onProgress: (progress) => seen.push(progress) });

@@ -76,9 +76,7 @@ async function alone({ callboard, backend }: Opened): Promise<OpenedRelays> {
 async function opener(options: CallboardOptions): Promise<(config: Settings) => Promise<Opened>> {
   const { clock, policy } = options;
   if (!(clock instanceof FakeClock)) {
-    // Relays that own partitions are judged with a FakeClock, below: between real ones the end of a command may overtake
-    // its last progress, which docs/shared-mode.md says.
-    const store = 'redis';
+    const store = inject('topology') === 'owned-two' ? 'owned' : 'redis';
     const redis = {
       url: inject('redisUrl'),
       store,

@@ -169,7 +169,7 @@ const TOLD: Told = {
 };
 const EXPIRED: Told = { ...TOLD, outcome: 'expired', execution: 'not_written', code: 'connect_timeout', value: null };
 const callOf = (runs: readonly Run[], told: readonly Told[]): Call => ({
-  ...{ userId: 'alice', commandId: 'c1', work: WORK, contextId: null, askedAt: 0, toldAt: 1, open: 0 },
+  ...{ userId: 'alice', commandId: 'c1', work: WORK, contextId: null, askedAt: 0, toldAt: 1, open: 0, heard: 0 },
   ...{ runs: [...runs], told: [...told], history: [] },
   times: { connectWithinMs: 1, respondWithinMs: 1 },
 });

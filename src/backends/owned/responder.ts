@@ -6,7 +6,7 @@ import type { Scan } from '../../core/page.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import { decode, encode, encodeError, encodeFirst } from './encoding.ts';
 import type { OwnerTable } from './owners.ts';
-import { isChange, runIn } from './requests.ts';
+import { isChange, type PortCall } from './requests.ts';
 import { routeOf, type PartitionStores } from './routes.ts';
 import { writeMessage, type Request, type Response, type Transport } from './transport.ts';
 
@@ -47,6 +47,8 @@ type ResponderOptions = {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly log: Log;
+  /** Runs a call of another process in the stores of a partition of this one. */
+  readonly run: (stores: PartitionStores, call: PortCall) => MaybePromise<unknown>;
 };
 
 /**
@@ -173,7 +175,7 @@ export class Responder {
     if (kind === undefined || kind === 'here' || kind === 'pure')
       throw new CallboardError('internal', `No other relay may call ${port}.${method}.`);
     const args = decode(body);
-    return runIn(stores, { port, method, args: Array.isArray(args) ? args : [] });
+    return this.#options.run(stores, { port, method, args: Array.isArray(args) ? args : [] });
   }
 
   #respond(peer: Peer, request: Request, kind: 'answer' | 'error', body: string): void {

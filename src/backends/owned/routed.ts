@@ -2,7 +2,9 @@
  * A backend over partitions that several processes own: each call runs here if this process owns its partition, and
  * otherwise with the owner.
  */
-import type { Backend, PortName } from '../../core/backend.ts';
+import type { Backend, Bus, PortName } from '../../core/backend.ts';
+import { publishReport } from '../../core/commands/command-hints.ts';
+import type { CommandStore, ReportResult } from '../../core/commands/command-store.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { isRecord } from '../../core/json.ts';
@@ -52,7 +54,7 @@ export function createRoutedBackend(options: RoutedOptions): Backend {
   const { owners, placement, transport, own, members, windowMs, retentionMs, permitMs, quietMs } = options;
   const requests = new Requests({ ...options, runHere: (partition, call) => router.at(partition, call) });
   const router = new Router(options, requests);
-  const responder = new Responder(options);
+  const responder = new Responder({ ...options, run: (stores, call) => runForOther(own.bus, stores, call) });
   transport.onText((from, text) => {
     const message = readMessage(text);
     if (!message) options.log.warn({ from, characters: text.length }, 'a message of another relay cannot be read');
@@ -105,6 +107,21 @@ export function createRoutedBackend(options: RoutedOptions): Backend {
       await members.close();
     },
   };
+}
+
+/**
+ * Runs a call of another process. A report is published here, not there: messages of one process arrive in their order,
+ * so a caller gets the reports of its command before the end of the command, which comes from here as well.
+ */
+function runForOther(bus: Bus, stores: PartitionStores, call: PortCall): MaybePromise<unknown> {
+  if (call.port !== 'commands' || call.method !== 'report') return runIn(stores, call);
+  // The route of the method says what its arguments are.
+  const [key, report] = call.args as Parameters<CommandStore['report']>;
+  return thenDo(stores.commands.report(key, report), (result): ReportResult => {
+    if (result.kind !== 'recorded') return result;
+    publishReport(bus, key, report);
+    return { ...result, isPublished: true };
+  });
 }
 
 /** Makes a method for each route of the table. */

@@ -10,6 +10,7 @@ import { commandKeyText, keyOf, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import { publishHint, publishReport } from './command-hints.ts';
 import { endMessageId, isTerminal, type Command } from './command.ts';
 import type { SettleResult, Settlement } from './settlement.ts';
 import { recordLateResult } from './dispatch-spans.ts';
@@ -26,22 +27,17 @@ export type CommandRecorder = {
   /** Counts and publishes the end of a command that an act on its client has ended. */
   ended(command: Command): void;
   /** Publishes to the watchers of a command that the command changed. */
-  hint(key: CommandKey, reported?: Pick<ClientReport, 'payload' | 'number'>): void;
+  hint(key: CommandKey): void;
 };
 
-/** What a client reports of a command. `number`: the number that the client gave a report of progress, if it did. */
-type ClientReport = Omit<Report, 'kept'> & { readonly number?: number | undefined };
+/** What a client reports of a command. */
+type ClientReport = Omit<Report, 'kept'>;
 
 export function createCommandRecorder(deps: Deps, keeper: PayloadStorage): CommandRecorder {
   const { backend, metrics, clock, events } = deps;
   const { commands, bus } = backend;
   const reports = createStoredReports(deps, keeper);
-  const hint: CommandRecorder['hint'] = (key, reported) => {
-    if (!bus.hasSubscribers('command')) return;
-    const hinted = { key, progress: reported?.payload ?? null };
-    const { number } = reported ?? {};
-    bus.publish(`command:${commandKeyText(key)}`, number === undefined ? hinted : { ...hinted, number });
-  };
+  const hint = (key: CommandKey): void => publishHint(bus, key);
   const ended = (command: Command): void => {
     reports.forget(command);
     const { outcome, admittedAt, terminalAt } = command;
@@ -63,16 +59,16 @@ export function createCommandRecorder(deps: Deps, keeper: PayloadStorage): Comma
       hint(keyOf(command));
     },
     report(key, report) {
-      const { instanceId, kind, payload } = report;
+      const { instanceId, kind, payload, number } = report;
       // Progress may be the first report of a client, which acknowledges the command too.
       const before = kind === 'progress' ? clock.now() : Infinity;
       return thenDo(reports.ofReport(key, report), (kept) =>
-        thenDo(commands.report(key, { instanceId, kind, payload, kept }), (result) => {
+        thenDo(commands.report(key, { instanceId, kind, payload, kept, number }), (result) => {
           if (result.kind === 'ignored' && kept) keeper.discard(kept);
           if (result.kind !== 'recorded') return result;
           if (kind === 'ack') acknowledged(result.command);
           if (kind === 'ack' || isFirstSign(result.command, before)) events.emit('acknowledged', result.command);
-          hint(key, kind === 'progress' ? report : undefined);
+          if (result.isPublished !== true) publishReport(bus, key, report);
           return result;
         }),
       );
@@ -118,7 +114,7 @@ function isFirstSign({ acknowledgedAt }: Command, reportedAt: number): boolean {
 type StoredReports = {
   ofEnd(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<StoredPayload>;
   /** Prepares the payload of a report. Null: the report makes no row. */
-  ofReport(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<StoredPayload | null>;
+  ofReport(key: CommandKey, report: ClientReport): MaybePromise<StoredPayload | null>;
   /** Forgets when large progress of this command was last stored. Called when the command has ended. */
   forget(key: CommandKey): void;
 };
@@ -137,7 +133,7 @@ function createStoredReports({ backend, clock }: Deps, keeper: PayloadStorage): 
     const command = await find(key);
     return command && makesRow(command, end) ? keeper.keepAnyway(end.payload, key.userId) : keeper.note(end.payload);
   };
-  const largeProgress = async (key: CommandKey, report: Omit<Report, 'kept'>): Promise<StoredPayload | null> => {
+  const largeProgress = async (key: CommandKey, report: ClientReport): Promise<StoredPayload | null> => {
     const command = await find(key);
     const text = commandKeyText(key);
     if (!command || isTerminal(command) || command.boundInstanceId !== report.instanceId || spilled.get(text))

@@ -170,9 +170,12 @@ export type Report = {
   readonly payload: JsonText | null;
   /** The payload in the form that its history row keeps; null: this report makes no row. */
   readonly kept: StoredPayload | null;
+  /** The number that the client gave this report of progress; undefined: none. It is not stored. */
+  readonly number?: number | undefined;
 };
 export type ReportResult =
-  | { readonly kind: 'recorded'; readonly command: Command }
+  /** `isPublished`: the store has published the report to the watchers of the command. Otherwise the caller does. */
+  | { readonly kind: 'recorded'; readonly command: Command; readonly isPublished?: true }
   /** Nothing changed: the report was known, the command has ended, or the instance is not the bound one. */
   | { readonly kind: 'ignored'; readonly command: Command | null };
 

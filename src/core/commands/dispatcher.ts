@@ -5,6 +5,7 @@ import { clientKeyText, commandKeyText, keyOf, type ClientKey, type CommandKey }
 import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './retry-queue.ts';
 import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './dispatch-spans.ts';
+import { publishHint } from './command-hints.ts';
 import type { CommandRecorder } from './command-recorder.ts';
 import type { PausedCall } from '../pauses/pause.ts';
 import type { Command } from './command.ts';
@@ -385,12 +386,10 @@ function writeDispatch(deps: Deps, linkQueue: LinkQueue, { command, params, rema
  * however often it is written.
  */
 function noteDispatched({ metrics, backend: { bus }, events }: Deps, command: Command): void {
-  const { userId, clientId, commandId, queuedAt, dispatchedAt } = command;
+  const { queuedAt, dispatchedAt } = command;
   metrics.count('commands_dispatched');
   if (queuedAt !== null && dispatchedAt !== null)
     metrics.observe('dispatch_seconds', dispatchedAt - queuedAt, undefined, command);
   events.emit('dispatched', command);
-  if (!bus.hasSubscribers('command')) return;
-  const key = { userId, clientId, commandId };
-  bus.publish(`command:${commandKeyText(key)}`, { key, progress: null });
+  publishHint(bus, command);
 }

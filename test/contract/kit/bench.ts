@@ -96,7 +96,7 @@ export async function openNode(
 
 /** Admits and dispatches one command to the bound link. */
 export async function dispatched(
-  { backend }: Bench,
+  { backend }: Pick<Bench, 'backend'>,
   commandId: string,
   over: Partial<AdmitRequest> = {},
 ): Promise<Command> {
