@@ -1,6 +1,7 @@
 /** Tests which tokens a revocation covers, and the index that finds it. */
 import { describe, expect, it } from 'vitest';
 import type { Principal, UserPrincipal } from '../../src/core/auth/principal.ts';
+import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { CommandCaller } from '../../src/core/commands/command.ts';
 import {
   RevocationIndex,
@@ -9,6 +10,7 @@ import {
   type Revocation,
   type RevocationTarget,
 } from '../../src/core/revocations/revocation.ts';
+import { fail } from '../../src/core/errors.ts';
 import { settle } from '../kit/clock.ts';
 import { admin as testAdmin, advertisement, connect, testCore, user as userOf } from '../kit/core.ts';
 
@@ -106,5 +108,35 @@ describe('what a revoked token had dispatched', () => {
     expect(second.sent.map(({ command }) => command.commandId)).toEqual(['c2']);
     await second.result(second.last);
     expect(await other).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' } });
+  });
+});
+
+describe('what a revoked token has queued', () => {
+  it('is cancelled later if a part of the store does not answer, which the receipt names', async () => {
+    let isSilent = true;
+    const wrap = (memory: MemoryBackend): MemoryBackend => ({
+      ...memory,
+      pauses: {
+        ...memory.pauses,
+        covered: (...args) => (isSilent ? fail('store_unavailable', 'no owner') : memory.pauses.covered(...args)),
+      },
+    });
+    await using test = await testCore({ wrap });
+    const token = { id: 't1', issuedAt: 1_000 };
+    const called = test.core.rpc.invoke(
+      { ...userOf('alice'), token },
+      { userId: 'alice', clientId: 'away', params: null, action: 'open', commandId: 'c1', connectWithinMs: 60_000 },
+    );
+    await settle();
+    const receipt = await test.core.revocations.revoke(testAdmin, { tokenId: 't1', reason: 'lost' });
+    expect(receipt).toMatchObject({ cancelled: 0, silent: ['partition 0'] });
+    await test.clock.advance(1_000);
+    const key = { userId: 'alice', clientId: 'away', commandId: 'c1' };
+    const stageOf = async () => (await test.backend.commands.get([key]))[0]?.stage;
+    expect(await stageOf()).toBe('admitted');
+    isSilent = false;
+    await test.clock.advance(1_000);
+    expect(await stageOf()).toBe('terminal');
+    expect(await called).toMatchObject({ kind: 'outcome', command: { outcome: 'cancelled' } });
   });
 });

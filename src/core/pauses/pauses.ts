@@ -6,7 +6,7 @@ import { BoundedMap } from '../collections.ts';
 import { listingOf, type PageArgs } from '../cursors.ts';
 import type { PauseEvent } from '../backend.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError, collectInputErrors, fail, invalid, notFound } from '../errors.ts';
+import { collectInputErrors, fail, invalid, notFound } from '../errors.ts';
 import { canonicalUser, hasAtMost, id, type ClientKey, type CommandKey } from '../ids.ts';
 import {
   CLIENT_PAUSES_PER_HOUR,
@@ -21,6 +21,7 @@ import { createFeed, type Subscription } from '../live.ts';
 import { type MaybePromise } from '../maybe-promise.ts';
 import { comparePositions, sortable, type Page, type Position, type Scan } from '../page.ts';
 import { RateTable, TokenBucket } from '../rates.ts';
+import { inEachPart, type PartsAct, type ReachedParts } from '../store-parts.ts';
 import { EVERYTHING, holds, type Pause, type PauseAuthor, type PauseCover, type PauseReach } from './pause.ts';
 
 export type Pauses = ReturnType<typeof createPauses>;
@@ -41,12 +42,8 @@ export type PauseRequest = CoverRequest & {
 /** What a client says when it pauses itself. */
 type ClientPauseRequest = Pick<PauseRequest, 'reason' | 'queued' | 'running'>;
 
-/**
- * Whether an act reached all parts of the store. `partial`: some parts have not answered; the relay goes on trying.
- * `silent`: what did not answer, by the ids of nodes, or as `partition <n>`. A silent node makes nothing partial: the
- * answer waited until the node could write nothing more.
- */
-type PauseSpread = { readonly partial: boolean; readonly silent: readonly string[] };
+/** A silent node makes nothing partial: the answer waited until the node could write nothing more. */
+type PauseSpread = ReachedParts;
 
 /** `cancelled`: commands that waited and were cancelled. `asked`: running ones whose clients were asked to cancel. */
 export type PauseReceipt = PauseSpread & { readonly pause: Pause; readonly cancelled: number; readonly asked: number };
@@ -69,10 +66,6 @@ type PausesParts = {
 /** `ended`: the pauses that this node has ended last: nobody goes on to keep them. */
 type Parts = PausesParts & { readonly ended: BoundedMap<string, true> };
 
-/** How long each part of the store may take. A takeover takes less. */
-const PART_MS = 10_000;
-/** How soon a part that did not answer is asked again. */
-const AGAIN_MS = 1_000;
 const CLIENT_RATE = { perSecond: CLIENT_RESUMES_PER_SECOND, burst: CLIENT_RESUMES_AT_ONCE };
 /** How many users' rates of pauses of their clients are remembered. */
 const REMEMBERED_USERS = 10_000;
@@ -353,8 +346,9 @@ async function begin(parts: Parts, pause: Pause): Promise<PauseReceipt> {
     fail('capacity_exceeded', 'There are too many pauses: resume some of them.');
   }
   const silent = await renewPermits(pause);
-  const cancelled = pause.queued === 'cancel' ? await cancelCovered(parts, pause, 'queued') : 0;
-  const asked = pause.running === 'cancel' ? await cancelCovered(parts, pause, 'running') : 0;
+  const cancel = { parts, pause, isOver };
+  const cancelled = pause.queued === 'cancel' ? await cancelCovered(cancel, 'queued') : 0;
+  const asked = pause.running === 'cancel' ? await cancelCovered(cancel, 'running') : 0;
   deps.backend.bus.publish('pauses', { change: 'paused', pause, at: deps.clock.now() });
   return { pause, cancelled, asked, ...spread, silent: [...new Set([...spread.silent, ...silent])] };
 }
@@ -372,51 +366,20 @@ async function end(parts: Parts, pause: Pause): Promise<PauseSpread> {
   return spread;
 }
 
-/**
- * Runs an act in all parts of the store that a pause concerns. Parts that do not answer in time are asked again in the
- * background, until they have answered or the act is pointless. Rejects if a part refuses.
- */
-async function everywhere(
-  { deps }: PausesParts,
-  { userId }: Pause,
-  isOver: () => boolean,
-  act: (part: number) => Promise<void>,
-): Promise<PauseSpread> {
-  const { pauses } = deps.backend;
-  const tryOnce = async (part: number): Promise<boolean> => {
-    const running = act(part).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof CallboardError && error.code === 'store_unavailable') return false;
-        throw error;
-      },
-    );
-    const { promise: late, resolve } = Promise.withResolvers<false>();
-    const cancel = deps.clock.after(PART_MS, () => resolve(false));
-    return Promise.race([running, late]).finally(cancel);
-  };
-  const again = (part: number): void => {
-    deps.clock.after(AGAIN_MS, () => {
-      if (isOver()) return;
-      tryOnce(part)
-        .then((isDone) => void (isDone || again(part)))
-        .catch((error: unknown) => deps.log.warn({ err: error, part }, 'a pause did not reach a part of the store'));
-    });
-  };
-  const wanted = pauses.parts(userId);
-  const done = await Promise.all(wanted.map(tryOnce));
-  const missing = wanted.filter((_, i) => !done[i]);
-  for (const part of missing) again(part);
-  const silent = missing.map((part) => pauses.deciderOf(part) ?? `partition ${part}`);
-  return { partial: missing.length > 0, silent: [...new Set(silent)] };
+/** Runs an act in all parts of the store that a pause concerns. */
+function everywhere({ deps }: PausesParts, { userId }: Pause, isOver: () => boolean, act: PartsAct['act']) {
+  return inEachPart(deps, { userId, isOver, act, failure: 'a pause did not reach a part of the store' });
 }
 
-async function cancelCovered(parts: PausesParts, pause: Pause, which: 'queued' | 'running'): Promise<number> {
+type CancelCovered = { readonly parts: PausesParts; readonly pause: Pause; readonly isOver: () => boolean };
+
+/** Returns how many commands it cancelled by the time at which each part of the store has answered or is late. */
+async function cancelCovered({ parts, pause, isOver }: CancelCovered, which: 'queued' | 'running'): Promise<number> {
   const { deps, settle } = parts;
   const { pauses } = deps.backend;
   const cancel = { kind: 'cancel', reason: pause.reason, by: `a pause of ${pause.by.kind} ${pause.by.name}` } as const;
   let total = 0;
-  const cancelIn = async (part: number): Promise<void> => {
+  await everywhere(parts, pause, isOver, async (part) => {
     for (;;) {
       const keys = await pauses.covered(part, pause, which, CANCEL_BATCH);
       const results = await Promise.all(keys.map((key) => settle(key, cancel)));
@@ -425,9 +388,6 @@ async function cancelCovered(parts: PausesParts, pause: Pause, which: 'queued' |
       if (keys.length < CANCEL_BATCH || settled === 0) return;
       await new Promise<void>((next) => deps.loop.afterOthers(next));
     }
-  };
-  const failed = (error: unknown): void =>
-    deps.log.warn({ err: error, pause: pause.pauseId }, 'some commands of a pause were not cancelled');
-  await Promise.all(pauses.parts(pause.userId).map((part) => cancelIn(part).catch(failed)));
+  });
   return total;
 }

@@ -21,10 +21,12 @@ import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFound } from '../errors.ts';
 import { canonicalUser, hasAtMost, id, isCanonicalUser } from '../ids.ts';
 import {
+  CONNECT_WITHIN_MS,
   PAGE_MAX,
   REVOCATIONS_MAX,
   REVOCATIONS_PER_USER,
   REVOCATION_KEEP_MS,
+  RESPOND_WITHIN_MS,
   REVOKE_WITHIN_MS,
   TOKEN_ID_CHARS,
 } from '../limits.ts';
@@ -33,6 +35,7 @@ import type { Page } from '../page.ts';
 import { listingOf, type PageArgs } from '../cursors.ts';
 import { EVERYTHING, type PauseCover } from '../pauses/pause.ts';
 import type { Cancel } from '../ports.ts';
+import { inEachPart } from '../store-parts.ts';
 import { covers, coversCaller, type NewRevocation, type Revocation, type RevocationTarget } from './revocation.ts';
 
 /** How often a node of a shared deployment reads new revocations, in milliseconds, in case it was not told of one. */
@@ -53,9 +56,13 @@ type RevokedEnds = { readonly links: number; readonly sockets: number };
 /** What a revocation did. */
 export type RevocationReceipt = RevokedEnds & {
   readonly revocation: Revocation;
-  /** The number of queued commands of such tokens that were cancelled: each has an end, and none has run. */
+  /** The number of queued commands of such tokens that are cancelled so far: each has an end, and none has run. */
   readonly cancelled: number;
-  /** The nodes that refuse what is revoked and have ended what it covers, and those that have not answered in time. */
+  /**
+   * The nodes that refuse what is revoked and have ended what it covers, and those that have not answered in time. Of
+   * the latter, commands may be left that the relay goes on trying to cancel; `partition <n>`: a part of the store that
+   * has no node now.
+   */
   readonly nodes: readonly string[];
   readonly silent: readonly string[];
 };
@@ -202,15 +209,17 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
         return fail('capacity_exceeded', `${most} are kept. Use issued_before, which covers many tokens at once.`);
       }
       const [here, told] = await Promise.all([takeWhole(revocation, revoker), tell(revocation)]);
-      const cancelled = await cancelUnacknowledged({ deps, recorder }, revocation);
+      const { cancelled, silent: late } = await cancelUnacknowledged({ deps, recorder }, revocation);
       await act?.end('revoked');
       const ended = [here, ...told.flatMap((node) => node.ended ?? [])];
+      const silent = new Set([...told.flatMap(({ other, ended: answer }) => (answer ? [] : [other])), ...late]);
+      const answered = told.map(({ other }) => other).filter((other) => !silent.has(other));
       return {
         ...{ revocation, cancelled },
         links: ended.reduce((sum, { links }) => sum + links, 0),
         sockets: ended.reduce((sum, { sockets }) => sum + sockets, 0),
-        nodes: [nodeId, ...told.flatMap(({ other, ended: answer }) => (answer ? [other] : []))].sort(),
-        silent: told.flatMap(({ other, ended: answer }) => (answer ? [] : [other])),
+        nodes: [nodeId, ...answered].sort(),
+        silent: [...silent],
       };
     },
   };
@@ -255,14 +264,15 @@ function withinRights(revoker: CallingPrincipal, target: RevocationTarget): Revo
  * Cancels the commands that were invoked with tokens that a row covers: those that have not been dispatched, whose number
  * it returns, and those that their clients have not acknowledged. Of the latter the client is asked to stop, and one that
  * never arrived is not written again. A row that names a client covers links alone, and cancels none. Commands that have
- * ended are not looked through: a store remembers very many.
+ * ended are not looked through: a store remembers very many. A part of the store that does not answer is tried again as
+ * long as commands of before may live.
  */
 async function cancelUnacknowledged(
   { deps, recorder }: Pick<RevocationDeps, 'deps' | 'recorder'>,
   revocation: Revocation,
-): Promise<number> {
-  const { userId, clientId, reason, who } = revocation;
-  if (clientId !== null) return 0;
+): Promise<Pick<RevocationReceipt, 'cancelled' | 'silent'>> {
+  const { userId, clientId, reason, who, at } = revocation;
+  if (clientId !== null) return { cancelled: 0, silent: [] };
   const { commands, pauses } = deps.backend;
   let cancelled = 0;
   const cancelIn = async (part: number, cover: PauseCover): Promise<void> => {
@@ -281,11 +291,14 @@ async function cancelUnacknowledged(
       }
     }
   };
-  const failed = (error: unknown): void =>
-    deps.log.warn({ err: error, revocation: revocation.revocationId }, 'some revoked commands were not cancelled');
-  for (const cover of coversOf(userId))
-    await Promise.all(pauses.parts(cover.userId).map((part) => cancelIn(part, cover).catch(failed)));
-  return cancelled;
+  const isOver = (): boolean => deps.clock.now() - at > CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max;
+  const failure = 'some revoked commands were not cancelled';
+  const reached = await Promise.all(
+    coversOf(userId).map((cover) =>
+      inEachPart(deps, { userId: cover.userId, isOver, failure, act: (part) => cancelIn(part, cover) }),
+    ),
+  );
+  return { cancelled, silent: reached.flatMap(({ silent }) => silent) };
 }
 
 /** A user invokes actions of its own clients, and an administrator with a token for this name those of all users. */

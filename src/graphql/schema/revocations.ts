@@ -35,7 +35,7 @@ export const RevocationReceiptType = builder.objectRef<RevocationReceipt>('Revoc
     cancelled: int('How many commands that had not been dispatched were cancelled: none of them ran.'),
     nodes: texts('The nodes that refuse what is revoked, and have ended what it covers.'),
     silent: texts(
-      `The nodes that did not answer within ${REVOKE_WITHIN_MS} ms. They refuse what is revoked once they reach the store.`,
+      `The nodes that did not answer within ${REVOKE_WITHIN_MS} ms. They refuse what is revoked once they reach the store. So are those that decide about queued commands and did not answer in time: the relay tries on to cancel these commands. \`partition <n>\`: no node decides about them now.`,
     ),
   })),
 });
