@@ -7,6 +7,7 @@ import {
   writeEnvelope,
   type Dependency,
   type MailEnvelope,
+  type MailMessage,
 } from '../../src/backends/owned/mail.ts';
 import type { OutgoingMail } from '../../src/backends/owned/turns.ts';
 import { silentLog } from '../../src/core/ports.ts';
@@ -115,6 +116,30 @@ describe('mail', () => {
     expect([await beat(), await beat()]).toEqual([3, 2]);
     expect(received['b.1']).toEqual(['1']);
     expect([await beat(), await beat()]).toEqual([0, 0]);
+  });
+
+  it('of requests alone needs no beats, because they are repeated; other messages after them do', () => {
+    let isCut = false;
+    let published = 0;
+    const { a, turn, received } = network(() => (published++, isCut ? 'lose' : 'deliver'));
+    const beats = (): number => {
+      published = 0;
+      for (let i = 0; i < 3; i++) a.beat();
+      return published;
+    };
+    const send = (message: MailMessage): void => {
+      a.send('b.1', message, 'all');
+      turn();
+    };
+    send(row(1));
+    beats();
+    isCut = true;
+    send({ kind: 'request', text: '2' });
+    expect(beats()).toBe(0);
+    send(row(3));
+    isCut = false;
+    expect(beats()).toBeGreaterThan(0);
+    expect(received['b.1']).toEqual(['1']);
   });
 
   it('that goes on needs no beats', () => {

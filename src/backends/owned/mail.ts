@@ -41,13 +41,15 @@ type Unsent = {
 };
 type KeptEnvelope = { readonly number: number; readonly text: string };
 /**
- * What was sent to a process. `last`: the number of the last envelope; `beaten`: what it was at the last beat; `has`: up to
- * which number the process has all of this series; `chars`: of the envelopes that are kept.
+ * What was sent to a process. `last`: the number of the last envelope; `lastUnasked`: that of the last one with more than
+ * requests and answers, which their senders repeat; `beaten`: what `last` was at the last beat; `has`: up to which number
+ * the process has all of this series; `chars`: of the envelopes that are kept.
  */
 type Destination = {
   series: number;
   unsent: Unsent;
   last: number;
+  lastUnasked: number;
   beaten: number;
   has: number;
   kept: KeptEnvelope[];
@@ -96,13 +98,13 @@ export class Mail {
   /**
    * Tells processes how much was sent to them, so that they notice if the last of it is lost: each one that has not said
    * that it has all, and to which nothing was sent since the last beat. Any later envelope shows a gap too, so a busy or
-   * an idle pair of processes needs no beats.
+   * an idle pair of processes needs no beats, nor does one that exchanges only requests and answers, which are repeated.
    */
   beat(): void {
     for (const [process, destination] of this.#destinations) {
-      const { series, last, beaten, has } = destination;
+      const { series, last, lastUnasked, beaten, has } = destination;
       destination.beaten = last;
-      if (last === beaten && has < last) this.#tell(process, 'last', series, last);
+      if (last === beaten && has < lastUnasked) this.#tell(process, 'last', series, last);
     }
   }
 
@@ -163,6 +165,7 @@ export class Mail {
     if (free.length > 0) mail.push({ process, text: this.#write('free', 0, free, 0), after: new Set() });
     if (ordered.length > 0) {
       const number = ++destination.last;
+      if (ordered.some(({ kind }) => kind !== 'request')) destination.lastUnasked = number;
       const text = this.#write('mail', number, ordered, destination.series);
       keep(destination, { number, text });
       mail.push({ process, text, after: isAfterAll ? 'all' : after });
@@ -265,7 +268,7 @@ export class Mail {
 }
 
 function newSeries(series: number): Omit<Destination, 'unsent'> {
-  return { series, last: 0, beaten: 0, has: NOTHING, kept: [], chars: 0 };
+  return { series, last: 0, lastUnasked: 0, beaten: 0, has: NOTHING, kept: [], chars: 0 };
 }
 
 function newUnsent(): Unsent {
