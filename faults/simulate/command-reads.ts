@@ -38,6 +38,7 @@ type Known = { readonly rank: number; readonly outcome: string | null };
 
 const RANKS: Readonly<Record<string, number>> = { admitted: 1, queued: 1, dispatched: 1, acknowledged: 1, terminal: 2 };
 const NOTHING: Known = { rank: 0, outcome: null };
+const RESULT_GONE = { code: 'result_expired', message: 'The result is no longer retained.' } as const;
 
 /** What an answer says of a command, in words of the record. */
 type Shown = Readonly<Record<'stage' | 'outcome' | 'execution' | 'code' | 'message', unknown>>;
@@ -219,7 +220,7 @@ export class CommandReads {
     for (const kind of ['record', 'status', 'graphql']) {
       const answer = await this.#again(this.#stateTarget(call, kind), relay.process.name);
       const shown = answer && shownBy(answer);
-      const [said, held] = [JSON.stringify(shown), JSON.stringify(record && shownOf(record))];
+      const [said, held] = [JSON.stringify(shown), JSON.stringify(record && shownOf(record, kind))];
       if (said !== held) this.#parts.report(call, `${kind} at ${relay.process.name} says ${said}, the record ${held}`);
     }
     this.#parts.relays.count('compared with the record');
@@ -264,8 +265,10 @@ function recordOf(item: unknown): Shown {
   };
 }
 
-function shownOf({ stage, outcome, execution, error }: Command): Shown {
-  return { stage, outcome, execution, code: error?.code ?? null, message: error?.message ?? null };
+/** Returns what an answer of this kind must say: one of kind `record` has the result, and says so if that is gone. */
+function shownOf({ stage, outcome, execution, error, resultExpired }: Command, kind: string): Shown {
+  const { code = null, message = null } = kind === 'record' && resultExpired ? RESULT_GONE : (error ?? {});
+  return { stage, outcome, execution, code, message };
 }
 
 /** Returns the ids of the rows of a list that is complete; null for any other answer. */
