@@ -26,7 +26,7 @@ const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
     ...['shared no-mark', 'shared false-proof', 'shared run-again', 'shared admit-anew', 'shared no-epoch'],
   ],
   'owned sites': ['session-read-for-who-came-later'],
-  'owned pauses': ['pause-unasked-at-dispatch'],
+  'owned pauses': ['pause-unasked-at-dispatch', 'followed-unrecorded'],
   'owned revocations': ['revoked-link-welcomed'],
   'directory store': [
     ...['record-after-write', 'sync-not-awaited', 'sync-ignored', 'snapshot-before-rotation', 'kill-unsynced'],
