@@ -32,6 +32,14 @@ export const PAUSES_GUARDS: readonly GuardMutant[] = [
     judge: CONTRACT,
   },
   {
+    name: 'followed-unrecorded',
+    says: 'a pause is answered that is not recorded, and may be lost with its partition before its answer',
+    file: 'backends/owned/routed.ts',
+    find: 'isFollowed ? this.#recorded(runIn(stores, call)) : runIn(stores, call);',
+    replace: 'runIn(stores, call);',
+    judge: { test: 'test/backends/owned-routes.test.ts' },
+  },
+  {
     name: 'unwritten-on-another-link',
     says: 'a command ends as never written although another attempt or link has it',
     file: 'core/commands/rules.ts',

@@ -27,7 +27,7 @@ const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
     'reports-told-by-the-link',
   ],
   'owned sites': ['session-read-for-who-came-later'],
-  'owned pauses': ['pause-unasked-at-dispatch'],
+  'owned pauses': ['pause-unasked-at-dispatch', 'followed-unrecorded'],
   'owned revocations': ['revoked-link-welcomed'],
   'directory store': [
     ...['record-after-write', 'sync-not-awaited', 'sync-ignored', 'snapshot-before-rotation', 'kill-unsynced'],

@@ -6,23 +6,20 @@ import { isRecord } from '../../src/core/json.ts';
 import type { PauseRequest } from '../../src/core/pauses/pauses.ts';
 import type { AdminPrincipal, UserPrincipal } from '../../src/core/auth/principal.ts';
 import { between, pick } from '../lib/random.ts';
+import { CallingUsers, USERS } from './calling-users.ts';
 import { openEntry } from './entry.ts';
-import { faultsOf, outcomeOf, type Call } from './ledger.ts';
+import type { Call } from './ledger.ts';
 import { LinkNetwork, type Door } from './link-network.ts';
-import { ACTION, CLIENT, CallerProgram, ClientProgram, TIMES, type Answer, type ProgramParts } from './programs.ts';
+import { ACTION, CLIENT, type ClientProgram } from './programs.ts';
 import { codeOf, faultLog, onRecord, type OpenRelay, type Relay, type Relays } from './relays.ts';
 import type { Workload } from './world.ts';
 
-const USERS = ['user-0', 'user-1', 'user-2', 'user-3'] as const;
 /** How often an act is also a pause, a resume, and a trouble of a connection. */
 const PAUSING = 0.12;
 const RESUMING = 0.1;
 const TROUBLING = 0.05;
 /** How many pauses hold at once, at most, so that calls go on besides. */
 const HOLDING = 3;
-const HANDLER_MS = 400;
-/** The longest trouble of a connection, in milliseconds. */
-const TROUBLE_MS = 4_000;
 /** How long a pause with an end lasts, and how far the clocks of deployments may jump, in milliseconds. */
 const LASTING_MS = { least: 4_000, most: 9_000 } as const;
 const CLOCKS_MS = 2_500;
@@ -62,11 +59,8 @@ export class Pauses implements Workload {
   readonly #relays: Relays;
   readonly #network: LinkNetwork;
   readonly #doors = new Set<Door>();
-  readonly #calls = new Map<string, Call>();
-  readonly #clients: readonly ClientProgram[];
-  readonly #callers: readonly CallerProgram[];
+  readonly #users: CallingUsers;
   #stops: Stop[] = [];
-  #isOver = false;
   /** For how many looks in a row nothing has been stopped. */
   #quietLooks = 0;
   readonly broken: string[] = [];
@@ -77,23 +71,18 @@ export class Pauses implements Workload {
     const living = (): readonly Door[] => [...this.#doors].filter(({ process }) => !process.isDead);
     this.#network = new LinkNetwork(simulation, living);
     this.#network.onWritten = (text, relay) => this.#written(text, relay);
-    const parts: ProgramParts = {
-      ...{ simulation, network: this.#network },
-      callOf: (commandId) => this.#calls.get(commandId),
-      report: (fault) => this.#reportUnlessLost(fault),
-      count: (what) => relays.count(what),
-      expiring: () => 0,
-    };
-    this.#clients = USERS.map((userId) => new ClientProgram(userId, parts));
-    this.#callers = USERS.map((userId) => new CallerProgram(userId, parts));
+    this.#users = new CallingUsers({
+      ...{ relays, network: this.#network },
+      report: (fault) => relays.mayBeLost(0, simulation.now) || this.#report(fault),
+    });
   }
 
   get acknowledged(): number {
-    return [...this.#calls.values()].filter(({ told }) => told.length > 0).length;
+    return this.#users.acknowledged;
   }
 
   get open(): number {
-    return this.#calls.values().reduce((sum, call) => sum + call.open, 0);
+    return this.#users.open;
   }
 
   async onOpened(relay: OpenRelay): Promise<void> {
@@ -105,41 +94,31 @@ export class Pauses implements Workload {
   onGone(_relay: Relay): void {}
 
   act(): void {
-    this.#startAll();
-    this.#call();
+    this.#users.start();
+    const call = this.#users.call(pick(this.#random, USERS));
+    if (this.#stopOf(call)) this.#relays.count('call: asked for while it is stopped');
     if (this.#random() < PAUSING) this.#stop();
     if (this.#random() < RESUMING) this.#goOn();
-    if (this.#random() < TROUBLING) this.#trouble();
+    if (this.#random() < TROUBLING) this.#users.trouble([], () => {});
   }
 
   finish(): void {
-    this.#isOver = true;
-    this.#startAll();
+    this.#users.start();
     this.#network.heal();
     for (const stop of this.#stops) stop.to = Math.min(stop.to, this.#relays.simulation.now);
     this.#endAll();
   }
 
   isDone(): boolean {
-    return this.#quietLooks >= QUIET_LOOKS && [...this.#calls.values()].every(({ open }) => open === 0);
+    return this.#quietLooks >= QUIET_LOOKS && this.open === 0;
   }
 
   judge(): Promise<readonly string[]> {
-    const broken: string[] = [];
-    for (const call of this.#calls.values()) {
-      if (!this.#relays.mayBeLost(call.askedAt, call.toldAt)) broken.push(...faultsOf(call));
-      const [told] = call.told;
-      if (told) this.#relays.count(`call: ${outcomeOf(told)}${told.code === null ? '' : ` ${told.code}`}`);
-    }
-    return Promise.resolve(broken);
+    return Promise.resolve(this.#users.judge());
   }
 
   get #random(): () => number {
     return this.#relays.simulation.random;
-  }
-
-  #startAll(): void {
-    for (const program of [...this.#clients, ...this.#callers]) program.start();
   }
 
   // What people stop.
@@ -178,7 +157,7 @@ export class Pauses implements Workload {
 
   /** The person at a client says stop. */
   #stopAtClient(userId: string): void {
-    const client = this.#clients.find((one) => one.userId === userId);
+    const client = this.#users.clients.find((one) => one.userId === userId);
     if (!client?.isConnected) return;
     const stop = this.#noteStop({ says: `client of ${userId}`, userId, to: Infinity, client });
     this.#relays.trace(`the person at the client of ${userId} stops it`);
@@ -255,7 +234,7 @@ export class Pauses implements Workload {
   /** A relay has written this to a program. */
   #written(text: string, relay: string): void {
     const header: unknown = text.startsWith('{"type":"command"') ? JSON.parse(text.split('\n', 1)[0] ?? '') : null;
-    const call = isRecord(header) ? this.#calls.get(String(header['command_id'])) : undefined;
+    const call = isRecord(header) ? this.#users.callOf(String(header['command_id'])) : undefined;
     if (!call) return;
     const stop = this.#stopOf(call);
     if (!stop) return;
@@ -273,67 +252,8 @@ export class Pauses implements Workload {
     return this.#stops.find((stop) => stop.from <= now && now < stop.to && (stop.userId ?? userId) === userId);
   }
 
-  #reportUnlessLost(fault: string): void {
-    const { simulation } = this.#relays;
-    if (!this.#relays.mayBeLost(0, simulation.now)) this.#report(fault);
-  }
-
   #report(fault: string): void {
     this.#relays.trace(fault);
     this.broken.push(fault);
-  }
-
-  // Calls.
-
-  #call(): void {
-    const random = this.#random;
-    const call: Call = {
-      userId: pick(random, USERS),
-      commandId: `call-${this.#calls.size}`,
-      work: { ms: between(random, 0, HANDLER_MS), steps: 1, fails: false, isStubborn: random() < 0.3, chars: 3 },
-      contextId: null,
-      times: TIMES,
-      ...{ runs: [], told: [], history: [] },
-      ...{ askedAt: this.#relays.simulation.now, toldAt: Infinity, open: 0, heard: 0 },
-    };
-    this.#calls.set(call.commandId, call);
-    if (this.#stopOf(call)) this.#relays.count('call: asked for while it is stopped');
-    this.#ask(call);
-  }
-
-  /** Asks for a call until there is an answer. */
-  #ask(call: Call): void {
-    const { simulation } = this.#relays;
-    const caller = this.#callers.find(({ userId }) => userId === call.userId);
-    call.open++;
-    const asks = (): void => {
-      call.open--;
-      this.#ask(call);
-    };
-    caller?.invoke(call, (answer: Answer) => {
-      if ('told' in answer) {
-        call.told.push(answer.told);
-        call.toldAt = simulation.now;
-        call.open--;
-        return;
-      }
-      this.#relays.count(`request: ${answer.failed}`);
-      simulation.after(between(this.#random, 100, 1_000), 'asks again', asks);
-    });
-  }
-
-  #trouble(): void {
-    if (this.#isOver) return;
-    const kind = pick(this.#random, ['lost', 'stalls', 'slow reader', 'client starts again'] as const);
-    const ms = between(this.#random, 50, TROUBLE_MS);
-    this.#relays.count(`trouble: ${kind}`);
-    this.#relays.simulation.note(`${kind} ${ms}`);
-    if (kind === 'client starts again') return pick(this.#random, this.#clients).restart();
-    const { open } = this.#network;
-    if (open.length === 0) return;
-    const connection = pick(this.#random, open);
-    if (kind === 'lost') connection.break(pick(this.#random, ['both', 'program', 'relay'] as const));
-    else if (kind === 'stalls') connection.stall([connection.up, connection.down], ms);
-    else connection.slow(ms);
   }
 }

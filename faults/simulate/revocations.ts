@@ -6,21 +6,21 @@ import type { Command } from '../../src/core/commands/command.ts';
 import type { RevocationTarget } from '../../src/core/revocations/revocation.ts';
 import { SUBPROTOCOL } from '../../src/protocol/frames.ts';
 import { between, pick } from '../lib/random.ts';
+import { CallingUsers, TROUBLE_MS, USERS } from './calling-users.ts';
 import { ADMIN_TOKEN, openEntry } from './entry.ts';
 import { HeldTokens, type HeldToken } from './held-tokens.ts';
 import { HttpCaller } from './http-caller.ts';
 import { HttpNetwork, type HttpDoor } from './http-network.ts';
 import { ask, get, graphql, memberAt, refusalOf, sending, type HttpAnswer } from './http-requests.ts';
-import { faultsOf, outcomeOf, type Call } from './ledger.ts';
+import type { Call } from './ledger.ts';
 import { BALANCER_URL, LinkNetwork, type Connection, type Door } from './link-network.ts';
 import { SimulatedProcess, START } from './process.ts';
-import { CLIENT, CallerProgram, ClientProgram, Program, TIMES, type Answer, type ProgramParts } from './programs.ts';
+import { CLIENT, ClientProgram, Program, TIMES, type Answer } from './programs.ts';
 import { faultLog, type OpenRelay, type Relay, type Relays } from './relays.ts';
 import { RevocationLedger, type Revoked, type Use } from './revocation-ledger.ts';
 import { headerOf, TokenLinks } from './token-links.ts';
 import { HEAL_MS, type Workload } from './world.ts';
 
-const USERS = ['user-0', 'user-1', 'user-2', 'user-3'] as const;
 /** How often an act is also a revocation, a use of some token, a new stream, and a trouble of a connection. */
 const REVOKING = 0.07;
 const USING = 0.5;
@@ -28,9 +28,6 @@ const STREAMING = 0.1;
 const TROUBLING = 0.05;
 /** How many streams are open at once, at most. */
 const STREAMS = 6;
-const HANDLER_MS = 400;
-/** The longest trouble of a connection, in milliseconds. */
-const TROUBLE_MS = 4_000;
 /** After how long a person whose link was ended signs in again, in milliseconds. */
 const SIGN_IN_MS = { least: 200, most: 4_000 } as const;
 /** How long before the request the time of a revocation by time is, at most, in milliseconds. */
@@ -73,16 +70,13 @@ export class Revocations implements Workload {
   readonly #tokens: HeldTokens;
   readonly #links: TokenLinks;
   readonly #streams = new Set<Stream>();
-  readonly #calls = new Map<string, Call>();
+  readonly #users: CallingUsers;
   readonly #errands = new Map<string, Errand>();
-  readonly #clients: readonly ClientProgram[];
-  readonly #callers: readonly CallerProgram[];
   readonly #thief: SimulatedProcess;
   /** When each command was first written to a client. */
   readonly #written = new Map<string, number>();
   /** The clock of the deployment when a revocation was answered. */
   readonly #answeredAt = new Map<Revoked, number>();
-  #isOver = false;
   #openRevocations = 0;
   readonly broken: string[] = [];
 
@@ -98,26 +92,21 @@ export class Revocations implements Workload {
     this.#network.onReceived = (text, connection) => this.#links.received(text, connection, simulation.now);
     this.#http = new HttpNetwork(simulation, living);
     this.#thief = new SimulatedProcess(simulation, 'thief');
-    const parts: ProgramParts = {
-      ...{ simulation, network: this.#network },
-      callOf: (commandId) => this.#calls.get(commandId),
-      report: (fault) => this.#reportUnlessLost(fault),
-      count: (what) => relays.count(what),
-      expiring: () => 0,
+    const report = (fault: string): void => this.#reportUnlessLost(fault);
+    this.#httpCaller = new HttpCaller({ network: this.#http, report, count: (what) => relays.count(what) });
+    this.#users = new CallingUsers({
+      ...{ relays, network: this.#network, report },
       tokenOf: (program, wish) => this.#tokens.forProgram(program, wish).text,
       onClosed: (program, reason) => this.#programClosed(program, reason),
-    };
-    this.#httpCaller = new HttpCaller({ network: this.#http, report: parts.report, count: parts.count });
-    this.#clients = USERS.map((userId) => new ClientProgram(userId, parts));
-    this.#callers = USERS.map((userId) => new CallerProgram(userId, parts));
+    });
   }
 
   get acknowledged(): number {
-    return [...this.#calls.values()].filter(({ told }) => told.length > 0).length;
+    return this.#users.acknowledged;
   }
 
   get open(): number {
-    return this.#calls.values().reduce((sum, { open }) => sum + open, 0);
+    return this.#users.open;
   }
 
   async onOpened(relay: OpenRelay): Promise<void> {
@@ -132,9 +121,9 @@ export class Revocations implements Workload {
   onGone(_relay: Relay): void {}
 
   act(): void {
-    this.#startAll();
+    this.#users.start();
     const random = this.#random;
-    if (random() < 0.5) this.#call(pick(random, USERS));
+    if (random() < 0.5) this.#users.call(pick(random, USERS));
     if (random() < USING) this.#use();
     if (random() < STREAMING) this.#follow();
     if (random() < REVOKING) this.#revoke();
@@ -142,14 +131,13 @@ export class Revocations implements Workload {
   }
 
   finish(): void {
-    this.#isOver = true;
-    this.#startAll();
+    this.#users.start();
     this.#network.heal();
     this.#http.heal();
   }
 
   isDone(): boolean {
-    return this.#openRevocations === 0 && [...this.#calls.values()].every(({ open }) => open === 0);
+    return this.#openRevocations === 0 && this.open === 0;
   }
 
   async judge(): Promise<readonly string[]> {
@@ -159,12 +147,7 @@ export class Revocations implements Workload {
     await this.#judgeTokens();
     await this.#judgeClients();
     await this.#judgeErrands();
-    for (const call of this.#calls.values()) {
-      if (!this.#relays.mayBeLost(call.askedAt, call.toldAt)) for (const fault of faultsOf(call)) this.#report(fault);
-      const [told] = call.told;
-      if (told) this.#relays.count(`call: ${outcomeOf(told)}${told.code === null ? '' : ` ${told.code}`}`);
-    }
-    return [];
+    return this.#users.judge();
   }
 
   get #random(): () => number {
@@ -173,10 +156,6 @@ export class Revocations implements Workload {
 
   get #now(): number {
     return this.#relays.simulation.now;
-  }
-
-  #startAll(): void {
-    for (const program of [...this.#clients, ...this.#callers]) program.start();
   }
 
   // Tokens.
@@ -373,7 +352,7 @@ export class Revocations implements Workload {
 
   /** Invokes once over HTTP. */
   #errand(token: HeldToken, relay: string): void {
-    const call = this.#newCall(token.userId);
+    const call = this.#users.newCall(token.userId);
     const sentAt = this.#now;
     this.#errands.set(call.commandId, { call, token, relay, sentAt });
     call.open++;
@@ -422,47 +401,6 @@ export class Revocations implements Workload {
     );
   }
 
-  // Calls.
-
-  #newCall(userId: string): Call {
-    const random = this.#random;
-    const call: Call = {
-      ...{ userId, commandId: `call-${this.#calls.size}`, contextId: null, times: TIMES },
-      work: { ms: between(random, 0, HANDLER_MS), steps: 1, fails: false, isStubborn: random() < 0.3, chars: 3 },
-      ...{ runs: [], told: [], history: [] },
-      ...{ askedAt: this.#now, toldAt: Infinity, open: 0, heard: 0 },
-    };
-    this.#calls.set(call.commandId, call);
-    return call;
-  }
-
-  #call(userId: string): Call {
-    const call = this.#newCall(userId);
-    this.#ask(call);
-    return call;
-  }
-
-  /** Asks until there is an answer. */
-  #ask(call: Call): void {
-    const { simulation } = this.#relays;
-    const caller = this.#callers.find(({ userId }) => userId === call.userId);
-    call.open++;
-    const asks = (): void => {
-      call.open--;
-      this.#ask(call);
-    };
-    caller?.invoke(call, (answer: Answer) => {
-      if ('told' in answer) {
-        call.told.push(answer.told);
-        call.toldAt = simulation.now;
-        call.open--;
-        return;
-      }
-      this.#relays.count(`request: ${answer.failed}`);
-      simulation.after(between(this.#random, 100, 1_000), 'asks again', asks);
-    });
-  }
-
   /** A command left a relay for a client. */
   #commandWritten(commandId: string, relay: string): void {
     const errand = this.#errands.get(commandId);
@@ -479,29 +417,10 @@ export class Revocations implements Workload {
   }
 
   #trouble(): void {
-    if (this.#isOver) return;
-    const { simulation, count } = this.#relays;
-    const kind = pick(this.#random, [
-      'lost',
-      'stalls',
-      'slow reader',
-      'client starts again',
-      'stalled request',
-    ] as const);
-    const ms = between(this.#random, 50, TROUBLE_MS);
-    count(`trouble: ${kind}`);
-    simulation.note(`${kind} ${ms}`);
-    if (kind === 'client starts again') return pick(this.#random, this.#clients).restart();
-    if (kind === 'stalled request') {
+    this.#users.trouble(['stalled request'], (_, ms) => {
       const { open } = this.#http;
-      return open.length === 0 ? undefined : pick(this.#random, open).stall(pick(this.#random, ['up', 'both']), ms);
-    }
-    const { open } = this.#network;
-    if (open.length === 0) return;
-    const connection = pick(this.#random, open);
-    if (kind === 'lost') connection.break(pick(this.#random, ['both', 'program', 'relay'] as const));
-    else if (kind === 'stalls') connection.stall([connection.up, connection.down], ms);
-    else connection.slow(ms);
+      if (open.length > 0) pick(this.#random, open).stall(pick(this.#random, ['up', 'both']), ms);
+    });
   }
 
   // What is judged at the end.
@@ -533,9 +452,10 @@ export class Revocations implements Workload {
   /** Each client has a link, and calls complete. */
   async #judgeClients(): Promise<void> {
     // A token may expire just now.
-    await this.#relays.simulation.run(HEAL_MS, () => this.#clients.every(({ isConnected }) => isConnected));
-    for (const { name, isConnected } of this.#clients) if (!isConnected) this.#report(`${name} has no link at the end`);
-    const calls = USERS.map((userId) => this.#call(userId));
+    await this.#relays.simulation.run(HEAL_MS, () => this.#users.clients.every(({ isConnected }) => isConnected));
+    for (const { name, isConnected } of this.#users.clients)
+      if (!isConnected) this.#report(`${name} has no link at the end`);
+    const calls = USERS.map((userId) => this.#users.call(userId));
     await this.#relays.simulation.run(SOON_MS, () => calls.every(({ open }) => open === 0));
     for (const { commandId, told } of calls)
       if (told[0]?.outcome !== 'completed') this.#report(`${commandId}, of the end: ${JSON.stringify(told)}`);

@@ -7,6 +7,7 @@ import { ANY_WAIT } from '../../src/core/commands/waiter-store.ts';
 import { ANY_CONNECTION } from '../../src/core/connections/connection-filter.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import type { Position, Scan } from '../../src/core/page.ts';
+import type { Pause } from '../../src/core/pauses/pause.ts';
 import { createPlacement, PARTITIONS_MAX, type Placement } from '../../src/backends/owned/placement.ts';
 import { ROUTES, type AllPorts, type RoutesOf } from '../../src/backends/owned/routes.ts';
 import { admission } from '../contract/kit/bench.ts';
@@ -293,5 +294,38 @@ describe('a relay without a lease', () => {
     relays.answer();
     await clock.advance(0);
     expect(await moved).toMatch(/settled|requested/);
+  });
+});
+
+describe('a change because of which other processes are asked', () => {
+  it('is told once it is recorded: until all have answered, another process may have taken the partition', async () => {
+    const { clock, relays, backend } = await open();
+    relays.giveAll(['here']);
+    relays.recordsLate = true;
+    const pause: Pause = {
+      ...{ pauseId: 'p', userId: USERS[0] ?? '', clientId: null, callerKind: null, caller: null, action: null },
+      ...{ label: null, reason: 'test', by: { kind: 'admin', name: 'ada' }, since: clock.now(), until: null },
+      ...{ queued: 'keep', running: 'leave' },
+    };
+    const part = relays.placement.ofUser(USERS[0] ?? '');
+    const row = { userId: USERS[0] ?? '', clientId: null, tokenId: null, issuedBefore: clock.now() };
+    const revocation = { revocationId: 'r', reason: 'test', who: 'admin:ada', at: clock.now(), expiresAt: Infinity };
+    const changes: readonly (() => unknown)[] = [
+      () => backend.pauses.keep(part, pause),
+      () => backend.pauses.lift(part, 'p'),
+      () => backend.revocations.add({ ...row, ...revocation }),
+    ];
+    for (const change of changes) {
+      const [kept, lost] = [Promise.resolve(change()), Promise.resolve(change())];
+      let isTold = false;
+      void kept.then(() => (isTold = true));
+      await new Promise(setImmediate);
+      expect(isTold).toBe(false);
+      const [first, second] = relays.unrecorded.splice(0);
+      first?.run();
+      second?.holder?.destroy();
+      await expect(kept).resolves.toBeDefined();
+      await expect(lost).rejects.toMatchObject({ code: 'store_unavailable' });
+    }
   });
 });

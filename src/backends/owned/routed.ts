@@ -154,7 +154,7 @@ class Router {
     const { placement } = this.#options;
     switch (route.kind) {
       case 'one':
-        return this.at(route.partition(placement, ...call.args), call);
+        return this.at(route.partition(placement, ...call.args), call, route.isFollowed);
       case 'each':
         return this.#each(route, call);
       case 'page':
@@ -168,12 +168,15 @@ class Router {
     }
   }
 
-  /** Runs a call in one partition. What is read here counts only while this process has its lease. */
-  at(partition: number, call: PortCall): MaybePromise<unknown> {
+  /**
+   * Runs a call in one partition. What is read here counts only while this process has its lease. `isFollowed`: as in the
+   * routes.
+   */
+  at(partition: number, call: PortCall, isFollowed = false): MaybePromise<unknown> {
     const { owners } = this.#options;
     const stores = owners.local(partition);
     if (!stores) return this.#request(partition, call).then(({ value }) => value);
-    if (owners.mayAnswer) return runIn(stores, call);
+    if (owners.mayAnswer) return isFollowed ? this.#recorded(runIn(stores, call)) : runIn(stores, call);
     if (isChange(call.port, call.method)) return this.#changeIn(stores, partition, call);
     // A read that runs now may be answered later, together with others, after this process has become the owner again.
     return this.#unlessLost(owners.answerable()).then(() => this.at(partition, call));
@@ -210,7 +213,7 @@ class Router {
    * Resolves with what a change found, once it is recorded. Without that, what follows from it could be decided after
    * another process has taken the partition, and with it the change, and leave when this process owns the partition again.
    */
-  #recorded<T>(found: T): Promise<T> {
+  #recorded<T>(found: MaybePromise<T>): Promise<T> {
     const { onRecord } = this.#options.members;
     return new Promise((resolve, reject) => {
       if (onRecord) onRecord(() => resolve(found), { destroy: () => reject(lost()) });

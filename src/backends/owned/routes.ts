@@ -31,8 +31,15 @@ import type { Placement } from './placement.ts';
 type List = readonly unknown[];
 type Gaps = readonly ObservedSource[];
 
-/** The method runs in one partition, which its arguments name. */
-type OneRoute<A extends List> = { readonly kind: 'one'; readonly partition: (place: Placement, ...args: A) => number };
+/**
+ * The method runs in one partition, which its arguments name. `isFollowed`: other processes are asked because of the
+ * change before anybody is told of it, so it must be recorded first.
+ */
+type OneRoute<A extends List> = {
+  readonly kind: 'one';
+  readonly partition: (place: Placement, ...args: A) => number;
+  readonly isFollowed?: true;
+};
 
 /** The method answers each item of its first argument, and runs once in each partition of the items. */
 type EachRoute<A extends List, R> = A extends readonly [readonly (infer Item)[], ...List]
@@ -124,6 +131,7 @@ const ofDevices = (place: Placement): number => place.ofText('devices');
 const rising = (): Order => comparePositions;
 
 const one = <P>(partition: P) => ({ kind: 'one', partition }) as const;
+const followed = <P>(partition: P) => ({ kind: 'one', partition, isFollowed: true }) as const;
 const each = <P>(partition: P) => ({ kind: 'each', source: null, partition }) as const;
 const pages = <P, I extends 0 | 1>(source: EvidenceSource, pageAt: I, partition: P) =>
   ({ kind: 'page', source, pageAt, partition, order: rising }) as const;
@@ -210,14 +218,14 @@ export const ROUTES = {
   audit: { head: one(ofAudit), append: one(ofAudit), list: one(ofAudit), lines: one(ofAudit), close: HERE },
   pauses: {
     parts: { kind: 'pure', of: (place, userId) => (userId === null ? place.ofUsers : [place.ofUser(userId)]) },
-    ...{ keep: one(ofPart), lift: one(ofPart), reach: one(ofPart), covered: one(ofPart) },
+    ...{ keep: followed(ofPart), lift: followed(ofPart), reach: one(ofPart), covered: one(ofPart) },
     list: all('delivery', ofUserOrAll, joinPauses),
     lapse: { kind: 'owned', merge: (parts) => oncePaused(parts.flat()) },
     deciderOf: HERE,
   },
   tickets: { take: one((place: Placement, ticketHash: string) => place.ofText(ticketHash)) },
   // In one partition, so that their numbers grow.
-  revocations: { add: one(ofRevocations), after: one(ofRevocations) },
+  revocations: { add: followed(ofRevocations), after: one(ofRevocations) },
   // In one partition, so that each code, key and client id is there once.
   devices: {
     ...{ begin: one(ofDevices), find: one(ofDevices), decide: one(ofDevices), ofKey: one(ofDevices) },

@@ -62,7 +62,9 @@ export class Relays {
   mayAnswer = true;
   /** How often relays have lost a partition. */
   losses = 0;
-  /** What waits for its record, while relays may not answer. */
+  /** Whether Redis takes its time to record what relays change. */
+  recordsLate = false;
+  /** What waits for its record, while relays may not answer or Redis takes its time. */
   readonly unrecorded: { readonly run: () => void; readonly holder: { destroy(): void } | undefined }[] = [];
   #answering: (() => void)[] = [];
   /** Whether what relays change is a fact of the log. */
@@ -134,7 +136,8 @@ export class Relays {
       own: this.#own,
       members: {
         capabilities: { shared: true, allWaits: true, exactDedupCounters: true, cheapStreamSummaries: true },
-        onRecord: (run, holder) => (this.mayAnswer ? run() : void this.unrecorded.push({ run, holder })),
+        onRecord: (run, holder) =>
+          this.mayAnswer && !this.recordsLate ? run() : void this.unrecorded.push({ run, holder }),
         ready() {},
         close() {},
       },
