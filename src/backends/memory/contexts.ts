@@ -29,20 +29,20 @@ type MemoryContextsOptions = {
   readonly clock: Clock;
   readonly instances: ReportingInstances;
   /**
-   * Reads the client's connection row. It forgets no expired rows, because the instances must not change while they are
-   * read.
+   * Returns the connection row of a client without forgetting expired rows, because forgetting a row would change the
+   * instances while they are read.
    */
   readonly peek: (key: ClientKey) => Connection | null;
 };
 
-/** Core's ContextStore, with the method that acts on commands read in their own tick. */
+/** Core's ContextStore, with a method that acts on commands call and that answers in the same tick. */
 interface MemoryContexts extends ContextStore {
   state(key: ClientKey, contextId: string): ContextState;
 }
 
 /**
- * Creates core's ContextStore in memory. Reports are kept by client. Each row is shown with the present state of its
- * client's connection.
+ * Creates core's ContextStore in memory. Reports are kept by client. Every row that is returned has the current state
+ * of its client's connection.
  */
 export function createMemoryContexts(options: MemoryContextsOptions): MemoryContexts {
   const { instances } = options;
@@ -116,7 +116,7 @@ export function createMemoryContexts(options: MemoryContextsOptions): MemoryCont
 }
 
 type Held = Omit<Reported, 'linkLost'>;
-/** A row, and whether its client's link is down or silent. */
+/** A row, with whether the link of its client is down or silent. */
 type Seen<T> = { readonly row: T; readonly linkLost: boolean };
 type Reach<T> = {
   readonly filter: InstanceFilter;
@@ -134,8 +134,9 @@ function shown<T, U>(scan: Scan<T>, show: (row: T) => U): Scan<U> {
 }
 
 /**
- * Reads the contexts of a client that may match a filter. If the filter names a task, or the client and a window, only
- * those are read, because a document may ask for each window of a client, and for many tasks of a user.
+ * Reads the contexts of a client that may match a filter. If the filter names a task, or names both the client and a
+ * window, only the contexts of that task or window are read: one document may ask for each window of a client, and for
+ * many tasks of a user.
  */
 function contextsOf(instance: ReportingInstance, filter: ContextFilter, after: string | null): Iterable<HeldContext> {
   const found = namedIn(instance, filter);
@@ -205,7 +206,7 @@ function isAny(filter: object): boolean {
 type Counted<T> = {
   readonly filter: InstanceFilter;
   readonly of: (instance: ReportingInstance) => SortedMap<T>;
-  /** Whether a row counts; null: all do, and none is looked at. */
+  /** Whether a row is counted. Null: all rows are counted, and no row is read. */
   readonly keep: ((seen: Seen<T>) => boolean) | null;
 };
 
@@ -249,15 +250,16 @@ export type ReportingInstance = ClientKey & {
   /** True once the instance reported a list of contexts, even an empty one. */
   reportsContexts: boolean;
   /**
-   * The contexts that left: that the client no longer reports, or reports as closed; the first to leave comes first.
-   * They stay here if they are reported again. Created with the first one, and only for clients that know places.
+   * The contexts that left (the client no longer reports them, or reports them as closed), in the order in which they
+   * left. A context that is reported again stays in the set. The set is created when the first context leaves, and only
+   * for clients that support places.
    */
   left: Set<string> | null;
   /** The number of contexts in each window, computed at the first read after a report; null until then. */
   counts: ReadonlyMap<string, WindowCounts> | null;
   /** The contexts in each window, in order of their ids, grouped at the first read after a report; null until then. */
   byWindow: ByMember | null;
-  /** The contexts of each task, grouped as those of each window. */
+  /** The contexts of each task, in order of their ids, grouped at the first read after a report; null until then. */
   byTask: ByMember | null;
 };
 
@@ -283,7 +285,7 @@ export function createReportingInstances() {
     add: (instance: ReportingInstance) => instances.set(orderKey(instance), instance),
     /** Drops the reports of a client, because the client's row was forgotten or belongs to another instance. */
     drop: (key: ClientKey) => void instances.delete(orderKey(key)),
-    /** Reads the instances that match the filter, beginning with the one that `after` names. */
+    /** Reads the instances that match the filter, starting with the instance that `after` names. */
     *from(
       { userId, clientId, clientType, clientIds }: InstanceFilter,
       after: Position | null,
@@ -317,8 +319,8 @@ function orderKey({ userId, clientId }: ClientKey): string {
   return `${userId}\n${clientId}`;
 }
 
-// Computes the contexts and windows of one client after a report. It changes the instance that it is given, and stores
-// nothing.
+// Computes the contexts and windows of one client after a report. These functions change the instance that they are
+// given, and store nothing.
 
 /** Creates the state of this connection's instance before its first report: no contexts and no windows. */
 export function emptyInstance({
@@ -350,7 +352,7 @@ function fits(instance: ReportingInstance, { contexts, windows }: ContextReport)
   );
 }
 
-/** Applies a report that fits to the state of its instance. `places`: whether the client knows places. */
+/** Applies a report to the state of its instance. The report must fit. `places`: whether the client supports places. */
 export function applyReport(
   instance: ReportingInstance,
   report: ContextReport,
@@ -376,7 +378,10 @@ function take(instance: ReportingInstance, { contexts, windows }: ContextReport,
   if (windows) change(instance.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
 }
 
-/** Notes the contexts that leave with a report. Forgets the first ones beyond LEFT_CONTEXTS that are not reported. */
+/**
+ * Records the contexts that leave with a report. If more than LEFT_CONTEXTS are recorded, forgets the oldest of those
+ * that are not reported.
+ */
 function noteLeft(instance: ReportingInstance, { snapshot, set, removed }: ReportPart<ReportedContext>): void {
   const { contexts } = instance;
   const reported = new Set(set.map(contextIdOf));
@@ -416,8 +421,8 @@ function contextsOfTask(instance: ReportingInstance, taskId: string): readonly H
 }
 
 /**
- * Returns how many rows there would be after a part of a report, or 0 if `part` is null. Looks only at the rows that
- * the part names.
+ * Returns the number of rows after a part of a report is applied, or 0 if `part` is null. Reads only the rows that the
+ * part names.
  */
 function sizeAfter<T>(held: SortedMap<unknown>, part: ReportPart<T> | null, idOf: (row: T) => string): number {
   if (!part) return 0;
@@ -437,8 +442,8 @@ function change<T, Row>(held: SortedMap<Row>, part: ReportPart<T>, entryOf: (row
 
 /**
  * Returns when the assignment of a context to its task began, or null if it has no task. An assignment begins with the
- * first report of the task. If the client reports the context without that task in between, a later report of the same
- * task begins a new assignment.
+ * first report of the task. If a report in between shows the context without the task, the next report of the task
+ * begins a new assignment.
  */
 function assignedAt(before: HeldContext | undefined, { taskId }: ReportedContext, now: number): number | null {
   if (taskId === null) return null;
