@@ -16,12 +16,12 @@ import { CallboardError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports.ts';
 import { lowerBound } from './sorted-map.ts';
 
-type Held = Pick<SealedRow, 'row' | 'line'>;
+type StoredRow = Pick<SealedRow, 'row' | 'line'>;
 
 /** A chain of audit rows in memory. Every method completes in the tick of its call. */
 export class MemoryAudit implements AuditStore {
   /** The rows, ordered by number. */
-  #rows: Held[] = [];
+  #rows: StoredRow[] = [];
   #head: AuditHead = { seq: 0, mac: '' };
   readonly #outcomes = new Map<number, string>();
 

@@ -336,7 +336,7 @@ type Traced = Omit<TraceIds, 'callerLabel'> & Pick<Command, 'caller'>;
 
 /**
  * Returns the data of a call that the history rows of its command show. Most commands have no trace, or a trace that
- * the tracer did not record. All commands of either kind share one object.
+ * the tracer did not record. All of these commands share two objects.
  */
 export function traceOf(call: Traced): TraceIds {
   const { traceId, parentSpanId, traceFlags, traceState, callSpan, contextId } = call;

@@ -366,13 +366,17 @@ function move(row: ConnectionRow, { from, to, lostAt }: Move): void {
   row.place = to.push(row);
 }
 
-type Held = { readonly users: SortedMap<User>; readonly live: List<ConnectionRow>; readonly lost: List<ConnectionRow> };
+type RowIndexes = {
+  readonly users: SortedMap<User>;
+  readonly live: List<ConnectionRow>;
+  readonly lost: List<ConnectionRow>;
+};
 
 /**
  * Forgets the rows that have expired, and returns them. A link that is silent but was never closed counts as lost
  * DEAD_MS after its last sign of life.
  */
-function forgetDue({ users, live, lost }: Held, now: number): readonly ConnectionRow[] {
+function forgetDue({ users, live, lost }: RowIndexes, now: number): readonly ConnectionRow[] {
   const forgotten: ConnectionRow[] = [];
   for (let row = live.first?.value; row && silentSince(row) <= now; row = live.first?.value) {
     move(row, { from: live, to: lost, lostAt: silentSince(row) });

@@ -115,17 +115,17 @@ export function createMemoryContexts(options: MemoryContextsOptions): MemoryCont
   };
 }
 
-type Held = Omit<Reported, 'linkLost'>;
+type StoredRow = Omit<Reported, 'linkLost'>;
 /** A row, with whether the link of its client is down or silent. */
-type Seen<T> = { readonly row: T; readonly linkLost: boolean };
-type Reach<T> = {
+type RowWithLink<T> = { readonly row: T; readonly linkLost: boolean };
+type RowQuery<T> = {
   readonly filter: InstanceFilter;
   readonly after: Position | null;
   /** Reads the rows of a client in order, after the row `from`. */
   readonly of: (instance: ReportingInstance, from: string | null) => Iterable<T>;
 };
 
-function withLink<T extends Held>({ row, linkLost }: Seen<T>): T & { readonly linkLost: boolean } {
+function withLink<T extends StoredRow>({ row, linkLost }: RowWithLink<T>): T & { readonly linkLost: boolean } {
   return { ...row, linkLost };
 }
 
@@ -153,7 +153,7 @@ function namedIn(
 }
 
 /** Returns one row of a client, or null if the client has no such row or no connection row. */
-function rowOf<T extends Held>(
+function rowOf<T extends StoredRow>(
   { clock, instances, peek }: MemoryContextsOptions,
   key: ClientKey,
   of: (instance: ReportingInstance) => T | undefined,
@@ -166,10 +166,10 @@ function rowOf<T extends Held>(
 }
 
 /** Reads the rows of the clients that match the filter and have a connection row, ordered by (user, client, row). */
-function* rowsOf<T extends Held>(
+function* rowsOf<T extends StoredRow>(
   { clock, instances, peek }: MemoryContextsOptions,
-  { filter, after, of }: Reach<T>,
-): Generator<Seen<T>> {
+  { filter, after, of }: RowQuery<T>,
+): Generator<RowWithLink<T>> {
   for (const instance of instances.from(filter, after)) {
     const connection = peek(instance);
     if (connection === null) continue;
@@ -180,7 +180,7 @@ function* rowsOf<T extends Held>(
 
 function contextMatches(
   filter: Omit<ContextFilter, keyof InstanceFilter>,
-  { row, linkLost }: Seen<HeldContext>,
+  { row, linkLost }: RowWithLink<HeldContext>,
 ): boolean {
   return (
     (filter.statuses === null || filter.statuses.includes(contextStatus({ status: row.status, linkLost }))) &&
@@ -191,7 +191,10 @@ function contextMatches(
   );
 }
 
-function windowMatches(filter: Omit<WindowFilter, keyof InstanceFilter>, { row, linkLost }: Seen<HeldWindow>): boolean {
+function windowMatches(
+  filter: Omit<WindowFilter, keyof InstanceFilter>,
+  { row, linkLost }: RowWithLink<HeldWindow>,
+): boolean {
   return (
     (filter.status === null || windowStatus({ status: row.status, linkLost }) === filter.status) &&
     (filter.ownership === null || row.ownership === filter.ownership)
@@ -203,14 +206,17 @@ function isAny(filter: object): boolean {
   return Object.values(filter).every((member) => member === null);
 }
 
-type Counted<T> = {
+type CountQuery<T> = {
   readonly filter: InstanceFilter;
   readonly of: (instance: ReportingInstance) => SortedMap<T>;
   /** Whether a row is counted. Null: all rows are counted, and no row is read. */
-  readonly keep: ((seen: Seen<T>) => boolean) | null;
+  readonly keep: ((seen: RowWithLink<T>) => boolean) | null;
 };
 
-function countRows<T>({ clock, instances, peek }: MemoryContextsOptions, { filter, of, keep }: Counted<T>): RowCount {
+function countRows<T>(
+  { clock, instances, peek }: MemoryContextsOptions,
+  { filter, of, keep }: CountQuery<T>,
+): RowCount {
   let scanned = 0;
   let count = 0;
   for (const instance of instances.from(filter, null)) {
@@ -228,11 +234,11 @@ function countRows<T>({ clock, instances, peek }: MemoryContextsOptions, { filte
   return { count, complete: true };
 }
 
-function contextPosition({ row: { userId, clientId, contextId } }: Seen<HeldContext>): Position {
+function contextPosition({ row: { userId, clientId, contextId } }: RowWithLink<HeldContext>): Position {
   return [userId, clientId, contextId];
 }
 
-function windowPosition({ row: { userId, clientId, windowId } }: Seen<HeldWindow>): Position {
+function windowPosition({ row: { userId, clientId, windowId } }: RowWithLink<HeldWindow>): Position {
   return [userId, clientId, windowId];
 }
 

@@ -73,7 +73,7 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
   };
 }
 
-type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'> & {
+type DedupCounts = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'> & {
   /** How many of the unique messages were ends of commands. */
   readonly newEnds: number;
 };
@@ -99,7 +99,7 @@ function createCounters() {
      * Sums the counters of the window. `from` is the start of the oldest time slot of the window, in epoch
      * milliseconds.
      */
-    sum(now: number, windowSeconds: number): Counted & { readonly from: number } {
+    sum(now: number, windowSeconds: number): DedupCounts & { readonly from: number } {
       const first = bucketOf(now) - bucketsOf(windowSeconds) + 1;
       let [seen, unique, newEnds] = [0, 0, 0];
       for (const [at, bucket] of buckets) {

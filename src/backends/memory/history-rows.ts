@@ -73,7 +73,7 @@ export const NO_DROPS: RowDrops & { recordDropped(): void; resultDropped(): void
  * Why a message is dropped. `bound`: a limit that is the same for every stream was reached. `room`: the message made
  * room for another one, so its stream has a gap.
  */
-type Why = 'bound' | 'room';
+type DropReason = 'bound' | 'room';
 
 type StreamName = { readonly userId: string; readonly suffix: string };
 
@@ -281,7 +281,7 @@ export class Rows implements EvidenceTable {
     return old && !(old === this.#newest && old.length === 1) ? old : null;
   }
 
-  #dropFirst(stream: Stream, why: Why): void {
+  #dropFirst(stream: Stream, why: DropReason): void {
     const { user, firstSeq, firstAt } = stream;
     this.#takeFirst(stream);
     if (why === 'room') {
@@ -306,7 +306,7 @@ export class Rows implements EvidenceTable {
     if (!(holder instanceof LinkRow) && holder.drop(seq)) forgetCommandOf(user, holder);
   }
 
-  #removeStream({ user, suffix, place, nextSeq }: Stream, why: Why): void {
+  #removeStream({ user, suffix, place, nextSeq }: Stream, why: DropReason): void {
     user.streams.delete(suffix);
     if (place) user.byLastWrite.remove(place);
     this.raiseSeqFloor(nextSeq);
@@ -360,12 +360,12 @@ export function rowsOfCommand({ byCommand, streams }: User, commandId: string): 
  * The gaps of one user. `droppedAt`: when the newest message among those dropped for lack of room was retained, in
  * epoch milliseconds. `wholeStreamAt`: the same time, counting only messages that were the last of their stream.
  */
-type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
+type UserGaps = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<UserGaps> | null };
 
 const NEVER = -Infinity;
 
 /** A gap as a snapshot stores it. `suffix`: the stream with the gap; null for all streams of the user. */
-export type Gap = Pick<Note, 'userId' | 'droppedAt' | 'wholeStreamAt'> & { readonly suffix: string | null };
+export type Gap = Pick<UserGaps, 'userId' | 'droppedAt' | 'wholeStreamAt'> & { readonly suffix: string | null };
 
 type Evictions = ReturnType<typeof createEvictions>;
 
@@ -374,8 +374,8 @@ type Evictions = ReturnType<typeof createEvictions>;
  * message has a gap. Each method takes amortised constant time, and each user takes one small object.
  */
 function createEvictions() {
-  const notes = new Map<string, Note>();
-  const byEviction = new List<Note>();
+  const notes = new Map<string, UserGaps>();
+  const byEviction = new List<UserGaps>();
   let anyDropped = NEVER;
   let anyWholeStream = NEVER;
   return {

@@ -193,13 +193,13 @@ export class Ledger {
    * Reads the commands that have a record, ordered by (user, client, command), after a position. `whose` selects the
    * commands of one client, of one user or of all.
    */
-  inOrder(whose: Whose, after: Position | null): IteratorObject<Entry> {
+  inOrder(whose: OwnerFilter, after: Position | null): IteratorObject<Entry> {
     this.#expire();
     return this.#entries.values(whose, after);
   }
 
   /** Reads the commands that have a record and follow a position, latest admission first. */
-  newestFirst(after: Position | null): IteratorObject<Timed<Entry>> {
+  newestFirst(after: Position | null): IteratorObject<TimedValue<Entry>> {
     this.#expire();
     return this.#entries.newest(after);
   }
@@ -314,10 +314,10 @@ type Users<V> = SortedMap<{ readonly userId: string; readonly clients: Clients<V
  * A value with its time of admission, in epoch milliseconds. The time is never before the time of a value that was
  * added earlier.
  */
-type Timed<V> = { readonly item: V; readonly at: number };
+type TimedValue<V> = { readonly item: V; readonly at: number };
 
 /** Selects the values to read: those of one client, of one user (`clientId` null), or all (both null). */
-type Whose = { readonly userId: string | null; readonly clientId: string | null };
+type OwnerFilter = { readonly userId: string | null; readonly clientId: string | null };
 
 /**
  * A map by command key, ordered by (user, client, command). It is nested by the parts of the key, so that no combined
@@ -368,7 +368,7 @@ class CommandMap<V extends CommandKey> {
   /**
    * Reads the values after a position of (user, client, command). No key may be added or removed during the iteration.
    */
-  *values(whose: Whose, after: Position | null): Generator<V> {
+  *values(whose: OwnerFilter, after: Position | null): Generator<V> {
     const [afterUser = '', afterClient = '', afterCommand = ''] = after ?? [];
     for (const { userId, clients } of this.#users.values({ from: laterOf(whose.userId, afterUser) })) {
       if (whose.userId !== null && userId !== whose.userId) return;
@@ -385,7 +385,7 @@ class CommandMap<V extends CommandKey> {
    * Reads the values after a position of (time of admission, user, client, command) in descending order, or all values
    * if `after` is null. No key may be added or removed during the iteration.
    */
-  *newest(after: Position | null): Generator<Timed<V>> {
+  *newest(after: Position | null): Generator<TimedValue<V>> {
     const last = after === null ? Infinity : parseInt(after[0] ?? '', 36) - this.#origin;
     let together: V[] = [];
     let at = last;
@@ -400,7 +400,7 @@ class CommandMap<V extends CommandKey> {
   }
 
   /** Reads the values with one time of admission, greatest key first, after a position. */
-  *#falling(together: V[], number: number, after: Position | null): Generator<Timed<V>> {
+  *#falling(together: V[], number: number, after: Position | null): Generator<TimedValue<V>> {
     const at = this.#origin + number;
     const key = ({ userId, clientId, commandId }: V): Position => [sortable(at), userId, clientId, commandId];
     if (together.length > 1) together.sort((a, b) => comparePositions(key(b), key(a)));

@@ -14,7 +14,7 @@ import {
 } from '../../core/pauses/pause.ts';
 import type { Clock } from '../../core/ports.ts';
 
-type PausesParts = {
+type PausesOptions = {
   readonly clock: Pick<Clock, 'now'>;
   readonly ledger: Ledger;
   readonly mailboxes: Pick<Mailboxes, 'post'>;
@@ -25,7 +25,7 @@ type PausesParts = {
 const WHOLE: readonly number[] = [0];
 
 /** Creates core's PauseStore over the set of pauses that transactions check. Every method answers in the same tick. */
-export function createMemoryPauses({ clock, ledger, mailboxes, pauses }: PausesParts) {
+export function createMemoryPauses({ clock, ledger, mailboxes, pauses }: PausesOptions) {
   const clientsOf = ({ userId, clientId }: Pick<PauseCover, 'userId' | 'clientId'>): Iterable<ClientQueue> => {
     if (userId === null) return ledger.clients().filter(({ head }) => clientId === null || clientId === head.clientId);
     if (clientId === null) return ledger.clientsOf(userId);
