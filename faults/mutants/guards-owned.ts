@@ -377,7 +377,7 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     name: 'released-in-doubt',
     says: 'what waits for the lease leaves with a renewal that shows another owner',
     file: 'backends/owned/owner.ts',
-    find: 'if (this.#isDoubtful) this.#stopDoubt = this.#options.clock.after(DOUBT_MS, () => void this.#beat());\n    // A renewal whose answer came too late is none.\n    else if (this.mayAnswer) this.#release();',
+    find: 'if (this.#isDoubtful) this.#stopDoubt = this.#options.clock.after(DOUBT_MS, () => void this.#beat());\n    // A renewal does not count if its answer came too late.\n    else if (this.mayAnswer) this.#release();',
     replace: 'this.#release();',
     judge: OWNER,
   },

@@ -1,42 +1,46 @@
-/** Batches of records with checksums: appended to a file, and read again. It does not know what a record means. */
+/**
+ * Appends batches of records with checksums to a file, and reads and checks them. The content of a batch is opaque
+ * here.
+ */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Disk, DiskFile, Synced } from './disk.ts';
 
 /**
- * The head of each batch: four characters, the length of the body, how much of the file was on the disk when the batch
- * was written, the number of the batch, the checksum of the batch before it, and its own checksum over all of that.
+ * The length of a batch head in bytes. The head consists of: four characters; the length of the body; the number of
+ * bytes of the file that were on the disk when the batch was written; the number of the batch; the checksum of the
+ * previous batch; and the checksum over all of these and the body.
  */
 const HEAD = 24;
-/** Where the checksum is. */
+/** The offset of the checksum in a head. */
 const SUM_AT = HEAD - 4;
 const MAGIC = Buffer.from('cbj2');
-/** How much of a file is read at once, in bytes. */
+/** How many bytes of a file are read at once. */
 const WINDOW = 4 * 1024 * 1024;
 
-/** A batch as the next one names it, also in the next file: its number and its checksum. */
+/** Identifies a batch by its number and its checksum. The next batch refers to it by these, even in the next file. */
 export type BatchName = { readonly number: number; readonly sum: number };
-/** What the first batch of all follows. */
+/** Takes the place of the previous batch for the first batch of a directory. */
 export const NO_BATCH: BatchName = { number: 0, sum: 0 };
 
 /** A file that batches are appended to. Each method throws the error of the system, such as ENOSPC. */
 export interface BatchFile extends Synced {
   readonly path: string;
-  /** The bytes of whole batches. */
+  /** The number of bytes, of whole batches only. */
   readonly size: number;
-  /** The last batch of the file, or the one that its first batch will follow. */
+  /** The last batch of the file. If the file is empty, the batch that its first batch will follow. */
   readonly last: BatchName;
-  /** Appends a batch. If it cannot be written whole, the file keeps nothing of it. */
+  /** Appends a batch. If the batch cannot be written completely, the file keeps no part of it. */
   append(text: string): void;
 }
 
 /**
- * Creates a file, or opens one to append to it. `after`: the batch that the next one follows; absent: there is none.
- * Tests have files that fail when they say so.
+ * Creates a file, or opens an existing one for appending. `after`: the batch that the next batch follows; absent for
+ * the first batch of a directory. Tests pass a function whose files fail on request.
  */
 export type OpenFile = (path: string, after?: BatchName) => BatchFile;
 
-/** Makes files on a disk. */
+/** Creates batch files on a disk. */
 export const batchFilesOn =
   (disk: Pick<Disk, 'open'>): OpenFile =>
   (path, after = NO_BATCH) => {
@@ -78,14 +82,14 @@ export const batchFilesOn =
     };
   };
 
-/** The buffer of small batches, which is used again for each. */
+/** A buffer that all small batches share, one after another. */
 const scratch = Buffer.allocUnsafeSlow(1024 * 1024);
-/** How many bytes a character takes at most in UTF-8. */
+/** The most bytes that one UTF-16 code unit takes in UTF-8. */
 const MOST_BYTES = 3;
 
-type Before = { readonly synced: number; readonly last: BatchName };
+type BatchContext = { readonly synced: number; readonly last: BatchName };
 
-function batchOf(text: string, { synced, last }: Before): { readonly batch: Buffer; readonly name: BatchName } {
+function batchOf(text: string, { synced, last }: BatchContext): { readonly batch: Buffer; readonly name: BatchName } {
   const isSmall = HEAD + text.length * MOST_BYTES <= scratch.length;
   const buffer = isSmall ? scratch : Buffer.allocUnsafe(HEAD + Buffer.byteLength(text));
   const batch = buffer.subarray(0, HEAD + buffer.write(text, HEAD));
@@ -100,17 +104,18 @@ function batchOf(text: string, { synced, last }: Before): { readonly batch: Buff
   return { batch, name: { number, sum } };
 }
 
-/** The other members of the head are part of the checksum, so that a head with another value never fits. */
+/** The head is part of the checksum, so that a changed head is detected. */
 function checksum(head: Buffer, body: Buffer): number {
   return crc32(body, crc32(head));
 }
 
-/** A part of a file that is no batch, or not the next one, and what follows it. */
+/** The first part of a file that is not the next valid batch, up to the end of the file. */
 export type BadEnd = {
   /**
-   * `torn`: a part of a batch, as after a crash in the middle of a write. `unsynced`: whole batches follow, but none
-   * says that the part had been on the disk; a loss of power can leave this. `damaged`: a later batch says so.
-   * `misplaced`: a whole batch that does not follow the one before it: a batch was removed, doubled or moved.
+   * `torn`: a part of a batch, as a crash in the middle of a write leaves it. `unsynced`: whole batches follow, but
+   * none of them says that this part had been on the disk; a power loss can leave this. `damaged`: a later batch says
+   * that this part had been on the disk. `misplaced`: a whole batch that does not follow the previous one, because a
+   * batch was removed, repeated or moved.
    */
   readonly kind: 'torn' | 'unsynced' | 'damaged' | 'misplaced';
   readonly offset: number;
@@ -118,24 +123,27 @@ export type BadEnd = {
   readonly sha256: string;
 };
 
-/** How the batches of a file end. `whole`: with the file. */
+/** How the batches of a file end. `whole`: the last batch ends where the file ends. */
 export type FileEnd = { readonly kind: 'whole' } | BadEnd;
 
-/** Follows the batches over several files: each must name the one before it. */
+/** Checks, over several files, that each batch refers to the one before it. */
 export class BatchChain {
   #last: BatchName | null;
 
-  /** `last`: what the first batch must follow; null: it may follow any batch, because what was before was given up. */
+  /**
+   * `last`: the batch that the first batch must follow; null if it may follow any batch, because earlier batches were
+   * given up.
+   */
   constructor(last: BatchName | null) {
     this.#last = last;
   }
 
-  /** The batch that the next one must follow. */
+  /** The batch that the next batch must follow. */
   get last(): BatchName {
     return this.#last ?? NO_BATCH;
   }
 
-  /** Returns whether this batch follows the one before, and goes on to it if so. */
+  /** Whether this batch follows the previous one. If so, it becomes the previous one. */
   take({ name, before }: Batch): boolean {
     const last = this.#last;
     if (last && (name.number !== last.number + 1 || before !== last.sum)) return false;
@@ -145,8 +153,8 @@ export class BatchChain {
 }
 
 /**
- * Calls `onBatch` with the body of each batch up to the first bytes that are none, or up to one that does not follow the
- * one before in the chain. Returns how the file ends.
+ * Calls `onBatch` with the body of each batch. Stops at the first bytes that are not a valid batch, and at a batch that
+ * does not follow the previous one in the chain. Returns how the file ends.
  */
 export function readBatches({ disk, path }: OnDisk, chain: BatchChain, onBatch: (body: Buffer) => void): FileEnd {
   const file = disk.open(path, 'read');
@@ -168,18 +176,18 @@ export function readBatches({ disk, path }: OnDisk, chain: BatchChain, onBatch: 
   }
 }
 
-/** A file that is read. */
+/** The path of a file, and the disk to read it from. */
 type OnDisk = { readonly disk: Pick<Disk, 'open'>; readonly path: string };
 
-/** Whether a file begins as one that an earlier or later version of the relay writes. Such a file must not be cut. */
+/** Whether a file begins like a file of another version of the relay. Such a file must not be cut. */
 function hasOtherForm(start: Buffer | null): boolean {
   return start !== null && !start.equals(MAGIC) && /^cbj\d/.test(start.toString('latin1'));
 }
 
-/** Returns a part of a file; null if the file is shorter. */
-type Read = (offset: number, length: number) => Buffer | null;
+/** Reads a range of a file; returns null if the file ends before the end of the range. */
+type ReadRange = (offset: number, length: number) => Buffer | null;
 
-function windowOf(file: DiskFile, size: number): Read {
+function windowOf(file: DiskFile, size: number): ReadRange {
   let window: Buffer = Buffer.alloc(0);
   let from = 0;
   return (offset, length) => {
@@ -196,11 +204,11 @@ type Batch = {
   readonly body: Buffer;
   readonly synced: number;
   readonly name: BatchName;
-  /** The checksum of the batch before. */
+  /** The checksum of the previous batch. */
   readonly before: number;
 };
 
-function batchAt(read: Read, offset: number): Batch | null {
+function batchAt(read: ReadRange, offset: number): Batch | null {
   const head = read(offset, HEAD);
   if (!head?.subarray(0, MAGIC.length).equals(MAGIC)) return null;
   const fields = Buffer.from(head);
@@ -229,9 +237,9 @@ function badEnd(rest: Buffer, offset: number): BadEnd {
 }
 
 /**
- * Returns whether a crash can have left this end of a journal, which a start then cuts off with all later journals. The
- * end of a process leaves at most a part of the last batch. After a loss of power anything may be missing that was not
- * synced, also the whole end of the journal before: then the first batch of this one is misplaced.
+ * Whether a crash can have caused this end of a journal. If so, a start cuts it off and removes all later journals. The
+ * end of a process leaves at most a part of the last batch. After a power loss, anything that was not synced may be
+ * missing, even the whole end of the previous journal; then the first batch of this journal is misplaced.
  */
 export function mayBeCut({ kind, offset }: BadEnd, { disk, files, lostPower }: CutOptions): boolean {
   const isLast = files.length === 1;
@@ -249,12 +257,14 @@ export function mayBeCut({ kind, offset }: BadEnd, { disk, files, lostPower }: C
 
 type CutOptions = {
   readonly disk: Pick<Disk, 'open'>;
-  /** The journal, and those after it. */
+  /** The journal with this end, and all later journals. */
   readonly files: readonly string[];
   readonly lostPower: boolean;
 };
 
-/** Whether a batch of the file says that the file, and therefore each file before it, had been on the disk. */
+/**
+ * Whether some batch of the file shows that a part of the file, and therefore every earlier file, had been on the disk.
+ */
 function hasSyncedBatch({ disk, path }: OnDisk): boolean {
   const file = disk.open(path, 'read');
   try {
@@ -281,7 +291,7 @@ function readAt(file: DiskFile, offset: number, length: number): Buffer {
   return bytes.subarray(0, done);
 }
 
-/** Cuts a file at an offset, so that it ends with a whole batch. */
+/** Cuts a file at an offset, at which a whole batch must end, and syncs it. */
 export function cutFile({ disk, path }: OnDisk, offset: number): void {
   const file = disk.open(path, 'change');
   file.truncate(offset);

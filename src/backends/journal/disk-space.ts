@@ -1,25 +1,28 @@
 /**
- * The room on the disk of a data directory: a reserve that is given up when the disk is full, so that what runs can
- * still be ended, and the watch over what is left.
+ * Manages the space on the disk of a data directory: keeps a reserve file, frees it when the disk is full so that
+ * running commands can still end, and watches the free space.
  */
 import type { Cancel, Clock, Log } from '../../core/ports.ts';
 import type { Disk } from './disk.ts';
 import type { DataDirectory } from './files.ts';
 import type { RecordRoom } from './room.ts';
 
-/** The size of the reserve: enough for the ends of all commands that run. */
+/** The size of the reserve in bytes. It is enough for the ends of all commands that may run at once. */
 const RESERVE_BYTES = 8 * 1024 * 1024;
-/** The room beside the reserve that is left for what was decided when it is noticed that the disk is full, in bytes. */
+/**
+ * The free space, besides the reserve, below which the disk counts as full. It leaves room for records that were
+ * already decided.
+ */
 const MARGIN_BYTES = 8 * 1024 * 1024;
 
 type ReserveOptions = Pick<DataDirectory, 'disk' | 'root' | 'reserve'>;
 
-/** Disk space that is given up when the disk is full, so that what runs can still be ended. */
+/** A file that reserves disk space. When the disk is full it is removed, so that running commands can still end. */
 export class Reserve {
   readonly #disk: Disk;
   readonly #root: string;
   readonly #path: string;
-  /** How often the reserve was given up. */
+  /** The number of times that the reserve was given up. */
   #givenUp = 0;
 
   constructor({ disk, root, reserve }: ReserveOptions) {
@@ -28,19 +31,19 @@ export class Reserve {
     this.#path = reserve;
   }
 
-  /** Whether there is so little room beside the reserve that nothing may be added. */
+  /** Whether the free space, besides the reserve, is too small for anything new. */
   get short(): boolean {
     return this.#free() < MARGIN_BYTES;
   }
 
-  /** Whether there is so little room that ends may need all of it. */
+  /** Whether the free space is so small that the records of ends may need all of it. */
   get crowded(): boolean {
     return this.#free() < MARGIN_BYTES / 2;
   }
 
   /**
-   * Writes the reserve, unless it is there. Throws the error of the system; ENOSPC too if the room beside it is short,
-   * or if the reserve is given up before it is written. Only one call may be in progress.
+   * Writes the reserve, unless it exists. Throws the error of the system. Throws ENOSPC if the remaining free space
+   * would be short, or if the reserve is given up while it is being written. Only one call may be in progress.
    */
   async make(): Promise<void> {
     const isThere = this.#disk.sizeOf(this.#path) === RESERVE_BYTES;
@@ -52,7 +55,8 @@ export class Reserve {
       const isMine = (): boolean => this.#givenUp === givenUp;
       const isWritten = await this.#disk.fill(unfinished, RESERVE_BYTES, isMine);
       if (!isWritten || !isMine()) throw noSpace('the reserve');
-      // In the same turn as the check, so that `giveUp` finds the reserve under one of its names.
+      // The check and the rename happen in the same turn, so that `giveUp` always finds the file under one of the two
+      // names.
       this.#disk.rename(unfinished, this.#path);
     } catch (error) {
       this.#disk.remove(unfinished);
@@ -60,10 +64,12 @@ export class Reserve {
     }
   }
 
-  /** Frees the space of the reserve, also of one that is being written. Returns false if there was none. */
+  /**
+   * Frees the space of the reserve, even if the reserve is still being written. Returns false if there was no reserve.
+   */
   giveUp(): boolean {
     this.#givenUp++;
-    // Truncated before they are removed, because an open file keeps its space.
+    // Each file is truncated before it is removed, because a removed file keeps its space while it is open.
     const found = [this.#path, `${this.#path}.new`].filter((path) => this.#disk.sizeOf(path) > 0);
     for (const path of found) {
       this.#disk.empty(path);
@@ -77,7 +83,7 @@ export class Reserve {
   }
 }
 
-/** Returns the error that the system gives when a disk is full. */
+/** Returns the error that the system reports when a disk is full. */
 export function noSpace(what: string): Error {
   return Object.assign(new Error(`there is no room for ${what}`), { code: 'ENOSPC' });
 }
@@ -86,30 +92,30 @@ export function isFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 }
 
-/** How often a full disk is tried again, in milliseconds. */
+/** The delay between two attempts on a full disk, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** After how many bytes the free room of the disk is looked at. */
+/** The free space is checked each time that this many bytes have been written. */
 const CHECKED_BYTES = 256 * 1024;
 
 type DiskSpaceOptions = {
   readonly directory: ReserveOptions;
-  /** Learns whether the disk is full. */
+  /** Its field `full` is set while the disk is full. */
   readonly room: Pick<RecordRoom, 'full'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
-  /** Called before a full disk is tried again. */
+  /** Called on each attempt to use a full disk again. */
   readonly onRetry: () => void;
 };
 
-/** Keeps the reserve, notices that the disk is full, and tries again until it has room. */
+/** Keeps the reserve, detects that the disk is full, and retries until the disk has room. */
 export class DiskSpace {
   readonly #options: DiskSpaceOptions;
   readonly #reserve: Reserve;
-  /** The bytes since the free room of the disk was looked at. */
+  /** The number of bytes written since the free space was last checked. */
   #unchecked = 0;
   #stopRetry: Cancel | null = null;
-  /** The attempt to write the reserve that is in progress. */
+  /** The attempt to write the reserve that is in progress; null if none is. */
   #refilling: Promise<void> | null = null;
   #stopped = false;
 
@@ -118,12 +124,12 @@ export class DiskSpace {
     this.#reserve = new Reserve(options.directory);
   }
 
-  /** Whether ends may need what is left of a full disk. */
+  /** Whether the disk is full and the records of ends may need all the space that is left. */
   get crowded(): boolean {
     return this.#options.room.full && this.#reserve.crowded;
   }
 
-  /** Counts bytes that were written, and looks from time to time at what is left. */
+  /** Counts written bytes, and checks the free space from time to time. */
   written(bytes: number): void {
     this.#unchecked += bytes;
     if (this.#unchecked < CHECKED_BYTES) return;
@@ -131,13 +137,16 @@ export class DiskSpace {
     if (this.#reserve.short) this.#beginFull();
   }
 
-  /** Gives the reserve up, because the disk has no room for what must be written. Returns false if there was none. */
+  /**
+   * Gives up the reserve, because there is no room for records that must be written. Returns false if there was no
+   * reserve.
+   */
   giveUpReserve(error: unknown): boolean {
     this.#beginFull(error);
     return this.#reserve.giveUp();
   }
 
-  /** Tries again in a second, unless that is planned already. */
+  /** Schedules the next attempt, unless one is scheduled already. */
   retryLater(): void {
     this.#stopRetry ??= this.#options.clock.after(RETRY_MS, () => {
       this.#stopRetry = null;
@@ -146,12 +155,17 @@ export class DiskSpace {
     });
   }
 
-  /** Writes the reserve, if it is not there. Admits again once it is. One attempt at a time. */
+  /**
+   * Writes the reserve, unless it exists. Once it exists, the disk no longer counts as full. Only one attempt runs at a
+   * time.
+   */
   refill(): void {
     this.#refilling ??= this.#tryRefill().finally(() => (this.#refilling = null));
   }
 
-  /** Ends a refill that is in progress, and takes a planned attempt back. */
+  /**
+   * Cancels a scheduled attempt, gives up a reserve that is being written, and resolves when no attempt is in progress.
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#refilling) this.#reserve.giveUp();

@@ -1,6 +1,6 @@
 /**
- * The disk of a data directory: all that a journal asks of the system, as a port, and the system's own. A simulation has
- * another one, which loses power, is slow, full, or broken.
+ * The disk of a data directory as a port: all that a journal asks of the file system, with the implementation for the
+ * real system. Simulations implement a disk that loses power, is slow, is full, or fails.
  */
 import {
   closeSync,
@@ -27,48 +27,62 @@ import {
 import { open, rm } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 
-/** What can be made to outlive a power loss. */
+/** An object whose changes can be made to survive a power loss. */
 export interface Synced {
-  /** Calls `done` once all that was done before is on the disk; with an error, it may be there or not. */
+  /**
+   * Calls `done` once all earlier changes are on the disk. If it gets an error, the changes may or may not be there.
+   */
   sync(done: (error: Error | null) => void): void;
-  /** Returns once all that was done before is on the disk. Throws the error of the system; then it may be there or not. */
+  /**
+   * Returns once all earlier changes are on the disk. Throws the error of the system; then the changes may or may not
+   * be there.
+   */
   syncNow(): void;
   close(): void;
 }
 
-/** An open file. What was written and not synced outlives the process, and may be lost, in part too, with the power. */
+/**
+ * An open file. Written data that was not synced survives the end of the process, but a power loss may remove all or
+ * part of it.
+ */
 export interface DiskFile extends Synced {
   /** The length in bytes. */
   size(): number;
   /**
-   * Writes the bytes from this one on at the end of the file, and returns how many were written: perhaps not all. Throws
-   * the error of the system, such as ENOSPC; then nothing was written.
+   * Appends the bytes from index `from` on to the file. Returns how many bytes were written, which may be fewer. Throws
+   * the error of the system, such as ENOSPC; then no byte was written.
    */
   write(bytes: Uint8Array, from: number): number;
-  /** Reads at most this many bytes from a place of the file to one of the buffer. Returns how many; 0 at the end. */
+  /**
+   * Reads at most `length` bytes, from offset `from` of the file to offset `to` of the buffer. Returns how many bytes
+   * were read; 0 at the end of the file.
+   */
   read(into: Uint8Array, to: number, length: number, from: number): number;
   /** Cuts the file to this length. */
   truncate(size: number): void;
 }
 
 /**
- * How a file is opened. `read`, `change` (to cut it): it must exist. `append`: it is created if it is absent. `replace`:
- * it is empty then.
+ * How a file is opened. `read`: for reading; the file must exist. `change`: for truncating; the file must exist.
+ * `append`: for appending; created if it does not exist. `replace`: for writing; emptied if it exists.
  */
 export type OpenMode = 'read' | 'change' | 'append' | 'replace';
 
-/** Holds the lock of a directory until `release`, or until the process ends in whatever way. */
+/** The lock of a directory. It is held until `release` is called or the process ends for any reason. */
 export type DataLock = { release(): void };
 
 /**
- * The files of one process. Paths are those of the system. Each method throws the error of the system. Files and folders
- * are made for their user only. Names that were created, changed or removed may be as before after a power loss, until
- * their folder is synced.
+ * The files of one process. Paths are paths of the system. Each method throws the error of the system. New files and
+ * folders are accessible to the current user only. After a power loss, created, renamed or removed names may be as they
+ * were before, unless their folder was synced.
  */
 export interface Disk {
-  /** The id of this boot of the system, another one after each power loss; null where the system has none, or hides it. */
+  /**
+   * The id of the current boot of the system. It changes with each power loss. Null if the system has no such id or
+   * does not reveal it.
+   */
   boot(): string | null;
-  /** Creates a folder and those above it, unless they are there. */
+  /** Creates a folder and its parents, unless they exist. */
   makeFolder(path: string): void;
   /** The names in a folder, in any order. */
   names(folder: string): readonly string[];
@@ -76,33 +90,38 @@ export interface Disk {
   /** The size of a file in bytes; 0 if it does not exist. */
   sizeOf(path: string): number;
   open(path: string, mode: OpenMode): DiskFile;
-  /** Opens a folder, to sync the names in it. */
+  /** Opens a folder, so that changes of the names in it can be synced. */
   openFolder(path: string): Synced;
-  /** Gives a file another name, and replaces the file that has it, at once: no moment is without one of them. */
+  /**
+   * Renames a file, and replaces an existing file of the new name. The replacement is atomic: one of the two files
+   * exists under the new name at all times.
+   */
   rename(from: string, to: string): void;
   /** Removes a file, if it exists. */
   remove(path: string): void;
-  /** Removes a file, if it exists, without holding up the event loop. */
+  /** Removes a file, if it exists, without blocking the event loop. */
   removeLater(path: string): Promise<void>;
-  /** Empties a file, which frees its space also while it is open. */
+  /** Empties a file, which frees its space even while the file is open. */
   empty(path: string): void;
   /**
-   * Writes a file of this many zeros, and syncs it, without holding up the event loop. Stops when `goesOn` says no, and
-   * resolves with whether all was written.
+   * Writes a file of `bytes` zeros and syncs it, without blocking the event loop. Stops once `goesOn` returns false.
+   * Resolves with whether the whole file was written.
    */
   fill(path: string, bytes: number, goesOn: () => boolean): Promise<boolean>;
-  /** The bytes that may still be written below a folder. */
+  /** The free space of the disk that contains a folder, in bytes. */
   freeBytes(folder: string): number;
-  /** The name of the network file system that a folder is on; null: none, or the system does not tell. */
+  /**
+   * The name of the network file system that contains a folder; null if it is a local one, or the system does not tell.
+   */
   networkFileSystem(folder: string): string | null;
-  /** Takes the lock that a file stands for, which is created; null if another process has it. */
+  /** Creates a lock file and locks it. Returns null if another process holds the lock. */
   lock(path: string): Promise<DataLock | null>;
 }
 
 /** The mode of the files of a data directory. */
 const OWNER_ONLY = 0o600;
 const FLAGS: Readonly<Record<OpenMode, string>> = { read: 'r', change: 'r+', append: 'a', replace: 'w' };
-/** How much of a file of zeros is written at once, in bytes. */
+/** How many zeros are written at once, in bytes. */
 const PIECE_BYTES = 256 * 1024;
 
 export const systemDisk: Disk = {
@@ -141,13 +160,14 @@ function openFile(path: string, mode: OpenMode): DiskFile {
   };
 }
 
-/** Syncs also what belongs to a file beside its content. */
+/** Syncs content and metadata of a file (fsync rather than fdatasync). */
 function syncedWhole(file: number): Synced {
   return { sync: (done) => fsync(file, done), syncNow: () => fsyncSync(file), close: () => closeSync(file) };
 }
 
 function openFolder(path: string): Synced {
-  // Windows cannot open a folder. Its file systems record a new name before the call that creates it returns.
+  // Windows cannot open a folder, so there is nothing to sync. Its file systems record a new name before the call that
+  // creates it returns.
   if (process.platform === 'win32') return { sync: (done) => done(null), syncNow() {}, close() {} };
   return syncedWhole(openSync(path, 'r'));
 }
@@ -167,7 +187,7 @@ async function fill(path: string, bytes: number, goesOn: () => boolean): Promise
   }
 }
 
-/** Loads `node:sqlite`, whose locks end with their process. */
+/** Loads `node:sqlite` and locks the file with it, because such a lock ends with its process. */
 async function lock(path: string): Promise<DataLock | null> {
   const sqlite = await import('node:sqlite');
   writeFileSync(path, '', { flag: 'a', mode: OWNER_ONLY });
@@ -184,7 +204,7 @@ async function lock(path: string): Promise<DataLock | null> {
 
 const SQLITE_BUSY = 5;
 
-/** The kinds of file systems that are in a network, by the number that the system gives them (statfs(2)). */
+/** The types of network file systems, by the number that the system reports (statfs(2)). */
 const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
   [0xff534d42, 'CIFS'],

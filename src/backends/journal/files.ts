@@ -1,10 +1,12 @@
-/** The files of a data directory: their names, and its key. */
+/** The files of a data directory: their names and numbers, the secret key, and markers of lost or unsynced data. */
 import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import type { Crypto } from '../../core/ports.ts';
 import { systemDisk, type DataLock, type Disk, type Synced } from './disk.ts';
 
-/** The numbered files of a directory. A snapshot has the number of the journal that follows it. */
+/**
+ * The numbers of the journals and snapshots of a directory. A snapshot has the number of the journal that follows it.
+ */
 export type Numbered = { readonly journals: readonly number[]; readonly snapshots: readonly number[] };
 
 /** The files that a start reads, as paths. */
@@ -13,7 +15,7 @@ type ToRead = {
   readonly snapshot: string | null;
   /** The journals that follow it, in order. */
   readonly journals: readonly string[];
-  /** The first of these journals that is not there, although the snapshot or a later journal is; null if none is. */
+  /** The first journal that is missing although the snapshot or a later journal exists; null if none is missing. */
   readonly missing: string | null;
   /** The number of the snapshot, or of the first journal. */
   readonly from: number;
@@ -31,7 +33,7 @@ export class DataDirectory {
     disk.makeFolder(root);
   }
 
-  /** Takes the lock; null if another process has it. */
+  /** Takes the lock of the directory. Returns null if another process holds it. */
   lock(): Promise<DataLock | null> {
     return this.disk.lock(join(this.root, 'lock'));
   }
@@ -48,12 +50,12 @@ export class DataDirectory {
     return join(this.root, 'reserve');
   }
 
-  /** The file of the audit, unless the relay has another one. */
+  /** The default file of the audit. */
   get audit(): string {
     return join(this.root, 'audit.jsonl');
   }
 
-  /** The folder of large payloads, unless the relay has another one. */
+  /** The default folder of large payloads. */
   get spill(): string {
     return join(this.root, 'spill');
   }
@@ -69,20 +71,22 @@ export class DataDirectory {
     return { journals: numbers('journal'), snapshots: numbers('snapshot') };
   }
 
-  /** A file that is there if records were given up: after damage, and in a backup, which lacks what followed it. */
+  /**
+   * A marker file. It exists if records were given up: after damage, and in a backup, which lacks all later records.
+   */
   get loss(): string {
     return join(this.root, 'loss');
   }
 
   /**
-   * A file that is there if what was not synced may be missing although the system was not started again, because a sync
-   * failed: the system may have dropped what it was for.
+   * A marker file. It exists if a sync failed: then data that was not synced may be missing even if the system was not
+   * restarted, because the system may have dropped it.
    */
   get unsynced(): string {
     return join(this.root, 'unsynced');
   }
 
-  /** Runs syncs. If one fails, the next start learns of it. Throws the error of the system. */
+  /** Runs syncs. If one fails, creates the marker `unsynced` for the next start, and throws the error of the system. */
   syncing(run: () => void): void {
     try {
       run();
@@ -92,17 +96,20 @@ export class DataDirectory {
     }
   }
 
-  /** Lets the next start know that a sync failed, if the disk can still do that. */
+  /** Creates the marker `unsynced`, if the disk still allows that. */
   noteFailedSync(): void {
     try {
       this.disk.open(this.unsynced, 'append').close();
       this.sync();
     } catch {
-      // What failed is told, and ends the process.
+      // The failed sync itself is logged and ends the process.
     }
   }
 
-  /** Whether what was not synced may be missing. `before`, `now`: the boots of the system that wrote last, and reads. */
+  /**
+   * Whether data that was not synced may be missing. `before`: the boot of the system under which the files were last
+   * written. `now`: the current boot.
+   */
   mayMissUnsynced(before: string | null | undefined, now: string | null): boolean {
     return now === null || before !== now || this.disk.exists(this.unsynced);
   }
@@ -122,14 +129,17 @@ export class DataDirectory {
     };
   }
 
-  /** Removes the snapshots and journals before this number. Not in this turn: removing a large file takes long. */
+  /**
+   * Removes the snapshots and journals with lower numbers, without blocking the event loop: removing a large file takes
+   * long.
+   */
   async removeBefore(number: number): Promise<void> {
     const { journals, snapshots } = this.numbered();
     for (const old of journals) if (old < number) await this.disk.removeLater(this.journal(old));
     for (const old of snapshots) if (old < number) await this.disk.removeLater(this.snapshot(old));
   }
 
-  /** Removes what an interrupted snapshot left. */
+  /** Removes the unfinished files of an interrupted snapshot. */
   removeUnfinished(): void {
     for (const name of this.disk.names(this.root)) if (name.endsWith('.new')) this.disk.remove(join(this.root, name));
   }
@@ -138,23 +148,25 @@ export class DataDirectory {
   size(): number {
     const { journals, snapshots } = this.numbered();
     const paths = [...journals.map((n) => this.journal(n)), ...snapshots.map((n) => this.snapshot(n))];
-    // A snapshot may remove files at any time.
+    // `sizeOf` returns 0 for a file that a snapshot has removed since it was listed.
     return paths.reduce((sum, path) => sum + this.disk.sizeOf(path), 0);
   }
 
-  /** Makes the names of new files outlive a power loss. */
+  /** Makes the names of new files survive a power loss. */
   sync(): void {
     const names = this.names();
     names.syncNow();
     names.close();
   }
 
-  /** The names of the files, which are synced as a file is. */
+  /** The folder, opened so that the names of its files can be synced. */
   names(): Synced {
     return this.disk.openFolder(this.root);
   }
 
-  /** Returns secrets that last with the directory, one for each purpose. */
+  /**
+   * Returns a function that derives a secret for a purpose. Secrets stay the same for the lifetime of the directory.
+   */
   keys(random: Pick<Crypto, 'randomToken'>): (purpose: string) => Uint8Array {
     const path = join(this.root, 'key');
     const key = this.#readIfThere(path) ?? this.#makeKey(path, random);
@@ -181,7 +193,9 @@ export class DataDirectory {
     return content;
   }
 
-  /** Writes a file under another name first, so that it is there whole or not at all. */
+  /**
+   * Writes a file under a temporary name and renames it, so that it either exists with its whole content or not at all.
+   */
   #writeWhole(path: string, content: Buffer): void {
     const made = this.disk.open(`${path}.new`, 'replace');
     for (let at = 0; at < content.length;) at += made.write(content, at);

@@ -1,17 +1,19 @@
 /**
- * Lets nothing leave the process before what it depends on is recorded. A gate knows numbers that grow, and no log: what
- * a turn of the event loop has decided has the turn's number.
+ * Holds back whatever leaves the process until the records that it depends on are written.
+ *
+ * A gate compares growing numbers and knows no log. Everything that one turn of the event loop decides has the number
+ * of that turn.
  */
 
-/** Something that holds bytes until the gate opens, such as a socket. */
+/** Holds bytes until the gate opens, for example a socket. */
 export type Holder = { destroy(): void };
 
-/** What waits until everything up to a number is recorded. */
+/** A call that waits until everything up to a number is recorded. */
 type Waiting = { readonly after: number; readonly run: () => void; readonly holder: Holder | null };
 
 /**
- * `open`: lets through what is recorded. `closed`: the log was closed in order, and nothing is decided any more: all may
- * leave. `failed`: nothing leaves any more.
+ * `open`: calls pass once their records are written. `closed`: the log was closed in order and nothing more is decided,
+ * so every call passes. `failed`: no call passes any more.
  */
 type GateState = 'open' | 'closed' | 'failed';
 
@@ -19,7 +21,7 @@ export class Gate {
   #waiting: Waiting[] = [];
   #recorded = 0;
   #state: GateState = 'open';
-  /** Whether `open` runs what has waited: what comes meanwhile is run after it. */
+  /** True while `open` runs calls that waited. A call that arrives then must wait its turn. */
   #opening = false;
 
   /** The greatest number up to which everything is recorded. */
@@ -28,8 +30,8 @@ export class Gate {
   }
 
   /**
-   * Calls `run` once everything up to this number is recorded, at once if it is. Keeps the order of calls. `holder`: is
-   * destroyed if what `run` waits for turns out to be lost.
+   * Calls `run` once everything up to the number `after` is recorded; at once if it already is. Runs calls in the order
+   * of arrival. `holder` is destroyed if the records that `run` waits for are lost.
    */
   pass(after: number, run: () => void, holder: Holder | null = null): void {
     if (this.#state === 'failed') return;
@@ -38,7 +40,7 @@ export class Gate {
     this.#waiting.push({ after, run, holder });
   }
 
-  /** Everything up to this number is recorded. */
+  /** Lets calls pass up to a number: everything up to it is recorded. */
   open(upTo: number): void {
     if (this.#state !== 'open') return;
     this.#recorded = Math.max(this.#recorded, upTo);
@@ -53,8 +55,8 @@ export class Gate {
   }
 
   /**
-   * A part of what was decided here is lost. What waits now may depend on it and never leaves; what is decided from now
-   * on may.
+   * Drops the calls that wait now and destroys their holders, because some records were lost and these calls may depend
+   * on them. Later calls may still pass.
    */
   lose(): void {
     const lost = this.#waiting;
@@ -62,14 +64,14 @@ export class Gate {
     for (const { holder } of lost) holder?.destroy();
   }
 
-  /** Everything is recorded, and nothing more will be decided. */
+  /** Lets everything pass: all is recorded, and nothing more will be decided. */
   close(): void {
     if (this.#state !== 'open') return;
     this.open(Infinity);
     this.#state = 'closed';
   }
 
-  /** Nothing can be recorded any more. */
+  /** Lets nothing pass any more: nothing can be recorded. */
   fail(): void {
     this.#state = 'failed';
     this.#waiting = [];

@@ -1,7 +1,7 @@
 /**
- * Writes the journals of a data directory: the records of acts, all those of a turn of the event loop together. Nothing
- * leaves the process before what it depends on is written. A snapshot is the whole state, and replaces the journals
- * before it.
+ * Writes the journals of a data directory: appends the records of all acts of a turn of the event loop as one batch,
+ * and holds back everything that leaves the process until its records are written. A snapshot contains the whole state,
+ * and replaces the journals before it.
  */
 import type { Cancel, Clock, EventLoop, Log } from '../../core/ports.ts';
 import { batchFilesOn, type BatchFile, type BatchName, type OpenFile } from './batches.ts';
@@ -14,30 +14,31 @@ import { headOf, type ActWriter, type Header } from './records.ts';
 import type { RecordRoom } from './room.ts';
 
 /**
- * When records are synced to the disk. A number: at most that many milliseconds after they were written, while nothing
- * waits for it. `always`: before anything that depends on them leaves the process. `off`: when the system does it.
+ * When records are synced to the disk. A number: at most that many milliseconds after they were written, and nothing
+ * waits for the sync. `always`: before anything that depends on them leaves the process. `off`: whenever the system
+ * does it.
  */
 export type DataSync = number | 'always' | 'off';
 
 type JournalOptions = {
   readonly directory: DataDirectory;
   readonly header: Header;
-  /** The records to write. Their `onFirst` calls `wake`. */
+  /** The records to write. Their `onFirst` must call `wake`. */
   readonly records: Pick<ActWriter, 'take' | 'beginFile'>;
-  /** Learns how many bytes were written, and whether the disk is full. */
+  /** Counts the written bytes, and stores whether the disk is full. */
   readonly room: Pick<RecordRoom, 'full' | 'written'>;
   readonly sync: DataSync;
   readonly clock: Pick<Clock, 'after' | 'now'>;
   readonly log: Log;
   readonly openFile?: OpenFile;
   readonly loop: Pick<EventLoop, 'atTurnEnd'>;
-  /** Called once, if records can neither be written nor given up. The process must end. */
+  /** Called once if records can neither be written nor given up. The caller must end the process. */
   readonly onFailure: (error: Error) => void;
 };
 
 /**
- * `open`: records are written. `closing`: what is left is written, and a full disk is a failure. `closed`: all is
- * written. `failed`: nothing can be written, and nothing leaves the process.
+ * `open`: records are written. `closing`: the remaining records are written, and a full disk is a failure. `closed`:
+ * all records are written. `failed`: nothing can be written, and nothing leaves the process.
  */
 type Phase = 'open' | 'closing' | 'closed' | 'failed';
 
@@ -46,21 +47,24 @@ export class Journal implements FactLog {
   readonly #openFile: OpenFile;
   readonly #space: DiskSpace;
   readonly #syncs: Syncs;
-  /** Holds what leaves the process: until it is written, or until it is on the disk. */
+  /**
+   * Holds back what leaves the process until its records are written; if DATA_SYNC is `always`, until they are on the
+   * disk.
+   */
   readonly #gate = new Gate();
-  /** Holds what waits for the disk, whatever DATA_SYNC is. */
+  /** Holds back what must wait until its records are on the disk, whatever DATA_SYNC says. */
   readonly #disk = new Gate();
   #file: BatchFile;
   #number: number;
   #phase: Phase = 'open';
-  /** Whether something was decided that is not written. */
+  /** Whether there are decided acts that are not written yet. */
   #pending = false;
   /** The number of the last batch that was written. */
   #written = 0;
-  /** Records for which there is no room, not even that of the reserve. What depends on them waits. */
+  /** Records for which not even the reserve has room. Everything that depends on them waits. */
   #unwritten = '';
 
-  /** Opens the journal of this number. `after`: the batch that it follows. */
+  /** Opens the journal with this number. `after`: the batch that its first batch follows. */
   constructor(number: number, after: BatchName, options: JournalOptions) {
     this.#options = options;
     this.#openFile = options.openFile ?? batchFilesOn(options.directory.disk);
@@ -91,20 +95,20 @@ export class Journal implements FactLog {
   }
 
   /**
-   * Calls `run` once everything that was decided so far is recorded, at once if it is. Keeps the order of calls.
-   * `holder`: see `Gate.pass`.
+   * Calls `run` once everything decided so far is recorded; at once if it already is. Runs calls in order. `holder`:
+   * see `Gate.pass`.
    */
   onRecord(run: () => void, holder?: Holder): void {
     this.#gate.pass(this.#written + (this.#pending ? 1 : 0), run, holder);
   }
 
-  /** Tells that there are records to write at the end of this turn of the event loop. */
+  /** Schedules `flush` for the end of this turn of the event loop. Call it when the first record of a turn is made. */
   wake(): void {
     this.#pending = true;
     this.#options.loop.atTurnEnd(() => this.flush());
   }
 
-  /** Writes what was decided since the last call. */
+  /** Writes the records made since the last call. */
   flush(): void {
     if (this.#phase === 'closed' || this.#phase === 'failed') return;
     const text = this.#unwritten + this.#options.records.take();
@@ -116,7 +120,7 @@ export class Journal implements FactLog {
     this.#release();
   }
 
-  /** Writes what was decided since the last call, and returns when it is on the disk. Stops the event loop. */
+  /** Writes the records made since the last call, and returns when they are on the disk. Blocks the event loop. */
   syncNow(): void {
     this.flush();
     this.#options.directory.syncing(() => this.#file.syncNow());
@@ -124,8 +128,8 @@ export class Journal implements FactLog {
   }
 
   /**
-   * Resolves once everything that was decided so far is on the disk, whatever DATA_SYNC is. Does not resolve if the
-   * journal fails, which ends the process.
+   * Resolves once everything decided so far is on the disk, whatever DATA_SYNC says. Never resolves if the journal
+   * fails, because a failure ends the process.
    */
   synced(): Promise<void> {
     this.flush();
@@ -135,7 +139,7 @@ export class Journal implements FactLog {
     return promise;
   }
 
-  /** Begins the next journal, and the snapshot that replaces those before it. */
+  /** Begins the next journal, and the snapshot that will replace the journals before it. */
   beginSnapshot(): SnapshotPieces {
     const { directory, header, clock } = this.#options;
     const at = clock.now();
@@ -155,7 +159,8 @@ export class Journal implements FactLog {
       disk.remove(`${path}.new`);
     };
     try {
-      // So a start knows which journal belongs to the snapshot.
+      // The head of the snapshot names the batch that the next journal follows, so that a start can check that the two
+      // belong together.
       file.append(headOf(header, at, after));
     } catch (error) {
       discard();
@@ -180,7 +185,7 @@ export class Journal implements FactLog {
     };
   }
 
-  /** Writes and syncs what is left, and closes the files. */
+  /** Writes and syncs the remaining records, and closes the files. */
   async close(): Promise<void> {
     if (this.#phase === 'open') this.#phase = 'closing';
     this.flush();
@@ -201,7 +206,7 @@ export class Journal implements FactLog {
     return this.#phase === 'failed';
   }
 
-  /** Closes the current file and begins the next one. Returns the batch that it follows. */
+  /** Closes the current file and begins the next one. Returns the batch that the new file follows. */
   #rotate(head: string): BatchName {
     const { directory, records } = this.#options;
     this.flush();
@@ -213,7 +218,7 @@ export class Journal implements FactLog {
       next.append(head);
     } catch (error) {
       next.close();
-      // The current journal goes on, and no other may follow it.
+      // The current journal stays in use, so the new file must not exist: a start would read it as the next journal.
       directory.disk.remove(path);
       throw error;
     }
@@ -225,7 +230,7 @@ export class Journal implements FactLog {
     return after;
   }
 
-  /** Returns false if the records wait for room, or if the journal has failed. */
+  /** Appends records as a batch. Returns false if they must wait for room, or if the journal has failed. */
   #append(text: string): boolean {
     try {
       this.#appendOrGiveUpReserve(text);
@@ -238,7 +243,7 @@ export class Journal implements FactLog {
     }
   }
 
-  /** Appends a batch; if the disk is full, into the room of the reserve. Throws if there is no room at all. */
+  /** Appends a batch. If the disk is full, gives up the reserve and appends again. Throws if there is still no room. */
   #appendOrGiveUpReserve(text: string): void {
     const before = this.#file.size;
     try {
@@ -251,7 +256,7 @@ export class Journal implements FactLog {
     this.#space.written(this.#file.size - before);
   }
 
-  /** Keeps records until there is room. Until then nothing leaves the process, but it does not end. */
+  /** Stores records until there is room for them. Until then nothing leaves the process, but the process goes on. */
   #wait(text: string): void {
     if (this.#unwritten === '') this.#options.log.error({}, 'not even ends can be recorded: all answers wait for room');
     this.#unwritten = text;
@@ -271,7 +276,7 @@ export class Journal implements FactLog {
     this.#release();
   }
 
-  /** Lets out what depends on records that are there now. */
+  /** Lets everything pass whose records are written (or synced, if DATA_SYNC is `always`). */
   #release(): void {
     this.#gate.open(this.#options.sync === 'always' ? this.#disk.recorded : this.#written);
   }
@@ -285,19 +290,22 @@ type SyncsOptions = Pick<JournalOptions, 'sync' | 'clock'> & {
   readonly onFailure: (error: Error) => void;
 };
 
-/** `idle`: all is synced, or nothing will be. `planned`: a sync begins later. `running`: one is in progress. */
+/**
+ * `idle`: no sync is planned or running. `planned`: a sync will start later. `running`: a sync is in progress.
+ * `failed`: there will be no more syncs.
+ */
 type SyncState =
   | { readonly kind: 'idle' | 'failed' }
   | { readonly kind: 'planned'; readonly stop: Cancel }
   | { readonly kind: 'running' };
 
-/** Syncs the files of a journal, one sync at a time, as DATA_SYNC says and whenever `start` is called. */
+/** Syncs the files of a journal, one sync at a time: at the intervals of DATA_SYNC, and whenever `start` is called. */
 class Syncs {
   readonly #options: SyncsOptions;
   #state: SyncState = { kind: 'idle' };
-  /** Files before the current one, and the names of files, that are not synced yet. */
+  /** Earlier files, and folders with changed names, that are not synced yet. */
   #older: Synced[] = [];
-  /** Whether another sync was asked for while one is in progress. */
+  /** Whether another sync was requested while one is in progress. */
   #again = false;
   #syncedUpTo = 0;
   #onIdle: (() => void) | null = null;
@@ -306,12 +314,12 @@ class Syncs {
     this.#options = options;
   }
 
-  /** Adds files that are synced once more, and then closed. */
+  /** Adds files that the next sync includes. They are closed after it. */
   add(...files: readonly Synced[]): void {
     this.#older.push(...files);
   }
 
-  /** Called when a batch was written. */
+  /** Plans a sync as DATA_SYNC says. Called after each batch that was written. */
   plan(): void {
     const { sync, clock } = this.#options;
     if (sync === 'off' || this.#state.kind !== 'idle') return;
@@ -341,13 +349,13 @@ class Syncs {
     });
   }
 
-  /** Takes a planned sync back. Resolves when none is in progress. */
+  /** Cancels a planned sync. Resolves when no sync is in progress. */
   async end(): Promise<void> {
     if (this.#state.kind === 'running') await new Promise<void>((idle) => (this.#onIdle = idle));
     this.#cancel();
   }
 
-  /** Syncs and closes the files before the current one, while the caller waits. */
+  /** Syncs and closes the earlier files, and blocks until that is done. */
   closeAll(): void {
     for (const file of this.#older.splice(0)) {
       file.syncNow();
@@ -362,7 +370,7 @@ class Syncs {
   }
 
   #next(): void {
-    // What was let out may have asked for another sync already.
+    // `onSynced` may have started another sync already.
     if (this.#isRunning()) return;
     if (this.#again || this.#older.length > 0) return this.start();
     if (this.#syncedUpTo < this.#options.current().number) this.plan();
@@ -380,7 +388,7 @@ class Syncs {
   }
 }
 
-/** Syncs one file after the other, and calls `then` with the first error. */
+/** Syncs the files one after another. Calls `then` with the first error, or with null after the last file. */
 function syncAll(files: readonly Pick<Synced, 'sync'>[], then: (error: Error | null) => void): void {
   const [first, ...rest] = files;
   if (!first) return then(null);

@@ -1,31 +1,31 @@
 /**
- * The log of a state, as the writer of snapshots sees it. Facts are appended in numbered batches, and a snapshot replaces
- * the batches before it. There are two forms: files, and a stream in Redis. Types only.
+ * The log of one state as the snapshot writer uses it: types of a log to which facts are appended in numbered batches
+ * until a snapshot replaces them. Two classes implement it, one with files and one with a stream in Redis.
  */
 
 export interface FactLog {
-  /** Whether nothing may be added, because there is no room for it. */
+  /** True while there is no room, so nothing may be added. */
   readonly full: boolean;
-  /** Whether ends may need all the room that is left. */
+  /** True while the records of ends may need all the room that is left. */
   readonly crowded: boolean;
   /**
-   * Begins a snapshot of the state as it is in this turn of the event loop. Facts that were decided before are appended
-   * before it, and those that are decided later name nothing of the batches before. Throws if nothing can be appended.
+   * Begins a snapshot of the state of this turn of the event loop. All facts decided so far are appended first. Facts
+   * decided later do not refer to earlier batches. Throws if nothing can be appended.
    */
   beginSnapshot(): SnapshotPieces;
 }
 
-/** The pieces of a snapshot that is being written. Until `commit` resolves, the one before counts. */
+/** The pieces of a snapshot that is being written. The previous snapshot stays valid until `commit` resolves. */
 export interface SnapshotPieces {
   /** The length of all pieces, in bytes. */
   readonly size: number;
-  /** Appends a piece. Resolves once more may follow; returns nothing if they may at once. */
+  /** Appends a piece. Returns a promise if the caller must wait before the next piece, and nothing otherwise. */
   append(text: string): Promise<void> | void;
   /**
-   * Makes the snapshot the one that counts, and removes what it replaces. First waits until its pieces, and all that was
-   * decided so far, are recorded: the snapshot has consequences of facts of its time, and would be wrong without them.
+   * Makes the snapshot the valid one, and removes what it replaces. First waits until the pieces and all facts decided
+   * so far are recorded, because the snapshot contains consequences of those facts.
    */
   commit(): Promise<void>;
-  /** Removes the pieces, unless the snapshot is committed. */
+  /** Removes the pieces. Has no effect after the snapshot was committed. */
   discard(): void;
 }

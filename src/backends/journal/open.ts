@@ -1,6 +1,6 @@
 /**
- * The backend of direct mode with a data directory: the memory backend, whose acts are recorded in a journal and put
- * back at the start. Opens the directory, writes snapshots, and closes it.
+ * The backend of direct mode with a data directory: opens the directory, restores the memory backend from it, and
+ * records and snapshots its state until it is closed.
  */
 import type { AuditStore } from '../../core/audit/audit-store.ts';
 import type { Away, Backend, Durability } from '../../core/backend.ts';
@@ -30,34 +30,34 @@ import { RecordRoom } from './room.ts';
 import { Snapshots } from './snapshot.ts';
 import { giveUpAll, RecordedState } from './state.ts';
 
-/** The form of the files. A relay refuses a directory of another form. */
+/** The version of the file format. A relay refuses a directory with another version. */
 const FORMAT = 3;
 
 export type DataOptions = {
   readonly root: string;
   readonly sync: DataSync;
-  /** The version of the relay, for the files. */
+  /** The version of the relay, which is written into the files. */
   readonly version: string;
   readonly loop: EventLoop;
-  /** Makes the key of a new directory. */
+  /** Generates the key of a new directory. */
   readonly random: Pick<Crypto, 'randomToken'>;
   readonly memory: Omit<MemoryOptions, 'watcher' | 'makeTransaction' | 'markSecret' | 'audit'> & {
-    /** Opens the audit, once the directory is there and locked; absent: the audit is kept in memory. */
+    /** Opens the audit, after the directory was created and locked. If absent, the audit is kept in memory. */
     readonly openAudit?: (directory: DataDirectory) => AuditStore;
   };
-  /** Called if records can neither be written nor given up. The process must end. */
+  /** Called if records can neither be written nor given up. The caller must end the process. */
   readonly onFailure: (error: Error) => void;
-  /** Absent: the disk of the system. */
+  /** Default: the disk of the system. */
   readonly disk?: Disk;
   readonly openFile?: OpenFile;
-  /** The cost of the journal from which on a snapshot is written; absent: that of RecordRoom. */
+  /** The cost of the journal at which a snapshot is due. Default: that of RecordRoom. */
   readonly journalCost?: number;
 };
 
-/** A backend with a data directory. `snapshot` writes a snapshot now. */
+/** A backend with a data directory. `snapshot` writes a snapshot at once. */
 export type DurableBackend = Backend & { durability(): Durability; snapshot(): Promise<void> };
 
-/** A directory that is open, with the keys that last with it. */
+/** An open directory, with a key that stays the same for the lifetime of the directory. */
 export type OpenData = {
   readonly backend: DurableBackend;
   /** Signs cursors. */
@@ -65,15 +65,15 @@ export type OpenData = {
   readonly directory: DataDirectory;
 };
 
-/** Whether `node:sqlite`, which takes the lock, is stable in this version of Node (24.15 or later). */
+/** Whether `node:sqlite`, which provides the lock, is stable in this version of Node (24.15 or later). */
 function hasSqlite(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major > 24 || (major === 24 && minor >= 15);
 }
 
 /**
- * Opens a data directory, and puts back what it keeps. Throws `store_unavailable` if it is in use, damaged, or of
- * another form; then it stays as it is.
+ * Opens a data directory, and restores the state that it contains. Throws `store_unavailable` if the directory is in
+ * use, is damaged, or has another format; in these cases it stays unchanged.
  */
 export async function openData(options: DataOptions): Promise<OpenData> {
   const { root, disk = systemDisk } = options;
@@ -110,7 +110,8 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   const keys = directory.keys(options.random);
   const room = new RecordRoom(options.journalCost === undefined ? {} : { dueCost: options.journalCost });
   const { openAudit, ...given } = memory;
-  // The state exists before the journal, because it must be filled before the number of the journal is known.
+  // The state is created before the journal, because the number of the journal is known only after the state was
+  // restored.
   const state = new RecordedState({
     ...given,
     room,
@@ -126,7 +127,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   syncFiles(directory, journals, openFile);
   const gaveUp = disk.exists(directory.loss);
   const away = awayOf(replay, { tornBytes, gaveUp, unsynced: directory.mayMissUnsynced(replay.header?.boot, boot) });
-  // If this start ends before it has recorded what follows of the loss, the next one must still know of it.
+  // If this start fails before the consequences of the loss are recorded, the next start must still learn of the loss.
   if (away?.lost && !gaveUp) disk.open(directory.loss, 'append').close();
   const journal = new Journal(next, after, {
     directory,
@@ -146,7 +147,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   journal.onRecord(() => {
     for (const dealtWith of [directory.loss, directory.unsynced]) disk.remove(dealtWith);
   });
-  // Files before the newest snapshot are there if the relay was killed while it removed them.
+  // If a relay was killed while it removed the files before its newest snapshot, some of them still exist.
   void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));
   if (away?.lost) log.warn({ since: away.since }, 'records are missing: commands that had not ended end as unknown');
   const snapshots = new Snapshots({
@@ -191,19 +192,22 @@ function refuse(message: string, reason: string): never {
 // Reads a directory.
 
 type Recovered = {
-  /** The journals that were read, as paths. */
+  /** The paths of the journals that were read. */
   readonly journals: readonly string[];
   /** The number of the next journal. */
   readonly next: number;
-  /** The number of the snapshot that was read, or of the first journal. */
+  /** The number of the snapshot that was read; without a snapshot, the number of the first journal. */
   readonly from: number;
-  /** The last batch that was read, which the next one follows. */
+  /** The last batch that was read. The next batch follows it. */
   readonly after: BatchName;
-  /** The bytes of an unfinished batch that were cut off. */
+  /** The number of bytes of an unfinished batch that was cut off. */
   readonly tornBytes: number;
 };
 
-/** Puts back the newest snapshot and the journals that follow it. Removes what an interrupted snapshot left. */
+/**
+ * Restores the state from the newest snapshot and the journals that follow it. Removes the files of an interrupted
+ * snapshot.
+ */
 export function recover(
   directory: DataDirectory,
   replay: Replay,
@@ -219,7 +223,7 @@ export function recover(
     if (!replay.complete) refuseDamage(snapshot, 'it has no end');
   }
   replay.endSnapshot();
-  // Without a snapshot the first journal is the first of all, unless what was before it has been given up.
+  // Without a snapshot, the first journal must be the first of all, unless earlier ones were given up.
   const chain = new BatchChain(snapshot === null && disk.exists(directory.loss) ? null : replay.after);
   let tornBytes = 0;
   const read: string[] = [];
@@ -238,13 +242,14 @@ export function recover(
     break;
   }
   directory.removeUnfinished();
-  // What was cut off with its file leaves no gap in the numbers, which a start would take for a file that is gone.
+  // The next journal takes the number after the last journal that was kept. A gap in the numbers would look like a
+  // missing file at the next start.
   return { journals: read, next: from + read.length, from, after: chain.last, tornBytes };
 }
 
 /**
- * Syncs files that another process has written, because what is recorded from now on depends on them. A killed process
- * leaves writes that the disk does not have yet.
+ * Syncs files that another process wrote, because all later records depend on them. If that process was killed, some of
+ * its writes may not be on the disk yet.
  */
 function syncFiles(directory: DataDirectory, paths: readonly string[], openFile: OpenFile): void {
   for (const path of paths) {
@@ -272,10 +277,10 @@ function readInto({ disk, path }: ReadFile, chain: BatchChain, { replay, onBytes
   });
 }
 
-/** How long a start may take before the log says that it goes on, in milliseconds. */
+/** How long a start may take before the log shows its progress, in milliseconds. */
 const SILENT_MS = 1_000;
 
-/** Returns a function that counts the bytes that were read, and tells the log of them once a second. */
+/** Returns a function that adds up the bytes read, and logs the sum once a second. */
 function progressOf({ clock, log }: Pick<MemoryOptions, 'clock' | 'log'>): (bytes: number) => void {
   let toldAt = clock.monotonic();
   let bytes = 0;
@@ -299,16 +304,16 @@ function refuseDamage(path: string, what: string): never {
   );
 }
 
-type Ended = {
+type PreviousRun = {
   readonly tornBytes: number;
-  /** Whether what was not synced may be missing. */
+  /** Whether data that was not synced may be missing. */
   readonly unsynced: boolean;
   /** Whether records were given up; see `DataDirectory.loss`. */
   readonly gaveUp: boolean;
 };
 
-/** Returns how the relay was away; null if nothing was recorded before. */
-function awayOf({ lastAt, clean, header }: Replay, { tornBytes, gaveUp, unsynced }: Ended): Away | null {
+/** Returns how long the relay was away and whether records are missing; null if the directory was empty. */
+function awayOf({ lastAt, clean, header }: Replay, { tornBytes, gaveUp, unsynced }: PreviousRun): Away | null {
   if (header === null) return null;
   const isMissing = unsynced && !clean && header.sync !== 'always';
   return { since: lastAt, clean, tornBytes, lost: isMissing || gaveUp };
@@ -325,10 +330,10 @@ type Resumed = {
 };
 
 /**
- * Does what is done when a node is lost: its links are lost, and commands that were not dispatched wait for their
- * clients again. After a loss, nothing is known of the commands that had not ended. Link histories show the time
- * without the relay. Returns until when clients of before may report their contexts and windows again, in epoch
- * milliseconds; 0 if none was connected.
+ * Treats the former process like a lost node: its links are lost, and commands that were not dispatched wait for their
+ * clients again. If records are missing, all unfinished commands end as unknown. Link histories get a row about the
+ * relay's absence. Returns the time until which earlier clients may report their contexts and windows again, in epoch
+ * milliseconds; 0 if no client was connected.
  */
 function resume({ replay, tables, ports, plain, away, now }: Resumed): number {
   for (const [hash, until] of replay.tickets) if (until > now) void plain.tickets.take(hash, until - now);
@@ -343,7 +348,7 @@ function resume({ replay, tables, ports, plain, away, now }: Resumed): number {
   for (const { head, binding } of queues) {
     const { userId, clientId } = head;
     const bound = binding ?? { nodeId: '', instanceId: '', epoch: tables.connections.lastEpoch };
-    // A snapshot keeps no bindings, so a client may have queued commands without one.
+    // A snapshot stores no bindings, so a client may have queued commands but no binding.
     const queue = tables.ledger.peekClient(head);
     if (queue) queue.binding = bound;
     void commands.rebind({ userId, clientId }, bound, 'down');
@@ -351,7 +356,7 @@ function resume({ replay, tables, ports, plain, away, now }: Resumed): number {
   return present.length === 0 ? 0 : now + FORGET_MS;
 }
 
-/** Returns the row of a user's link history that says that the relay was away, and how it had ended. */
+/** Returns the row of a user's link history that shows that the relay was away and how its process ended. */
 export function awayRow(userId: string, { since, clean, lost }: Away): NewMessage {
   const ended = clean ? 'The relay was stopped' : 'The relay ended unexpectedly';
   const unexpected = clean ? null : { code: 'node_lost', message: `${ended}.` };

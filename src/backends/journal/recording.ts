@@ -1,6 +1,8 @@
 /**
- * Records what the ports of the memory backend decide: a transaction that records each change of a command, and ports
- * that record what changed. KEPT says of each method of each port whether it is recorded.
+ * Wraps the memory backend so that each change is recorded in a journal: a transaction that records changes of
+ * commands, and ports that record all other changes.
+ *
+ * KEPT says for each method of each port whether its changes are recorded.
  */
 import type { Backend, PortMethod, PortName } from '../../core/backend.ts';
 import type { Command } from '../../core/commands/command.ts';
@@ -25,15 +27,19 @@ import { NEW_COMMAND, NO_USER, addAttempt, addRow, differenceOf, packTrace, type
 import type { EndingAct, Growth, RecordRoom, Room } from './room.ts';
 
 /**
- * What happens to what a method changes when the process ends. `read`: it changes nothing. `grows`: it adds to what is
- * kept, is put back, and needs room. `ends`: it ends or removes something, is put back, and needs no room. `by_act`: it
- * is put back, the transaction records it, and it is about something that had room. `process`: it ends with the process,
- * because it describes the process, is reported again, or only counts.
+ * What happens to the changes of a method when the process ends. `read`: the method changes nothing. `grows`: it adds
+ * data, which is restored and needs room. `ends`: it ends or removes data; this is restored and needs no room.
+ * `by_act`: its changes are restored, and the transaction records them; they concern a command that already got room.
+ * `process`: its changes are lost with the process, because they describe the process, are reported again, or only
+ * count.
  */
-type Kept = 'read' | 'grows' | 'ends' | 'by_act' | 'process';
-type KeptPorts = { readonly [P in PortName]: { readonly [M in PortMethod<P>]: Kept } };
+type Persistence = 'read' | 'grows' | 'ends' | 'by_act' | 'process';
+type PortPersistence = { readonly [P in PortName]: { readonly [M in PortMethod<P>]: Persistence } };
 
-/** Says of each method of each port what is kept. A new method does not compile before it has a row here. */
+/**
+ * What happens to the changes of each method of each port when the process ends. A new method does not compile until it
+ * has a row here.
+ */
 export const KEPT = {
   commands: {
     ...{ admit: 'grows', dispatch: 'by_act', report: 'by_act', finish: 'by_act', settle: 'by_act', rebind: 'by_act' },
@@ -60,7 +66,7 @@ export const KEPT = {
     ...{ windowCount: 'read', windowsNamed: 'read', getContexts: 'read', getWindows: 'read' },
   },
   history: {
-    // Only the relay itself retains rows by this port, such as `relay_away`.
+    // Only the relay itself retains rows by this method, for example `relay_away`.
     ...{ retain: 'ends', ingest: 'grows' },
     ...{ streams: 'read', ofUsers: 'read', messages: 'read', ofCommand: 'read', sample: 'read', users: 'read' },
   },
@@ -71,10 +77,11 @@ export const KEPT = {
     ...{ putTicket: 'process', redeemTicket: 'process' },
     ...{ prefixOf: 'read', get: 'read', findByToken: 'read', list: 'read' },
   },
-  // The audit has a file of its own.
+  // The audit has its own file, so the journal does not record it.
   audit: { append: 'process', close: 'process', head: 'read', list: 'read', lines: 'read' },
   pauses: {
-    // A person who stops something needs no room of the disk: there are few pauses, and their texts are short.
+    // A pause needs no room on the disk, so that a person can stop calls even when the disk is full. Pauses are few and
+    // their texts short.
     ...{ keep: 'ends', lift: 'ends', lapse: 'ends' },
     ...{ parts: 'read', deciderOf: 'read', list: 'read', reach: 'read', covered: 'read' },
   },
@@ -82,20 +89,23 @@ export const KEPT = {
   revocations: { add: 'grows', after: 'read' },
   devices: {
     ...{ decide: 'grows', use: 'ends', rename: 'ends', remove: 'ends' },
-    // Open enrolments end with their process.
+    // Open enrolments are lost with the process.
     ...{ begin: 'process', find: 'read', ofKey: 'read', get: 'read', list: 'read' },
   },
   bus: { publish: 'process', subscribe: 'process', confirmed: 'process', hasSubscribers: 'read' },
-} as const satisfies KeptPorts;
+} as const satisfies PortPersistence;
 
-/** A method that asks for room before it adds to what is kept. Only `grows` makes one. */
+/** A method that claims room before it adds data. Only `growsIn` creates one. */
 type Growing<Method> = Method & { readonly [grown]: true };
 declare const grown: unique symbol;
 
-type KeptOf<P extends keyof typeof KEPT> = (typeof KEPT)[P][keyof (typeof KEPT)[P]];
-/** The methods that a port must record: exactly those that KEPT says are recorded, and those that grow by `grows`. */
+type PersistenceOf<P extends keyof typeof KEPT> = (typeof KEPT)[P][keyof (typeof KEPT)[P]];
+/**
+ * The methods that the recorded ports must provide: exactly the methods that KEPT marks `grows` or `ends`. A `grows`
+ * method must have been created by `growsIn`.
+ */
 type Recorded = {
-  [P in keyof typeof KEPT as Extract<KeptOf<P>, 'grows' | 'ends'> extends never ? never : P]: {
+  [P in keyof typeof KEPT as Extract<PersistenceOf<P>, 'grows' | 'ends'> extends never ? never : P]: {
     [
       M in keyof (typeof KEPT)[P] & keyof Backend[P] as (typeof KEPT)[P][M] extends 'grows' | 'ends' ? M : never
     ]: (typeof KEPT)[P][M] extends 'grows' ? Growing<Backend[P][M]> : Backend[P][M];
@@ -104,7 +114,7 @@ type Recorded = {
 
 type Verb = keyof Transaction<Entry, Client>;
 
-/** Says of each method of a transaction whether RecordingTransaction records it. */
+/** Whether RecordingTransaction records the changes of each method of a transaction. */
 export const VERBS = {
   ...{ now: 'read', find: 'read', markOf: 'read', client: 'read', isOutdated: 'read', isOver: 'read', params: 'read' },
   pauseOf: 'read',
@@ -113,16 +123,16 @@ export const VERBS = {
   ...{ noRoom: 'read', waitForToken: 'read', canWait: 'read', sha256: 'read', moving: 'read', context: 'read' },
   ...{ add: 'grows', reserveMark: 'by_act', retain: 'by_act', move: 'by_act', queue: 'by_act' },
   ...{ run: 'by_act', noteProgress: 'by_act', end: 'by_act', bind: 'by_act', countEnd: 'process' },
-  // Params of dispatched commands are not kept by a restart.
+  // The params of dispatched commands are not restored after a restart.
   ...{ arrived: 'process' },
   ...{ wait: 'process', unwait: 'process', offer: 'process', post: 'process', reply: 'process', takeToken: 'process' },
-} as const satisfies { readonly [V in Verb]: Kept };
+} as const satisfies { readonly [V in Verb]: Persistence };
 
-/** The transaction of the memory backend, with a record of each change. */
+/** The transaction of the memory backend, which records each change. */
 export class RecordingTransaction extends MemoryTransaction {
   readonly #records: ActWriter;
   readonly #space: RecordSpace;
-  /** The room of the act that runs, if it asked for room. */
+  /** The room that the current act claimed; null if it claimed none. */
   #room: Room | null = null;
 
   constructor(acts: TransactionDeps, records: ActWriter, space: RecordSpace) {
@@ -131,7 +141,7 @@ export class RecordingTransaction extends MemoryTransaction {
     this.#space = space;
   }
 
-  /** Runs an act that may add a command. */
+  /** Runs an act that may add a command, with the room that was claimed for it. */
   within<T>(room: Room, act: () => T): T {
     this.#room = room;
     try {
@@ -171,7 +181,7 @@ export class RecordingTransaction extends MemoryTransaction {
     const trace = packTrace(entry.trace);
     const payload = row.kept?.payload ?? null;
     const recorded = payload !== null && this.#leavesOut(entry, payload) ? { ...row, kept: NO_PAYLOAD } : row;
-    // The facts about rows that this row displaces follow it.
+    // `deferred` puts the facts about rows that this row displaces after the fact about this row.
     return records.deferred(
       () => super.retain(entry, row),
       (seq) => {
@@ -215,8 +225,9 @@ export class RecordingTransaction extends MemoryTransaction {
   }
 
   /**
-   * Whether a payload is left out of the records, because there is no room for it. An end is recorded all the same, and
-   * who waits for it gets its result; a restart before the next snapshot has the end without the result.
+   * Whether a payload is left out of the records because there is no room for it. An end is recorded in any case, and
+   * its waiters get the result. But if the process restarts before the next snapshot, the end is restored without the
+   * result.
    */
   #leavesOut({ userId }: Entry, payload: JsonText): boolean {
     if (this.#room || this.#space.has(userId, payload.length)) return false;
@@ -234,40 +245,46 @@ export class RecordingTransaction extends MemoryTransaction {
     this.#records.addText(`"${fact}",${differenceOf(entry.command, command, this.#records.at)}`);
   }
 
-  /** No later act needs the number of a command that has ended: acts about it are rare. */
+  /**
+   * A live command gets a number, which later facts use. A command that has ended gets none, because few acts concern
+   * it.
+   */
   #about(entry: Entry): void {
     this.#records.about(entry, entry.terminalAt === null);
   }
 }
 
-/** What a wrapped backend needs besides the memory backend. */
+/** The parts that the recorded ports need besides the memory backend. */
 type Recording = {
   readonly tables: MemoryTables;
   readonly records: ActWriter;
   readonly clock: Pick<Clock, 'now'>;
-  /** The sign-in tickets that were used, and until when each is remembered. */
+  /** The used sign-in tickets, with the time until which each is remembered, in epoch milliseconds. */
   readonly tickets: Map<string, number>;
   readonly space: RecordSpace;
   readonly within: RecordingTransaction['within'];
 };
 
-/** The room of a journal. */
+/** The methods with which recorded ports claim room in the journal. */
 type RecordSpace = Pick<RecordRoom, 'claim' | 'has' | 'omit' | 'refusal'>;
 
-/** The bytes of a record besides its texts. They need not be exact: what was written is counted afterwards. */
+/** The bytes of a record besides its texts. An estimate is enough, because the written bytes are counted later. */
 const RECORD_BYTES = 512;
 
 function sized(userId: string, ...texts: readonly (JsonText | string | null)[]): Growth {
   return { userId, bytes: texts.reduce((sum, text) => sum + (text?.length ?? 0), RECORD_BYTES) };
 }
 
-/** Makes a method that asks for room. `growth`: what it would add; the act gets the room that was claimed. */
+/**
+ * Returns a function that creates methods which claim room. `growth` returns how much the method would add; `act` gets
+ * the claimed room.
+ */
 function growsIn(space: RecordSpace) {
   return <A extends readonly unknown[], R>(growth: (...args: A) => Growth, act: (room: Room, ...args: A) => R) =>
     ((...args: A): R => act(space.claim(growth(...args)), ...args)) as Growing<(...args: A) => R>;
 }
 
-/** Returns the ports of the memory backend, with a record of what each of their methods changed. */
+/** Returns the ports of the memory backend, which record what each of their methods changed. */
 export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit<Backend, 'ready' | 'close'> {
   const { commands, connections, history, sites, sessions } = memory;
   const recorded: Recorded = {
@@ -295,7 +312,7 @@ export function recordedPorts(memory: MemoryBackend, recording: Recording): Omit
   };
 }
 
-/** A call whose id is known adds nothing: it is answered although there is no room. */
+/** A request whose command id is known adds nothing, so it is answered even if there is no room. */
 function recordedAdmission(
   { commands }: MemoryBackend,
   { tables, space, within }: Recording,
@@ -309,7 +326,7 @@ function recordedAdmission(
     isRefused(request) && isKnown(request) ? commands.admit(request) : added(request)) as typeof added;
 }
 
-/** A preview says what the room of the directory would refuse, too. */
+/** A preview is also refused if the data directory has no room for the call. */
 function previewIn({ commands }: MemoryBackend, { space }: Recording): typeof commands.preview {
   return (question) =>
     thenDo(commands.preview(question), (preview) => {
@@ -319,7 +336,7 @@ function previewIn({ commands }: MemoryBackend, { space }: Recording): typeof co
     });
 }
 
-/** Progress that has no room makes no row; it is passed on to those who wait all the same. */
+/** If there is no room for progress, no row is retained, but waiters still receive the progress. */
 function reportIn({ commands }: MemoryBackend, { space }: Recording): typeof commands.report {
   return (key, report) => {
     const { kind, kept } = report;
@@ -363,7 +380,7 @@ function recordedConnections({ tables, records, clock, space }: Recording): Reco
     ),
     disconnect(key, epoch, cause, closeCode) {
       records.begin(clock.now(), key);
-      // A link ends once: what is told of it later changes nothing.
+      // A link ends once. A later report of its end changes nothing and is not recorded.
       const isUp = connections.peek(key)?.disconnectedAt === null;
       const connection = connections.disconnect(key, epoch, cause, closeCode);
       if (connection && isUp)
@@ -390,7 +407,7 @@ function recordedSites(
   const grows = growsIn(space);
   const kept = (sessionId: string) => tables.sites.keptSession(sessionId);
   const ownerOf = (sessionId: string): EndingAct => kept(sessionId)?.session ?? NO_USER;
-  /** Runs an act on a session, and records the session if the act changed it. */
+  /** Runs an act on a session. Records the session if the act changed it. */
   const recording = <T>(sessionId: string, permit: Room | EndingAct, act: () => T): T => {
     records.begin(clock.now(), permit);
     const before = kept(sessionId)?.session;
@@ -531,14 +548,14 @@ function recordedDevices({ tables: { devices }, records, clock, space }: Recordi
   };
 }
 
-/** Every method of the memory backend answers in the same tick. */
+/** Narrows the answer to its value. Every method of the memory backend answers in the same tick. */
 function isDone<T>(answer: T): answer is Exclude<T, PromiseLike<unknown>> {
   return !(answer instanceof Promise);
 }
 
 type Retained = { readonly seq: number };
 
-/** Records a message with the number of its row. The facts about rows that it displaces follow it. */
+/** Records a message with the number of its row. The facts about rows that the message displaces come after it. */
 function keepMessage<T>(
   { records, clock }: Pick<Recording, 'records' | 'clock'>,
   fact: 'retained' | 'ingested' | 'link',
@@ -560,7 +577,7 @@ function seqOf(result: unknown): number | null {
   return found.message?.seq ?? null;
 }
 
-/** Creates the watcher that records what memory drops for lack of room, and the rows of links. */
+/** Creates the watcher that records the drops for lack of room, and the rows of link histories. */
 export function createWatcher(records: ActWriter, clock: Pick<Clock, 'now'>): MemoryWatcher & { replaying: boolean } {
   const drop = (...fact: readonly unknown[]): void => void records.add(...fact);
   return {

@@ -1,6 +1,6 @@
 /**
- * The form of the records of a journal. A record is one act: its time, and the facts that it decided. A fact says the
- * resulting state, so that putting it back twice, or over a later state, changes nothing.
+ * The format of the records in a journal. A record is one act: its time, and the facts that the act decided. A fact
+ * states the resulting state, so applying it twice, or to a later state, changes nothing.
  */
 import type { CallerLabel } from '../../core/auth/caller-label.ts';
 import type { Command, CommandCaller, Sighting } from '../../core/commands/command.ts';
@@ -12,18 +12,20 @@ import type { JsonText } from '../../core/json.ts';
 import type { BatchName } from './batches.ts';
 import type { EndingAct, Room } from './room.ts';
 
-/** Ends a record, and precedes each payload in it. Neither character occurs in JSON. */
+/** RECORD ends a record, and FIELD precedes each payload in it. Neither character occurs in JSON. */
 const RECORD = '\x1e';
 const FIELD = '\x1f';
 const RECORD_BYTE = 0x1e;
 const FIELD_BYTE = 0x1f;
 
-/** The payload number of a payload that is null. */
+/** Stands for the payload number of a payload that is null. */
 const NONE = -1;
-/** The payload number of a row, in a snapshot, whose payload is the result of its command. */
+/**
+ * Stands for the payload number of a history row in a snapshot if the payload of the row is the result of its command.
+ */
 export const RESULT = -2;
 
-/** A record as it is read: the time of the act, its facts and their arguments one after another, and the payloads. */
+/** A record as it was read: the time of the act, a flat list of the facts and their arguments, and the payloads. */
 export type ReadAct = {
   readonly at: number;
   readonly facts: readonly unknown[];
@@ -33,24 +35,24 @@ export type ReadAct = {
 /** The most facts that `join` puts into one record. */
 const JOINED = 64;
 
-/** The number of a command that later acts of the file do not name by a number. */
+/** Stands for the number of a command that later acts of the file do not refer to by a number. */
 const UNNUMBERED = -1;
 
-/** Matches texts that JSON shows as they are. */
+/** Matches texts that are the same in JSON, apart from the quotes. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-/** Returns a value as JSON. Most texts are ids, which need no escapes. */
+/** Returns a value as JSON. Most texts are ids, which need no escapes and so skip `JSON.stringify`. */
 export function json(value: unknown): string {
   if (typeof value === 'string') return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
   if (typeof value === 'number' || value === null) return String(value);
   return JSON.stringify(value);
 }
 
-/** The most texts that `quote` remembers. */
+/** The most texts in the cache of `quote`. */
 const QUOTED = 10_000;
 let quoted = new Map<string, string>();
 
-/** Returns a text as JSON, from a cache. For the texts that many records share, such as the ids of clients. */
+/** Returns a text as JSON, from a cache. Use it for texts that many records share, such as client ids. */
 export function quote(text: string | null): string {
   if (text === null) return 'null';
   const known = quoted.get(text);
@@ -61,27 +63,30 @@ export function quote(text: string | null): string {
   return made;
 }
 
-/** Learns what is recorded. `onFirst`: called with the first fact after `take`. `onAct`: with the length of each act. */
+/**
+ * Receives what is recorded. `onFirst`: called with the first fact after `take`. `onAct`: called with the length of
+ * each act, in characters.
+ */
 type ActListener = {
   readonly onFirst: () => void;
   readonly onAct: (userId: string, chars: number) => void;
 };
 
-/** The permit of snapshots, and of what the relay records by itself: no user is charged for it. */
+/** The permit of snapshots, and of records that the relay makes by itself. No user is charged for them. */
 export const NO_USER: EndingAct = { userId: '' };
 
 type Actions = Connection['actions'];
 
-/** Collects the records of acts until they are written. `begin` ends the act before it. */
+/** Collects the records of acts until `take`. `begin` ends the previous act. */
 export class ActWriter {
   readonly #listener: ActListener | null;
   #userId = '';
   #begunAt = 0;
   #at = 0;
   #joined = 0;
-  /** The facts of the current act, each after a comma. */
+  /** The facts of the current act, each with a comma before it. */
   #facts = '';
-  /** Facts that come after the next one; null if none are deferred. */
+  /** The facts that come after the next fact; null if none are deferred. */
   #deferred: string | null = null;
   #payloads: JsonText[] = [];
   /** The command that the next fact is about. */
@@ -105,7 +110,7 @@ export class ActWriter {
     return this.#at;
   }
 
-  /** `permit`: what allows the act. An act that adds to what is kept needs room. */
+  /** Begins an act. `permit`: the user who is charged; an act that adds data needs a Room. */
   begin(at: number, permit: Room | EndingAct): void {
     if (this.#facts !== '') this.#end();
     this.#userId = permit.userId;
@@ -116,8 +121,8 @@ export class ActWriter {
   }
 
   /**
-   * Like `begin`, but puts what follows into the record before it, until that has many facts. For snapshots, whose facts
-   * are no acts: long records are read faster.
+   * Like `begin`, but appends the next facts to the current record until that record has JOINED facts. Only snapshots
+   * use it: their facts are no acts, and long records are read faster.
    */
   join(at: number): void {
     if (this.#facts === '' || ++this.#joined === JOINED) return this.begin(at, NO_USER);
@@ -125,7 +130,7 @@ export class ActWriter {
     this.#at = at;
   }
 
-  /** Begins a file, after `take`: commands and lists of actions get new numbers. */
+  /** Begins a new file. Call it after `take`. Commands and lists of actions get new numbers. */
   beginFile(): void {
     this.#numbers.clear();
     this.#nextNumber = 0;
@@ -134,12 +139,15 @@ export class ActWriter {
     this.#about = null;
   }
 
-  /** Whether the file has this list of actions already. */
+  /** Whether the file already contains this list of actions. */
   hasActions(actions: Actions): boolean {
     return actions.length === 0 || this.#lists.has(actions);
   }
 
-  /** Adds the fact of a connection. Its list of actions is in the file once, however often its client connects. */
+  /**
+   * Adds the fact of a connection. The file contains each list of actions once, even if its client connects several
+   * times.
+   */
   addConnection({ actions, ...members }: Connection): void {
     this.add('connected', members, this.#numberOf(actions));
   }
@@ -154,12 +162,12 @@ export class ActWriter {
     return number;
   }
 
-  /** Adds a fact. */
+  /** Adds a fact: its name, then its arguments. */
   add(...fact: readonly unknown[]): void {
     this.addText(fact.map(json).join(','));
   }
 
-  /** Adds a fact that is JSON already: its name and its arguments, with commas between them. */
+  /** Adds a fact that is JSON text already: its name and its arguments, separated by commas. */
   addText(fact: string): void {
     this.#added++;
     if (this.#idle) {
@@ -171,8 +179,8 @@ export class ActWriter {
   }
 
   /**
-   * Says which command the next facts of this act are about. `numbered`: whether later acts may be about it, too. They
-   * must give the same object, and then name the command by a number, until `forget`.
+   * Says which command the next facts of this act are about. `numbered`: whether later acts may be about the same
+   * command. Those acts must pass the same object; they then refer to the command by a number, until `forget`.
    */
   about(command: CommandKey, numbered: boolean): void {
     if (this.#about === command) return;
@@ -191,7 +199,7 @@ export class ActWriter {
     this.#numbers.delete(command);
   }
 
-  /** Calls `run`, and adds the facts that it adds after those that `then` adds. */
+  /** Calls `run`, then `then`. The facts that `run` adds come after the facts that `then` adds. */
   deferred<T>(run: () => T, then: (result: T) => void): T {
     this.#deferred = '';
     let later = '';
@@ -202,7 +210,7 @@ export class ActWriter {
       then(result);
       return result;
     } finally {
-      // What an act dropped before it failed is recorded too.
+      // If the act failed, the facts of what it dropped before are still recorded.
       later ||= this.#deferred ?? '';
       this.#deferred = null;
       this.#facts += later;
@@ -210,7 +218,10 @@ export class ActWriter {
     }
   }
 
-  /** Keeps a payload with the act, and returns its number. A payload that is given twice in a row is kept once. */
+  /**
+   * Adds a payload to the current act, and returns its number. If the same payload is added twice in a row, it is
+   * stored once.
+   */
   payload(text: JsonText | null): number {
     if (text === null) return NONE;
     if (this.#payloads.at(-1) !== text) this.#payloads.push(text);
@@ -226,7 +237,7 @@ export class ActWriter {
     return text;
   }
 
-  /** The length of the records since the last `take`, without the current act. */
+  /** The length of the records since the last `take`, in characters, without the current act. */
   get length(): number {
     return this.#text.length;
   }
@@ -248,7 +259,10 @@ export class ActWriter {
   }
 }
 
-/** The first fact of each file. `boot`: the boot of the system that wrote it; null: the system has no such id. */
+/**
+ * The first fact of each file. `boot`: the boot of the system under which the file was written; null if the system has
+ * no such id.
+ */
 export type Header = {
   readonly format: number;
   readonly version: string;
@@ -256,7 +270,10 @@ export type Header = {
   readonly sync: number | 'always' | 'off';
 };
 
-/** Returns the text of the first record of a file. `after`: the batch that the journal after a snapshot follows. */
+/**
+ * Returns the text of the first record of a file. `after` (only for a snapshot): the batch that the journal after the
+ * snapshot follows.
+ */
 export function headOf(header: Header, at: number, after: BatchName | null = null): string {
   const records = new ActWriter();
   records.begin(at, NO_USER);
@@ -266,8 +283,8 @@ export function headOf(header: Header, at: number, after: BatchName | null = nul
 }
 
 /**
- * Reads the records of a batch. Texts are cut from the buffer and not from one large string, which each of them would
- * keep in memory.
+ * Reads the records of a batch. Texts are cut from the buffer, because a text cut from one large string would keep that
+ * string in memory.
  */
 export function* readActs(body: Buffer): Generator<ReadAct> {
   let field = body.indexOf(FIELD_BYTE);
@@ -291,11 +308,11 @@ export function* readActs(body: Buffer): Generator<ReadAct> {
   }
 }
 
-// Records of commands, as differences to the record before.
+// Records of commands, as differences from the previous record.
 
 /**
- * The members of a command that its key does not have. A member's number in records is its index here, so members are
- * only appended, and none is ever removed.
+ * The members of a command, except those of its key. Records refer to a member by its index here, so a new member is
+ * appended, and no member is ever removed.
  */
 const MEMBERS = [
   ...(['version', 'stage', 'lastProvenStage', 'outcome', 'execution', 'error', 'reason', 'attempts'] as const),
@@ -308,7 +325,7 @@ const MEMBERS = [
 ] as const satisfies readonly (keyof Command)[];
 
 type Member = (typeof MEMBERS)[number];
-/** Does not compile if a member of a command is missing in MEMBERS. */
+/** A compile-time check that MEMBERS contains every member of a command. */
 const ALL: Exclude<keyof Command, Member | keyof CommandKey> extends never ? true : never = true;
 
 const TIMES: ReadonlySet<Member> = new Set(
@@ -317,11 +334,11 @@ const TIMES: ReadonlySet<Member> = new Set(
     ...(['connectDeadline', 'deadline', 'answeredAt'] as const),
   ],
 );
-/** The members that a record lacks if they have no value. */
+/** The members that are absent from a record if they have no value. */
 const OPTIONAL: ReadonlySet<Member> = new Set(['contextId', 'answeredAt', 'owedBy']);
 const IS_TIME: readonly boolean[] = MEMBERS.map((member) => TIMES.has(member));
 
-/** The record that the difference of a new command begins from. */
+/** The record that the difference of a new command is based on. */
 export const NEW_COMMAND: Command = {
   ...{ userId: '', clientId: '', commandId: '', version: 0, action: '', scopeId: '', digest: '' },
   ...{ stage: 'queued', lastProvenStage: 'queued', outcome: null, execution: 'not_written', error: null },
@@ -333,13 +350,13 @@ export const NEW_COMMAND: Command = {
 };
 
 /**
- * Returns the members that differ, each as its number and its value, as the text of an array. The comparisons are
- * written out: a loop over MEMBERS takes five times as long, and every change of a command passes here.
+ * Returns the members that differ, as the text of an array that alternates numbers and values. The comparisons are
+ * written out, because a loop over MEMBERS takes five times as long and every change of a command calls this function.
  */
 export function differenceOf(before: Command, after: Command, at: number): string {
   const b = before;
   const a = after;
-  // The version comes first in every difference, so that the other members follow a comma.
+  // The version always differs and comes first, so every other member follows a comma.
   let text = `[0,${a.version}`;
   if (a.stage !== b.stage) text += `,1,"${a.stage}"`;
   if (a.lastProvenStage !== b.lastProvenStage) text += `,2,"${a.lastProvenStage}"`;
@@ -382,12 +399,12 @@ export function differenceOf(before: Command, after: Command, at: number): strin
   return `${text}]`;
 }
 
-/** Returns the label of a caller, and its token, as further elements of a PackedCaller. */
+/** Returns the label and the token of a caller as the further elements of a PackedCaller. */
 function moreOf({ label, token }: CommandCaller): string {
   const shown = label ? `,"${label.kind}",${quote(label.name)},${quote(label.version)}` : '';
   if (token === undefined) return shown;
   const { id, issuedAt } = token;
-  // Not `quote`: tokens may be as many as calls.
+  // This calls `json` and not the cached `quote`, because there may be as many tokens as calls.
   return `${shown || ',0,0,0'},${json(id)},${issuedAt === null ? null : issuedAt / 1_000}`;
 }
 
@@ -395,12 +412,15 @@ function since(time: number | null, at: number): number | null {
   return time === null ? null : time - at;
 }
 
-/** Returns the version of the record that a difference leads to. */
+/** Returns the version of the record that results when the difference is applied. */
 export function versionOf(difference: readonly unknown[]): number {
   return Number(difference[1]);
 }
 
-/** Applies a difference. `intern` returns one string for equal strings, which many records share. */
+/**
+ * Applies a difference. `intern` returns one shared string for equal strings, because many records contain the same
+ * ones.
+ */
 export function applyDifference(
   before: Command,
   difference: readonly unknown[],
@@ -411,7 +431,7 @@ export function applyDifference(
     const number = difference[i] as number;
     const member = MEMBERS[number];
     const value = difference[i + 1];
-    // A record of a later version of the relay is refused before it is read.
+    // Does not happen with records of a later version of the relay, because its files are refused before this.
     if (member === undefined) throw new Error(`a command has no member ${number}`);
     if (value === null && OPTIONAL.has(member)) delete after[member];
     else if (IS_TIME[number]) after[member] = value === null ? null : (value as number) + at;
@@ -422,11 +442,14 @@ export function applyDifference(
   return after as unknown as Command;
 }
 
-/** Ids begin with the id of their command most of the time; then only the rest is kept. */
+/** An id. If it begins with the id of its command, as most do, only the rest is stored, in an array. */
 type PackedId = string | readonly [string];
 type PackedSighting = readonly [PackedId, number, number, number];
 
-/** Returns a PackedId as JSON, mostly from a cache: what follows a command's id is the same for one instance. */
+/**
+ * Returns a PackedId as JSON. The rest after a command's id is the same for all commands of an instance, so it mostly
+ * comes from the cache.
+ */
 function packedId(commandId: string, id: string): string {
   return id.startsWith(commandId) ? `[${quote(id.slice(commandId.length))}]` : json(id);
 }
@@ -453,7 +476,10 @@ function unpackSightings(commandId: string, packed: readonly PackedSighting[], a
   }));
 }
 
-/** What a row of a command shows of its call. The last two are left out if the call named neither. */
+/**
+ * The data of a call that the history rows of its command show. The last two elements are absent if the call has
+ * neither.
+ */
 export type PackedTrace = readonly [
   traceId: string | null,
   parentSpanId: string | null,
@@ -468,15 +494,21 @@ export function packTrace({ traceId, parentSpanId, contextId, callerLabel }: Tra
   return traceId === null && parentSpanId === null ? null : [traceId, parentSpanId];
 }
 
-/** Adds the attempt by which the next fact, `add`, `run` or `entry`, has dispatched its command. Null: no fact. */
+/**
+ * Adds the dispatch attempt of the next fact, which must be `add`, `run` or `entry`. Adds nothing if `markedBy` is
+ * null.
+ */
 export function addAttempt(records: ActWriter, markedBy: string | null): void {
   if (markedBy !== null) records.addText(`"by",${json(markedBy)}`);
 }
 
-/** A row of the history of a command, with its number. `trace`: null if the row shows nothing of the call. */
+/** A history row of a command, with its number. `trace`: null if the row shows no data of the call. */
 type CommandRow = CommandMessage & { readonly trace: PackedTrace | null; readonly seq: number };
 
-/** Adds a row of the command that the act is about. `place`: the number of its payload, if the act has it already. */
+/**
+ * Adds a history row of the command that the act is about. `place`: the number of the row's payload, if the act
+ * contains that payload already.
+ */
 export function addRow(
   records: ActWriter,
   commandId: string,
@@ -489,8 +521,8 @@ export function addRow(
 }
 
 /**
- * The kind and the name of a caller; those of its label with the version, or 0 for each of the three; and the id of its
- * token and the time of issue in seconds. What a caller does not have is left out at the end.
+ * A caller as an array: kind and name; then kind, name and version of its label, or 0 for each of the three; then the
+ * id of its token and the token's time of issue in seconds. Missing elements at the end are omitted.
  */
 type PackedCaller = readonly [
   kind: CommandCaller['kind'],
@@ -502,10 +534,13 @@ type PackedCaller = readonly [
   issuedAt?: number | null,
 ];
 
-/** The most strings and callers that are remembered at once. */
+/** The most strings and callers that the cache holds. */
 const INTERNED = 20_000;
 
-/** Returns the same object for equal strings, so that records that were read take no more memory than before. */
+/**
+ * Returns one shared object for equal strings, so that restored records take no more memory than those of the former
+ * process.
+ */
 export class Interned {
   #texts = new Map<string, string>();
   #callers = new Map<string, CommandCaller>();
@@ -519,7 +554,8 @@ export class Interned {
   }
 
   caller(packed: PackedCaller): CommandCaller {
-    // The length tells callers of equal texts apart: an id of a token may hold any character.
+    // The length distinguishes callers whose joined texts are equal, because the id of a token may contain any
+    // character.
     const key = `${packed.length}\n${packed.join('\n')}`;
     const known = this.#callers.get(key);
     if (known) return known;

@@ -1,6 +1,7 @@
 /**
- * Puts the facts of a journal and of a snapshot back into the tables of the memory backend. It decides nothing: no rule
- * is asked, and nothing is dropped for lack of room unless a fact says so.
+ * Restores the tables of the memory backend from the facts of a snapshot and of journals.
+ *
+ * It applies no rule, and drops data for lack of room only where a fact says so.
  */
 import type { Command } from '../../core/commands/command.ts';
 import type { Binding } from '../../core/commands/command-store.ts';
@@ -63,7 +64,10 @@ class Arguments {
     return this.#at >= this.#facts.length;
   }
 
-  /** The records were written by this program and have a checksum, so their types are not checked again. */
+  /**
+   * Returns the next argument without checking its type, because this program wrote the records and each batch has a
+   * checksum.
+   */
   next<T>(): T {
     return this.#facts[this.#at++] as T;
   }
@@ -77,28 +81,28 @@ class Arguments {
   }
 }
 
-/** A command that facts are about. `entry`: what the ledger had of it when it was last looked up. */
-type About = { readonly key: CommandKey; entry: Entry | null };
+/** The command that facts are about. `entry`: its ledger entry when it was last looked up; null if there was none. */
+type FactCommand = { readonly key: CommandKey; entry: Entry | null };
 
 /** A connection as it was when the process ended. */
-type Seen = { connection: Connection; lostAt: number | null };
+type LastConnection = { connection: Connection; lostAt: number | null };
 
 type Actions = Connection['actions'];
 const NO_ACTIONS: Actions = [];
 
 type ReplayOptions = {
   readonly tables: MemoryTables;
-  /** Called with the time of each act, before its facts are put back. */
+  /** Called with the time of each act, before the act's facts are restored. */
   readonly onTime: (at: number) => void;
 };
 
-/** Puts facts back, and remembers the connections until `finish`. */
+/** Applies facts to the tables. Connections are collected, and restored by `finish`. */
 export class Replay {
   readonly #tables: MemoryTables;
   readonly #tx: MemoryTransaction;
   readonly #onTime: (at: number) => void;
   readonly #intern = new Interned();
-  readonly #seen = new ByClient<Seen>();
+  readonly #seen = new ByClient<LastConnection>();
   readonly #tickets = new Map<string, number>();
   readonly #nodes = new Map<string, string>();
   readonly #heads = new ByClient<StreamHead>();
@@ -107,21 +111,24 @@ export class Replay {
   #inSnapshot = true;
   #snapshotActs = 0;
   /** The command that the next fact is about. */
-  #about: About = { key: { userId: '', clientId: '', commandId: '' }, entry: null };
-  /** The attempt by which the next fact has dispatched that command; null: none that is kept. */
+  #about: FactCommand = { key: { userId: '', clientId: '', commandId: '' }, entry: null };
+  /** The dispatch attempt that belongs to the next fact; null if the record contains none. */
   #markedBy: string | null = null;
-  /** The commands that have a number in this file. */
-  #numbered: About[] = [];
-  /** The lists of actions of this file, by their numbers. */
+  /** The commands that have a number in the current file, by that number. */
+  #numbered: FactCommand[] = [];
+  /** The lists of actions in the current file, by number. */
   #lists: Actions[] = [];
-  /** The time at which the record begins, and that of the next fact. */
+  /**
+   * `#begunAt`: the time at which the current record begins. `#at`: the time of the next fact. Both in epoch
+   * milliseconds.
+   */
   #begunAt = 0;
   #at = 0;
   #closedAt = -1;
   #complete = false;
-  /** The first fact of the latest file; null: none was read. */
+  /** The first fact of the latest file; null if no file was read. */
   header: Header | null = null;
-  /** The time of the latest act, in epoch milliseconds; 0: none was read. */
+  /** The time of the latest act, in epoch milliseconds; 0 if no act was read. */
   lastAt = 0;
   acts = 0;
 
@@ -131,28 +138,30 @@ export class Replay {
     this.#tx = new MemoryTransaction(tables.acts);
   }
 
-  /** Puts back the acts of one batch of a snapshot (until `endSnapshot`) or of a journal. */
+  /**
+   * Restores the acts of one batch. Batches belong to the snapshot until `endSnapshot` is called, and then to journals.
+   */
   batch(body: Buffer): void {
     const steps = this.steps(body);
     while (!steps.next().done);
   }
 
-  /** Like `batch`, one act at a step, for a process that has other work. */
+  /** Like `batch`, but restores one act at each step, so that the caller can do other work in between. */
   *steps(body: Buffer): Generator<void> {
     for (const act of readActs(body)) {
       this.acts++;
       this.#begunAt = act.at;
       this.#moveTo(act.at);
-      const given = new Arguments(act);
-      while (!given.done) this.#put(given);
+      const args = new Arguments(act);
+      while (!args.done) this.#put(args);
       yield;
     }
   }
 
-  /** The batch that the journal after the snapshot follows; of an empty directory, none. */
+  /** The batch that the journal after the snapshot follows; NO_BATCH for an empty directory. */
   after: BatchName = NO_BATCH;
 
-  /** Whether the process that wrote the latest act had been closed in order. */
+  /** Whether the process that wrote the latest act was closed in order. */
   get clean(): boolean {
     return this.#closedAt === this.acts;
   }
@@ -162,12 +171,12 @@ export class Replay {
     return this.acts - this.#snapshotActs;
   }
 
-  /** Whether the last record of a snapshot was read. */
+  /** Whether the last record of a snapshot was read, so the snapshot is complete. */
   get complete(): boolean {
     return this.#complete;
   }
 
-  /** Call it after the snapshot and before the journal: puts the ended commands into the order of their ends. */
+  /** Sorts the ended commands by the time of their ends. Call it after the snapshot and before the first journal. */
   endSnapshot(): void {
     this.#inSnapshot = false;
     this.#snapshotActs = this.acts;
@@ -177,18 +186,18 @@ export class Replay {
   }
 
   /**
-   * Puts back the connections that a client may still resume, and returns those whose links were up, the oldest link
-   * first. `now`: the time of the start, in epoch milliseconds.
+   * Restores the connections that a client may still resume. Returns those whose links were up when the process ended,
+   * the oldest link first. `now`: the time of the start, in epoch milliseconds.
    */
   finish(now: number): readonly Connection[] {
     const { connections } = this.#tables;
     const up: Connection[] = [];
-    // The ones that were lost first are forgotten first.
+    // Rows are restored in the order of their loss, because the row that was lost first is forgotten first.
     const inOrder = [...this.#seen.values()].sort((a, b) => (a.lostAt ?? now) - (b.lostAt ?? now));
     for (const { connection, lostAt } of inOrder) {
       connections.skipEpochs(connection.epoch);
       if (lostAt === null) {
-        // Seen now: while the relay was away, no client could show a sign of life.
+        // The link counts as seen now, because no client could show a sign of life while the relay was away.
         connections.restore({ ...connection, lastSeenAt: now });
         up.push(connection);
       } else if (lostAt + FORGET_MS > now) connections.restore(connection);
@@ -196,18 +205,18 @@ export class Replay {
     return up.sort((a, b) => a.epoch - b.epoch);
   }
 
-  /** The users whose clients were connected in the last minute before the latest act, in order. */
+  /** The users who had a connected client within FORGET_MS before the latest act, sorted. */
   get usersAtEnd(): readonly string[] {
     const present = this.#seen.values().filter(({ lostAt }) => lostAt === null || lostAt + FORGET_MS > this.lastAt);
     return [...new Set(present.map(({ connection }) => connection.userId))].sort();
   }
 
-  /** The sign-in tickets that were used, and until when they are remembered. */
+  /** The used sign-in tickets, with the time until which each is remembered, in epoch milliseconds. */
   get tickets(): Map<string, number> {
     return this.#tickets;
   }
 
-  /** The processes whose links the connections are, by the ids of their nodes. */
+  /** The process that holds the links of each node, by node id. */
   get nodes(): Map<string, string> {
     return this.#nodes;
   }
@@ -219,69 +228,69 @@ export class Replay {
     this.#tx.now = at;
   }
 
-  #put(given: Arguments): void {
-    const fact = given.next<string>();
+  #put(args: Arguments): void {
+    const fact = args.next<string>();
     const put = this.#facts[fact];
     if (!put) throw new Error(`unknown fact "${fact}"`);
-    put(given);
+    put(args);
   }
 
-  readonly #facts: Readonly<Record<string, (given: Arguments) => void>> = {
-    '@': (given) => {
-      const number = given.next<number>();
-      const key = { userId: this.#text(given), clientId: this.#text(given), commandId: given.next<string>() };
+  readonly #facts: Readonly<Record<string, (args: Arguments) => void>> = {
+    '@': (args) => {
+      const number = args.next<number>();
+      const key = { userId: this.#text(args), clientId: this.#text(args), commandId: args.next<string>() };
       this.#about = { key, entry: null };
       if (number >= 0) this.#numbered[number] = this.#about;
     },
-    '#': (given) => {
-      const number = given.next<number>();
+    '#': (args) => {
+      const number = args.next<number>();
       const about = this.#numbered[number];
       if (!about) throw new Error(`no command has the number ${number}`);
       this.#about = about;
     },
-    add: (given) => this.#add(given),
+    add: (args) => this.#add(args),
     mark: () => {
       const entry = this.#find();
       if (entry) this.#tables.ledger.reserveMark(entry, true);
     },
-    move: (given) => this.#change(given, (entry, command) => this.#tx.move(entry, command)),
-    queue: (given) => this.#change(given, (entry, command) => this.#tx.queue(entry, command)),
-    by: (given) => void (this.#markedBy = this.#text(given)),
-    run: (given) => {
+    move: (args) => this.#change(args, (entry, command) => this.#tx.move(entry, command)),
+    queue: (args) => this.#change(args, (entry, command) => this.#tx.queue(entry, command)),
+    by: (args) => void (this.#markedBy = this.#text(args)),
+    run: (args) => {
       const markedBy = this.#takeAttempt();
-      this.#change(given, (entry, command) => void this.#tx.run(entry, command, markedBy));
+      this.#change(args, (entry, command) => void this.#tx.run(entry, command, markedBy));
     },
-    end: (given) => {
-      const difference = given.next<Difference>();
-      const result = given.payload();
+    end: (args) => {
+      const difference = args.next<Difference>();
+      const result = args.payload();
       this.#apply(difference, (entry, command) => this.#tx.end(entry, command, result));
     },
-    progress: (given) => {
-      const progress = { rows: given.next<number>(), at: given.next<number>() };
+    progress: (args) => {
+      const progress = { rows: args.next<number>(), at: args.next<number>() };
       const entry = this.#find();
       if (entry) this.#tx.noteProgress(entry, progress);
     },
-    row: (given) => this.#row(given),
-    bind: (given) => {
-      const key = { userId: this.#text(given), clientId: this.#text(given) };
-      const bound = given.next<PackedBinding | null>();
+    row: (args) => this.#row(args),
+    bind: (args) => {
+      const key = { userId: this.#text(args), clientId: this.#text(args) };
+      const bound = args.next<PackedBinding | null>();
       this.#tx.bind(key, bound && this.#binding(bound));
       if (bound) this.#tables.connections.skipEpochs(bound[2]);
     },
-    seen_gone: (given) => {
-      const [userId, clientId, messageId] = [given.next<string>(), given.next<string>(), given.next<string>()];
+    seen_gone: (args) => {
+      const [userId, clientId, messageId] = [args.next<string>(), args.next<string>(), args.next<string>()];
       this.#tables.dedup.evict({ userId, clientId, messageId }, this.#at);
     },
-    row_gone: (given) => {
-      const [userId, suffix] = [given.next<string>(), given.next<string>()];
-      this.#rowsOf(suffix).dropUpTo(userId, suffix, { seq: given.next<number>(), at: given.next<number>() });
+    row_gone: (args) => {
+      const [userId, suffix] = [args.next<string>(), args.next<string>()];
+      this.#rowsOf(suffix).dropUpTo(userId, suffix, { seq: args.next<number>(), at: args.next<number>() });
     },
     result_gone: () => {
       const entry = this.#find();
       if (entry && entry.result !== null) this.#tables.ledger.ended.giveUp(entry, 'share');
     },
     no_result: () => {
-      // A snapshot that was written since has the result.
+      // If a later snapshot contains the result, the result is not expired.
       const entry = this.#find();
       if (entry && entry.terminalAt !== null && entry.result === null) entry.expireResult();
     },
@@ -289,77 +298,77 @@ export class Replay {
       const entry = this.#find();
       if (entry && entry.terminalAt !== null) this.#tables.ledger.ended.reduce(entry);
     },
-    retained: (given) => this.#message(given),
-    link: (given) => this.#message(given),
-    ingested: (given) => {
-      const { userId, clientId, id: messageId } = this.#message(given);
+    retained: (args) => this.#message(args),
+    link: (args) => this.#message(args),
+    ingested: (args) => {
+      const { userId, clientId, id: messageId } = this.#message(args);
       if (clientId !== null) this.#tables.dedup.restore({ userId, clientId, messageId }, this.#at);
     },
-    actions: (given) => void (this.#lists[given.next<number>()] = given.next<Actions>()),
-    connected: (given) => {
-      const members = given.next<Omit<Connection, 'actions'>>();
-      const connection: Connection = { ...members, actions: this.#lists[given.next<number>()] ?? NO_ACTIONS };
+    actions: (args) => void (this.#lists[args.next<number>()] = args.next<Actions>()),
+    connected: (args) => {
+      const members = args.next<Omit<Connection, 'actions'>>();
+      const connection: Connection = { ...members, actions: this.#lists[args.next<number>()] ?? NO_ACTIONS };
       const known = this.#seen.get(connection);
       if (!known || known.connection.epoch <= connection.epoch)
         this.#seen.set(connection, { connection, lostAt: connection.disconnectedAt });
     },
-    lost: (given) => this.#lost(given),
-    site: (given) => this.#tables.sites.restoreSite(given.next<Site>()),
-    site_gone: (given) => this.#tables.sites.removeSite({ userId: given.next(), siteId: given.next() } as SiteKey),
-    session: (given) => {
-      const session = given.next<SiteSession>();
-      this.#tables.sites.restoreSession({ session, hashes: new Map(given.next<[string, string][]>()) });
+    lost: (args) => this.#lost(args),
+    site: (args) => this.#tables.sites.restoreSite(args.next<Site>()),
+    site_gone: (args) => this.#tables.sites.removeSite({ userId: args.next(), siteId: args.next() } as SiteKey),
+    session: (args) => {
+      const session = args.next<SiteSession>();
+      this.#tables.sites.restoreSession({ session, hashes: new Map(args.next<[string, string][]>()) });
     },
-    pause: (given) => this.#tables.acts.pauses.put(given.next<Pause>()),
-    pause_gone: (given) => void this.#tables.acts.pauses.end(given.next<string>()),
-    ticket: (given) => void this.#tickets.set(given.next(), given.next()),
-    device: (given) => this.#tables.devices.put(given.next<Device>()),
-    device_gone: (given) => void this.#tables.devices.remove({ userId: given.next(), clientId: given.next() }),
-    revocation: (given) => this.#tables.revocations.restore(given.next<Revocation>()),
-    node: (given) => void this.#nodes.set(given.next(), given.next()),
-    begin: (given) => {
-      this.header = given.next<Header>();
+    pause: (args) => this.#tables.acts.pauses.put(args.next<Pause>()),
+    pause_gone: (args) => void this.#tables.acts.pauses.end(args.next<string>()),
+    ticket: (args) => void this.#tickets.set(args.next(), args.next()),
+    device: (args) => this.#tables.devices.put(args.next<Device>()),
+    device_gone: (args) => void this.#tables.devices.remove({ userId: args.next(), clientId: args.next() }),
+    revocation: (args) => this.#tables.revocations.restore(args.next<Revocation>()),
+    node: (args) => void this.#nodes.set(args.next(), args.next()),
+    begin: (args) => {
+      this.header = args.next<Header>();
       this.#numbered = [];
       this.#lists = [];
     },
-    after: (given) => void (this.after = { number: given.next(), sum: given.next() }),
+    after: (args) => void (this.after = { number: args.next(), sum: args.next() }),
     closed: () => void (this.#closedAt = this.acts),
-    // Facts that only a snapshot has.
-    at: (given) => this.#moveTo(this.#begunAt + given.next<number>()),
+    // The facts below occur only in a snapshot.
+    at: (args) => this.#moveTo(this.#begunAt + args.next<number>()),
     complete: () => void (this.#complete = true),
-    entry: (given) => this.#entry(given),
-    marks: (given) => this.#marks(given),
-    mark_owner: (given) => this.#markOwner(given),
-    short: (given) => {
-      const [userId, shortUntil, unmarkedId] = [given.next<string>(), given.next<number>(), given.next<string>()];
+    entry: (args) => this.#entry(args),
+    marks: (args) => this.#marks(args),
+    mark_owner: (args) => this.#markOwner(args),
+    short: (args) => {
+      const [userId, shortUntil, unmarkedId] = [args.next<string>(), args.next<number>(), args.next<string>()];
       this.#tables.ledger.ended.restoreShort(userId, { shortUntil, unmarkedId });
     },
-    seen: (given) => {
-      const [userId, clientId, messageId] = [this.#text(given), this.#text(given), given.next<string>()];
-      this.#tables.dedup.restore({ userId, clientId, messageId }, given.next<number>());
+    seen: (args) => {
+      const [userId, clientId, messageId] = [this.#text(args), this.#text(args), args.next<string>()];
+      this.#tables.dedup.restore({ userId, clientId, messageId }, args.next<number>());
     },
-    gap: (given) => {
-      const rows = this.#tables.history.tables[given.next<'messages' | 'links'>()];
-      const [userId, suffix] = [given.next<string>(), given.next<string | null>()];
-      const [droppedAt, wholeStreamAt] = [given.next<number>(), given.next<number | null>() ?? -Infinity];
+    gap: (args) => {
+      const rows = this.#tables.history.tables[args.next<'messages' | 'links'>()];
+      const [userId, suffix] = [args.next<string>(), args.next<string | null>()];
+      const [droppedAt, wholeStreamAt] = [args.next<number>(), args.next<number | null>() ?? -Infinity];
       rows.restoreGap({ userId, suffix, droppedAt, wholeStreamAt } satisfies Gap);
     },
-    floors: (given) => {
+    floors: (args) => {
       const { messages, links } = this.#tables.history.tables;
-      messages.raiseSeqFloor(given.next());
-      links.raiseSeqFloor(given.next());
-      this.#tables.connections.skipEpochs(given.next());
-      this.#tables.history.advanceTo(given.next());
+      messages.raiseSeqFloor(args.next());
+      links.raiseSeqFloor(args.next());
+      this.#tables.connections.skipEpochs(args.next());
+      this.#tables.history.advanceTo(args.next());
     },
   };
 
-  #text(given: Arguments): string {
-    return this.#intern.text(given.next<string>());
+  #text(args: Arguments): string {
+    return this.#intern.text(args.next<string>());
   }
 
   #find(): Entry | null {
     const about = this.#about;
-    // A command that has ended may have expired.
+    // A command that has ended may have expired since the last look-up, so it is looked up again.
     if (about.entry && about.entry.terminalAt === null) return about.entry;
     return (about.entry = this.#tables.ledger.find(about.key) ?? null);
   }
@@ -379,11 +388,11 @@ export class Replay {
     return markedBy;
   }
 
-  #add(given: Arguments): void {
+  #add(args: Arguments): void {
     const markedBy = this.#takeAttempt();
-    const difference = given.next<Difference>();
-    const marked = given.next<0 | 1>() === 1;
-    const params = given.payload();
+    const difference = args.next<Difference>();
+    const marked = args.next<0 | 1>() === 1;
+    const params = args.payload();
     if (this.#find()) return;
     const about = this.#about;
     const command = this.#applied({ ...NEW_COMMAND, ...about.key }, difference);
@@ -391,11 +400,13 @@ export class Replay {
     about.entry = this.#tx.add(this.#tx.client(about.key), request, command, markedBy);
   }
 
-  #change(given: Arguments, apply: (entry: Entry, command: Command) => void): void {
-    this.#apply(given.next<Difference>(), apply);
+  #change(args: Arguments, apply: (entry: Entry, command: Command) => void): void {
+    this.#apply(args.next<Difference>(), apply);
   }
 
-  /** A record that a snapshot has may be newer than the fact: then it includes the fact already. */
+  /**
+   * Applies a difference unless the restored record is newer: a record from a snapshot may already include the fact.
+   */
   #apply(difference: Difference, apply: (entry: Entry, command: Command) => void): void {
     const entry = this.#find();
     if (!entry) return;
@@ -407,19 +418,19 @@ export class Replay {
     return applyDifference(before, difference, { at: this.#at, intern: this.#intern });
   }
 
-  #row(given: Arguments): void {
+  #row(args: Arguments): void {
     const { key } = this.#about;
     const { history } = this.#tables;
     const entry = this.#inSnapshot ? this.#about.entry : this.#find();
     const known = entry?.rows ?? history.tables.messages.rowsOf(key);
     const commandId = known?.commandId ?? key.commandId;
-    const [kind, instanceId] = [given.next<MessageKind>(), given.next<string | null>()];
-    const packed = given.next<string | readonly [string] | null>();
-    const place = given.next<number>();
-    const payload = place === RESULT ? (entry?.result ?? null) : given.payloadOf(place);
-    const [spill, error] = [given.next<PayloadRef | null>(), given.next<TerminalError | null>()];
-    const traced = given.next<PackedTrace | null>();
-    const seq = given.next<number>();
+    const [kind, instanceId] = [args.next<MessageKind>(), args.next<string | null>()];
+    const packed = args.next<string | readonly [string] | null>();
+    const place = args.next<number>();
+    const payload = place === RESULT ? (entry?.result ?? null) : args.payloadOf(place);
+    const [spill, error] = [args.next<PayloadRef | null>(), args.next<TerminalError | null>()];
+    const traced = args.next<PackedTrace | null>();
+    const seq = args.next<number>();
     const part: CommandMessage = {
       kind: this.#intern.text(kind) as MessageKind,
       instanceId: instanceId && this.#intern.text(instanceId),
@@ -427,11 +438,12 @@ export class Replay {
       error,
       ...(packed !== null && { id: unpackId(commandId, packed) }),
     };
-    // The row may be of an earlier command with the same id, which had another trace.
+    // The row may belong to an earlier command with the same id, whose trace was different.
     const isOfKnown = known && JSON.stringify(packTrace(known.trace)) === JSON.stringify(traced);
     const trace = traced ? unpackTrace(traced) : NO_TRACE;
     const rows = isOfKnown ? known : new CommandRows(commandId, trace, known?.head ?? this.#head(key));
-    // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired.
+    // A snapshot writes each table separately, oldest row first, so the times go back from one table to the next.
+    // `addOfCommand` is used because it expires no rows, as `keep` would.
     if (this.#inSnapshot) history.tables.messages.addOfCommand(rows, part, this.#at, seq);
     else history.keep(rows, part, this.#at, seq);
   }
@@ -444,33 +456,33 @@ export class Replay {
     return made;
   }
 
-  #message(given: Arguments): NewMessage {
-    const members = given.next<NewMessage>();
-    const message: NewMessage = { ...members, payload: given.payload() };
-    const seq = given.next<number>();
+  #message(args: Arguments): NewMessage {
+    const members = args.next<NewMessage>();
+    const message: NewMessage = { ...members, payload: args.payload() };
+    const seq = args.next<number>();
     if (this.#inSnapshot) this.#rowsOf(message.suffix).add(message, this.#at, seq);
     else this.#tables.history.keepRow(message, this.#at, seq);
     return message;
   }
 
-  #lost(given: Arguments): void {
-    const [userId, clientId, epoch] = [given.next<string>(), given.next<string>(), given.next<number>()];
-    const [lostAt, disconnectCause] = [given.next<number>(), given.next<DisconnectCause>()];
-    const closeCode = given.next<number | null>();
+  #lost(args: Arguments): void {
+    const [userId, clientId, epoch] = [args.next<string>(), args.next<string>(), args.next<number>()];
+    const [lostAt, disconnectCause] = [args.next<number>(), args.next<DisconnectCause>()];
+    const closeCode = args.next<number | null>();
     const known = this.#seen.get({ userId, clientId });
     if (known?.connection.epoch !== epoch) return;
     known.connection = { ...known.connection, disconnectedAt: lostAt, disconnectCause, closeCode };
     known.lostAt = lostAt;
   }
 
-  /** A command of a snapshot: its record, and what is no part of it. */
-  #entry(given: Arguments): void {
+  /** Restores a command from a snapshot: its record, and the data that is not in the record. */
+  #entry(args: Arguments): void {
     const about = this.#about;
     const markedBy = this.#takeAttempt();
-    const command = this.#applied({ ...NEW_COMMAND, ...about.key }, given.next<Difference>());
-    const marked = given.next<0 | 1>() === 1;
-    const [params, result] = [given.payload(), given.payload()];
-    const [queuedOn, progress] = [given.next<string | null>(), given.next<[number, number] | null>()];
+    const command = this.#applied({ ...NEW_COMMAND, ...about.key }, args.next<Difference>());
+    const marked = args.next<0 | 1>() === 1;
+    const [params, result] = [args.payload(), args.payload()];
+    const [queuedOn, progress] = [args.next<string | null>(), args.next<[number, number] | null>()];
     const { ledger } = this.#tables;
     const entry = new Entry({ command, trace: traceOf(command), client: ledger.client(about.key), params });
     about.entry = entry;
@@ -488,7 +500,10 @@ export class Replay {
     ledger.add(entry, command.queuedAt === null ? command.connectDeadline : command.deadline);
   }
 
-  /** Returns one object for all commands that ended on the same link of a client, which their packed records share. */
+  /**
+   * Returns one shared object for all commands that ended on the same link of a client. Their packed records refer to
+   * it.
+   */
   #boundOf({ command }: Entry): Binding | null {
     const { nodeId, boundInstanceId: instanceId } = command;
     if (nodeId === null || instanceId === null) return null;
@@ -499,18 +514,18 @@ export class Replay {
     return made;
   }
 
-  #marks(given: Arguments): void {
-    const generation = given.next<number>();
-    const bytes = Buffer.from(given.next<string>(), 'base64');
-    const codes = new Uint8Array(Buffer.from(given.next<string>(), 'base64'));
+  #marks(args: Arguments): void {
+    const generation = args.next<number>();
+    const bytes = Buffer.from(args.next<string>(), 'base64');
+    const codes = new Uint8Array(Buffer.from(args.next<string>(), 'base64'));
     const words = new Uint32Array(bytes.length / Uint32Array.BYTES_PER_ELEMENT);
     for (const at of words.keys()) words[at] = bytes.readUInt32LE(at * Uint32Array.BYTES_PER_ELEMENT);
     this.#tables.ledger.ended.marks.restore({ generation, marks: { words, codes } } satisfies MarkShard);
   }
 
-  #markOwner(given: Arguments): void {
+  #markOwner(args: Arguments): void {
     const { users, marks } = this.#tables.ledger.ended;
-    const [generation, userId, count] = [given.next<number>(), given.next<string>(), given.next<number>()];
+    const [generation, userId, count] = [args.next<number>(), args.next<string>(), args.next<number>()];
     const owner = users.of(userId);
     marks.restoreOwner({ generation, owner, count });
     owner.holdings.take('marks', count);

@@ -1,6 +1,6 @@
 /**
- * Writes snapshots: the state of the memory backend, in slices between other work, whenever the log has become long since
- * the one before.
+ * Writes snapshots of the memory backend, in slices between other work, whenever the log has grown long since the last
+ * one.
  */
 import { isTerminal } from '../../core/commands/command.ts';
 import { clientStream } from '../../core/history/message.ts';
@@ -25,7 +25,7 @@ import type { RecordRoom } from './room.ts';
 
 /** How often the writer checks whether a snapshot is due, in milliseconds. */
 const CHECK_MS = 1_000;
-/** How long a snapshot that failed is not tried again, in milliseconds. */
+/** How long after a failed snapshot no new one is begun, in milliseconds. */
 const RETRY_MS = 60_000;
 
 type SnapshotsOptions = {
@@ -35,13 +35,13 @@ type SnapshotsOptions = {
   readonly clock: Clock;
   readonly loop: EventLoop;
   readonly logger: Log;
-  /** The sign-in tickets that were used, and until when each is remembered. */
+  /** The used sign-in tickets, with the time until which each is remembered, in epoch milliseconds. */
   readonly tickets: ReadonlyMap<string, number>;
-  /** The processes whose links the connections are, by the ids of their nodes; absent: there is one process. */
+  /** The process that holds the links of each node, by node id. Absent if there is only one process. */
   readonly nodes?: ReadonlyMap<string, string>;
 };
 
-/** What a snapshot took. Times are milliseconds. */
+/** The size and the duration of a snapshot. Times are in milliseconds. */
 type SnapshotReport = { readonly bytes: number; readonly slices: number; readonly longestMs: number };
 
 /** Writes a snapshot whenever one is due. */
@@ -56,16 +56,17 @@ export class Snapshots {
   constructor(options: SnapshotsOptions) {
     this.#options = options;
     this.#stopChecks = options.clock.every(CHECK_MS, () => this.#check());
-    // Not in the turn that writes: a snapshot begins between two batches.
+    // Waits for the next turn, because a snapshot must begin between two batches and this callback runs while one is
+    // written.
     options.room.onDue = () => options.loop.afterOthers(() => this.#check());
   }
 
-  /** Writes a snapshot now, or waits for the one that is being written. */
+  /** Writes a snapshot now. If one is being written, waits for it instead. */
   write(): Promise<void> {
     return (this.#running ??= this.#write().finally(() => (this.#running = null)));
   }
 
-  /** Writes a last snapshot. */
+  /** Writes a last snapshot, and stops. */
   async close(): Promise<void> {
     this.#stopChecks();
     if (!this.#running) return this.write().finally(() => (this.#closing = true));
@@ -83,11 +84,11 @@ export class Snapshots {
     const { log, room, clock } = this.#options;
     if (this.#running || this.#closing || log.crowded || clock.monotonic() < this.#notBefore) return;
     if (log.full) {
-      // It may take less room than what it replaces.
+      // The disk is full, but a snapshot may take less room than the files that it replaces.
       this.#notBefore = clock.monotonic() + RETRY_MS;
       return void this.write();
     }
-    // What was left out while there was no room is in memory alone.
+    // A payload that was left out of the journal for lack of room exists only in memory until the next snapshot.
     if (room.due || room.omitted) void this.write();
   }
 
@@ -109,7 +110,7 @@ export class Snapshots {
 
   /**
    * Writes the state into the pieces, in slices, and commits them. The walk begins in this turn of the event loop, so
-   * that what is added from now on is in the log only. Resolves with null if the snapshot is given up.
+   * that data added later is in the log only. Resolves with null if the snapshot is given up.
    */
   async #writeInto(pieces: SnapshotPieces): Promise<SnapshotReport | null> {
     const { log, room, clock, loop } = this.#options;
@@ -119,7 +120,7 @@ export class Snapshots {
     try {
       for (let done = false; !done;) {
         await new Promise<void>((next) => loop.afterOthers(next));
-        // What a snapshot takes is not there for the records of ends.
+        // The snapshot must not use up the room that the records of ends need.
         if (this.#closing || log.crowded) {
           pieces.discard();
           return null;
@@ -142,16 +143,19 @@ export class Snapshots {
   }
 }
 
-// Writes the state of the memory backend into a snapshot, in slices between other work. Each entity is written as it
-// is then, which may be later than the beginning of the snapshot: the facts of the log that follow it change nothing
-// that a snapshot includes already.
+// Writes the state of the memory backend into a snapshot, in slices between other work. An entity is written as it is
+// at the time of its slice, which may be later than the start of the snapshot. This is harmless: the facts of the log
+// after the start do not change an entity that includes them already.
 
-/** How long a slice may take, in milliseconds; and how long if the snapshot is late. Writing a batch follows the slice. */
+/**
+ * How long a slice may take, in milliseconds, without the write of its batch. LATE_SLICE_MS applies while the snapshot
+ * is late.
+ */
 const SLICE_MS = 1;
 const LATE_SLICE_MS = 8;
 /** The length of a batch, in characters. */
 const BATCH_CHARS = 256 * 1024;
-/** How many entities are written before the time is read again. */
+/** The number of entities that are written between two reads of the clock. */
 const STEP = 16;
 
 type WalkOptions = {
@@ -171,34 +175,40 @@ function walk(options: WalkOptions, records: ActWriter): Generator<void> {
   for (const pause of tables.acts.pauses.values()) records.add('pause', pause);
   for (const [hash, until] of tickets) records.add('ticket', hash, until);
   for (const [nodeId, process] of nodes) records.add('node', nodeId, process);
-  // What is added later is in the log. A mark of the log after a newer one would outlive its time.
+  // Data added after `rewind` is in the log only. For a dedup mark this matters: a replay that restored a mark out of
+  // order would keep it for too long.
   for (const order of [ledger, messages.byAge, links.byAge, dedup]) order.rewind();
-  const written: Written = { ledger, began: now(), running: new Set() };
+  const written: WrittenCommands = { ledger, began: now(), running: new Set() };
   return (function* () {
     yield* commands(options, records, written);
     yield* rows(messages.byAge, written, records);
     yield* rows(links.byAge, written, records);
     yield* others(options, records);
     records.begin(now(), NO_USER);
-    // Again: streams that ended before their rows were written are in no record, but their numbers must not return.
+    // The floors are written a second time: the row numbers of a stream that ended before it was written are in no
+    // record, but must not be used again.
     writeFloors(tables, records, 0);
     records.add('complete');
   })();
 }
 
-/** Writes the numbers below which nothing new is numbered, and the time before which no new row is retained. */
+/** Writes the least numbers that new rows and links may get, and the time before which no new row is retained. */
 function writeFloors({ history, connections }: MemoryTables, records: ActWriter, lastAt: number): void {
   const { messages, links } = history.tables;
   records.add('floors', messages.seqFloor, links.seqFloor, connections.lastEpoch, lastAt);
 }
 
 /**
- * `began`: the time at which the snapshot began; `running`: the commands that had not ended when they were written. They
- * are few: a set of all commands would stop the event loop for milliseconds when it grows.
+ * `began`: the time at which the snapshot began. `running`: the commands that had not ended when they were written.
+ * They are few; a set of all commands would block the event loop for milliseconds whenever it grows.
  */
-type Written = { readonly ledger: MemoryTables['ledger']; readonly began: number; readonly running: Set<Entry> };
+type WrittenCommands = {
+  readonly ledger: MemoryTables['ledger'];
+  readonly began: number;
+  readonly running: Set<Entry>;
+};
 
-function* commands({ now }: WalkOptions, records: ActWriter, { ledger, running }: Written): Generator<void> {
+function* commands({ now }: WalkOptions, records: ActWriter, { ledger, running }: WrittenCommands): Generator<void> {
   let count = 0;
   for (let entry = ledger.next(); entry; entry = ledger.next()) {
     if (!writeEntry(entry, records, now())) running.add(entry);
@@ -207,13 +217,13 @@ function* commands({ now }: WalkOptions, records: ActWriter, { ledger, running }
   yield;
 }
 
-/** Returns whether the command has ended. */
+/** Writes a command, and returns whether it has ended. */
 function writeEntry(entry: Entry, records: ActWriter, at: number): boolean {
   const { command, marked, markedBy, params, result, queuedOn, progress } = entry;
   records.join(at);
   records.about(entry, true);
   addAttempt(records, markedBy);
-  // The params of a dispatched command are not kept by a restart, unless its attempt may be repeated.
+  // The params of a dispatched command are restored only if its dispatch attempt may be repeated.
   const waiting = command.dispatchedAt === null || markedBy !== null ? params : null;
   const texts = `${records.payload(waiting)},${records.payload(result)}`;
   const more = `${quote(queuedOn)},${progress ? `[${progress.rows},${progress.at}]` : 'null'}`;
@@ -221,7 +231,7 @@ function writeEntry(entry: Entry, records: ActWriter, at: number): boolean {
   return isTerminal(command);
 }
 
-function* rows(queue: AgeQueue, written: Written, records: ActWriter): Generator<void> {
+function* rows(queue: AgeQueue, written: WrittenCommands, records: ActWriter): Generator<void> {
   const streams = new Set<Stream>();
   let count = 0;
   for (let row = queue.nextRow(); row; row = queue.nextRow()) {
@@ -235,7 +245,7 @@ function* rows(queue: AgeQueue, written: Written, records: ActWriter): Generator
   }
 }
 
-function writeRow(row: Row, { ledger, began, running }: Written, records: ActWriter): void {
+function writeRow(row: Row, { ledger, began, running }: WrittenCommands, records: ActWriter): void {
   const { payload, ...message } = row.content;
   const { id, userId, clientId, commandId, suffix, kind, instanceId, spill, error } = message;
   records.join(row.at);
@@ -246,7 +256,8 @@ function writeRow(row: Row, { ledger, began, running }: Written, records: ActWri
     records.about(entry ?? key, entry !== undefined);
     const own = id === `${commandId}:${kind}` ? {} : { id };
     const isResult = kind === 'result' && payload !== null && entry?.result === payload;
-    // A command may have ended after it was written, or have been admitted since, again under this id.
+    // The row may use the result in the command's entry only if that entry was written with it. The command may have
+    // ended after its entry was written, or may be a later command with the same id.
     const isWritten = isResult && !running.has(entry) && entry.command.admittedAt < began;
     const place = isWritten ? RESULT : records.payload(payload);
     const about = { kind, instanceId, ...own, kept: { payload, spill }, error, trace: null, seq: row.seq };
@@ -269,8 +280,8 @@ function* others({ tables, now }: WalkOptions, records: ActWriter): Generator<vo
   for (const device of devices.all().toArray()) yield* one(records, 'device', device);
   for (const site of sites.allSites().toArray()) yield* one(records, 'site', site);
   for (const { session, hashes } of sites.allSessions().toArray()) yield* one(records, 'session', session, [...hashes]);
-  // After the commands: a record that is dropped from now on is in the snapshot or in the log, so a start sets its
-  // mark again.
+  // Marks are written after the commands: a record that is reduced to a mark from now on is in the snapshot, or its
+  // reduction is in the log, so a start creates the mark again.
   const { shards, owners } = ledger.ended.marks.read();
   for (const { generation, marks } of shards)
     yield* one(records, 'marks', generation, wordsAsText(marks.words), Buffer.from(marks.codes).toString('base64'));

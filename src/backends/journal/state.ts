@@ -1,6 +1,6 @@
 /**
- * The state that a log is of: the memory backend, whose acts are recorded and into which a log is put back. It knows no
- * form of a log.
+ * The state behind a log: a memory backend whose acts are recorded, and which can be restored from a log. It does not
+ * depend on the form of the log.
  */
 import type { AuditStore } from '../../core/audit/audit-store.ts';
 import type { Backend } from '../../core/backend.ts';
@@ -20,16 +20,16 @@ export type StateOptions = Omit<MemoryOptions, 'watcher' | 'makeTransaction' | '
 
 type RecordedPorts = Omit<Backend, 'ready' | 'close'>;
 
-/** A state that is first put back, by `replay`, and then decides and records. */
+/** A memory backend with records. First `replay` restores it; after `begin` it decides acts and records them. */
 export class RecordedState {
-  /** Called with the first fact of a turn. */
+  /** Called when the first fact of a turn is recorded. */
   onFirst: () => void = () => {};
   readonly records: ActWriter;
   readonly tables: MemoryTables;
   readonly replay: Replay;
-  /** Shows the time of recorded acts while they are put back. */
+  /** During the replay, this clock shows the time of the act that is being restored. */
   readonly clock: HeldClock;
-  /** The backend without records, for what is not recorded. */
+  /** The backend without recording, for changes that must not be recorded. */
   readonly plain: MemoryBackend;
   readonly ports: RecordedPorts;
   readonly #watcher: ReturnType<typeof createWatcher>;
@@ -62,23 +62,23 @@ export class RecordedState {
     });
   }
 
-  /** Records which process has the links of a node. */
+  /** Records which process holds the links of a node. */
   noteNode(nodeId: string, process: string): void {
     this.replay.nodes.set(nodeId, process);
     this.records.begin(this.clock.now(), NO_USER);
     this.records.add('node', nodeId, process);
   }
 
-  /** Ends the replay: from now on acts are decided, and recorded. `notBefore`: no act is at an earlier time. */
+  /** Ends the replay. From now on acts are decided and recorded. `notBefore`: no act gets an earlier time. */
   begin(notBefore = 0): void {
     this.clock.release(notBefore);
-    // What memory told while it was filled is recorded already.
+    // The drops that memory reported during the replay are in the log already, so these records are discarded.
     this.records.take();
     this.#watcher.replaying = false;
   }
 }
 
-/** A clock that can be held at the time of a recorded act. */
+/** A clock that can be set to the time of a recorded act. */
 class HeldClock implements Clock {
   readonly #clock: Clock;
   #held: number | null = null;
@@ -92,7 +92,7 @@ class HeldClock implements Clock {
     this.#held = at;
   }
 
-  /** Shows the present time, but none before `notBefore`. */
+  /** Shows the current time again, but no time before `notBefore`. */
   release(notBefore: number): void {
     this.#held = null;
     this.#notBefore = notBefore;
@@ -115,7 +115,7 @@ class HeldClock implements Clock {
   }
 }
 
-/** Ends each command that had not ended as unknown, because a record that is missing may have been its dispatch. */
+/** Ends each unfinished command as unknown, because the missing records may have contained its dispatch. */
 export function giveUpAll({ tables, ports }: Pick<RecordedState, 'tables' | 'ports'>): void {
   const queues = tables.ledger.clients().toArray();
   const live = queues.flatMap(({ waiting, running }) => [...waiting, ...running].map(keyOf));

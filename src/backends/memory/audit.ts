@@ -16,16 +16,16 @@ import { CallboardError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports.ts';
 import { lowerBound } from './sorted-map.ts';
 
-type Held = Pick<SealedRow, 'row' | 'line'>;
+type StoredRow = Pick<SealedRow, 'row' | 'line'>;
 
-/** A chain of audit rows in memory. Every method completes in the tick in which it is called. */
+/** A chain of audit rows in memory. Every method completes in the tick of its call. */
 export class MemoryAudit implements AuditStore {
   /** The rows, ordered by number. */
-  #rows: Held[] = [];
+  #rows: StoredRow[] = [];
   #head: AuditHead = { seq: 0, mac: '' };
   readonly #outcomes = new Map<number, string>();
 
-  /** Loads rows that were stored before, oldest first. Skips lines that cannot be read as rows. */
+  /** Loads stored rows, oldest first. Skips lines that are not valid rows. */
   load(lines: readonly string[]): void {
     for (const line of lines) {
       const opened = openRow(line);
@@ -97,7 +97,7 @@ export class MemoryAudit implements AuditStore {
   }
 }
 
-// Keeps the audit of administrators' acts in a file, one row on each line. The row of an act is on disk before the act
+// The audit of administrators' acts in a file, with one row on each line. The row of an act is on disk before the act
 // begins.
 
 const OWNER_ONLY = 0o600;
@@ -107,7 +107,7 @@ type AuditFileText = {
   readonly lines: readonly string[];
   /** The size of the complete lines, in bytes. */
   readonly bytes: number;
-  /** The bytes after the last line feed. They are an unfinished row, or empty. */
+  /** The bytes after the last line feed: an unfinished row, or nothing. */
   readonly torn: Buffer;
 };
 
@@ -173,7 +173,7 @@ async function appendTo(file: AuditFile, table: MemoryAudit, append: AuditAppend
   return table.append(append);
 }
 
-/** The open file and its expected size. If the real size differs, another process has written to the file. */
+/** The open file and its expected size. If the actual size differs, another process has written to the file. */
 class AuditFile {
   readonly #path: string;
   #size: number;
@@ -185,14 +185,14 @@ class AuditFile {
     this.#size = size;
   }
 
-  /** Runs one operation at a time, in the order of the calls. */
+  /** Runs the operations one after another, in the order of the calls. */
   inTurn<T>(run: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(run);
     this.#last = turn.catch(() => {});
     return turn;
   }
 
-  /** Appends a text, and resolves when the text is on disk. If that fails, the file stays as it was. */
+  /** Appends a text, and resolves when the text is on disk. If the write fails, the file keeps its former content. */
   async add(text: string): Promise<void> {
     const handle = (this.#handle ??= await open(this.#path, 'a', OWNER_ONLY));
     if ((await handle.stat()).size !== this.#size) throw new Error('another process has written to the audit file');
@@ -206,7 +206,7 @@ class AuditFile {
     }
   }
 
-  /** Writes the lines to a new file, and renames it over this file. */
+  /** Writes the lines to a new file, and renames the new file over this file. */
   async replace(lines: readonly string[]): Promise<void> {
     const text = `${lines.join('\n')}\n`;
     const beside = `${this.#path}.new`;

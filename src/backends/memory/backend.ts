@@ -38,7 +38,7 @@ import { createMemoryTickets } from './tickets.ts';
 export type MemoryOptions = {
   readonly clock: Clock;
   readonly log: Log;
-  /** Counts rows that are dropped for lack of room. If absent, nothing is counted. */
+  /** Counts rows that are dropped for lack of room. If absent, such rows are not counted. */
   readonly metrics?: Metrics;
   readonly sha256: (text: string) => string;
   readonly history?: Partial<TableLimits>;
@@ -47,33 +47,36 @@ export type MemoryOptions = {
   /** The store of the audit. If absent, the audit is kept in memory. */
   readonly audit?: AuditStore | undefined;
   /**
-   * What each user holds of the shared resources, in this backend and in the rest of the process. If absent, the
-   * backend has a table of its own.
+   * What each user holds of the shared resources, in this backend and elsewhere in the process. If absent, the backend
+   * creates its own.
    */
   readonly shares?: Shares;
-  /** What the tables of a process keep of evidence, if it has several states; absent: the tables of this one alone. */
+  /** The evidence of a process that holds several states. If absent, this state has evidence of its own. */
   readonly evidence?: EvidenceKinds;
-  /** The secret with which the marks of ended commands are hashed. Callers must not learn it: they choose the ids. */
+  /**
+   * The secret that hashes the ids in marks of ended commands. Callers choose ids, so they must not learn the secret:
+   * they could choose ids that collide.
+   */
   readonly markSecret: string;
-  /** Learns what memory drops for lack of room, and the rows of links that it retains. */
+  /** Receives the rows that memory drops for lack of room, and the link history rows that it retains. */
   readonly watcher?: MemoryWatcher | undefined;
-  /** See `TransactionDeps.keepsAttempts`. False if absent. */
+  /** See `TransactionDeps.keepsAttempts`. Default false. */
   readonly keepsAttempts?: boolean;
-  /** The mailboxes of nodes; absent: those of this process. */
+  /** The mailboxes of the nodes. If absent, the backend creates mailboxes for the nodes of this process. */
   readonly mailboxes?: Mailboxes;
-  /** Makes the transaction of the acts on commands; absent: a MemoryTransaction. */
+  /** Creates the transaction of the acts on commands. Default: a MemoryTransaction. */
   readonly makeTransaction?: (acts: TransactionDeps) => MemoryTransaction;
 };
 
-/** What a journal has to know of memory besides the acts. */
+/** Receives the changes of memory that a journal must record although they belong to no act. */
 export interface MemoryWatcher extends RowDrops, RecordDrops, MarkDrops {
-  /** Calls `retain`, which retains this row of a link history. */
+  /** Calls `retain`, which retains this row of a link history, and records the row. */
   retainLink(message: NewMessage, retain: () => Row | null): void;
 }
 
 export type MemoryBackend = Backend & { readonly history: MemoryHistory };
 
-/** The tables of the backend, from which a snapshot is written and into which it is read. */
+/** The tables of the backend. Snapshots are written from them and restored into them. */
 export type MemoryTables = {
   readonly ledger: Ledger;
   readonly history: MemoryHistory;
@@ -83,15 +86,15 @@ export type MemoryTables = {
   readonly revocations: MemoryRevocations;
   readonly devices: MemoryDevices;
   readonly acts: TransactionDeps;
-  /** Drops evidence that is beyond its totals. Returns false if there is more to drop. */
+  /** Drops evidence until it is within its limits. Returns false if more has to be dropped. */
   keepEvidence(now: number): boolean;
-  /** Gives the state up: its users hold nothing of it any more. It must not be used afterwards. */
+  /** Gives up the state: its users hold nothing of it any more. The state must not be used afterwards. */
   discard(): void;
 };
 
 /**
- * Creates the backend of direct mode. All its data is in this process and is lost with it, and every act completes in
- * the tick in which it was requested. An audit in a file is the exception.
+ * Creates the backend of direct mode. Its data exists only in this process, except an audit that is kept in a file.
+ * Every act completes in the tick of its call, except appending to that file.
  */
 export function createMemoryBackend(options: MemoryOptions): MemoryBackend {
   return createMemoryState(options).backend;

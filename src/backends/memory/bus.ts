@@ -8,7 +8,8 @@ import type { Log } from '../../core/ports.ts';
 
 /** Creates core's Bus for one process: listeners are called before `publish` returns. */
 export function createMemoryBus(log: Log): Bus {
-  // The topics of commands that have listeners. Their events are frequent, so core asks before it creates any.
+  // The commands that have listeners. Events of commands are frequent, so core checks this set before it creates an
+  // event.
   const commands = new Set<string>();
   const listeners = createListeners(log, (topic) => {
     // Called when a topic gets its first listener or loses its last one. Other topics are not counted.
@@ -20,7 +21,8 @@ export function createMemoryBus(log: Log): Bus {
     hasSubscribers: () => commands.size > 0,
     publish: listeners.deliver,
     subscribe: (topic, listener) => listeners.add(topic, listener),
-    // All events are of this process, and `subscribe` has added the listener before it returns: nothing to wait for.
+    // All events come from this process, and `subscribe` adds its listener before it returns, so there is nothing to
+    // wait for.
     confirmed() {},
   };
 }

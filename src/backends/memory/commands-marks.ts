@@ -13,7 +13,7 @@ import { isRelayId, type ClientKey, type CommandKey } from '../../core/ids.ts';
  * one generation later.
  */
 const GENERATIONS = 12;
-/** The most clients whose hashes are kept, so that they need not be computed again. */
+/** The most clients whose hash is cached. */
 const SALTS = 10_000;
 
 /** The marks of commands that ended within one twelfth of the window, and the number of marks of each owner. */
@@ -21,24 +21,27 @@ type Generation<O> = {
   readonly number: number;
   readonly table: MarkTable;
   readonly owners: Map<O, number>;
-  /** How many marks of each owner were added since the call of `read` whose readers are in use; null if none is. */
+  /**
+   * The number of marks of each owner that were added since the last call of `read`; null if no reader of that call is
+   * in use.
+   */
   unread: Map<O, number> | null;
 };
 
 type MarksOptions<O> = {
   /** How long a mark lives, in milliseconds; at most a day. */
   readonly windowMs: number;
-  /** The secret with which ids are hashed. Marks that were hashed with another one are of no use. */
+  /** The secret that ids are hashed with. A mark that was hashed with another secret is never found. */
   readonly secret: string;
   /** Called when a generation is dropped, with an owner and the number of that owner's marks in the generation. */
   readonly onDropped: (owner: O, count: number) => void;
 };
 
-/** Marks of one part of a generation's table, as a snapshot keeps them. */
+/** The marks of one shard of a generation's table, as a snapshot stores them. */
 export type MarkShard = { readonly generation: number; readonly marks: ShardContent };
 /** How many marks of a generation an owner has. */
 type MarkOwner<O> = { readonly generation: number; readonly owner: O; readonly count: number };
-/** Readers of all marks that were there at one time. Read all of `shards`, then all of `owners`. */
+/** Readers of all marks that existed at one time. Read all of `shards`, then all of `owners`. */
 type MarkReaders<O> = { readonly shards: Generator<MarkShard>; readonly owners: Generator<MarkOwner<O>> };
 
 /**
@@ -86,16 +89,14 @@ export class CommandMarks<O> {
     if (generation.unread) countMarks(generation.unread, owner, 1);
   }
 
-  /**
-   * Makes sure that `onDropped` is called for the owner when the window that began at `endedAt` is over. Adds no mark.
-   */
+  /** Makes `onDropped` run for this owner when the window that began at `endedAt` is over. Adds no mark. */
   watch(owner: O, endedAt: number): void {
     countMarks(this.#generationOf(endedAt).owners, owner, 0);
   }
 
   /**
-   * Returns readers of the marks that are there now. Between two parts, marks may be added and generations dropped; the
-   * readers neither return nor count what is added. Ends the readers that an earlier call returned.
+   * Returns readers of the marks that exist now. While they are in use, marks may be added and generations dropped; the
+   * readers neither return nor count marks that are added. A call makes the readers of an earlier call invalid.
    */
   read(): MarkReaders<O> {
     const generations = this.#generations.map((generation) => {
@@ -117,7 +118,10 @@ export class CommandMarks<O> {
     };
   }
 
-  /** Adds marks that were read by `shards`, hashed with the same secret. Marks that are there already are kept. */
+  /**
+   * Adds marks that a reader of `shards` returned and that were hashed with the same secret. An existing mark is not
+   * replaced.
+   */
   restore({ generation, marks }: MarkShard): void {
     this.#generationOf(generation * this.#length).table.restore(marks);
   }
@@ -168,8 +172,8 @@ export class CommandMarks<O> {
   }
 
   /**
-   * Makes the key of an id that the relay made: the bits of the id, mixed with a hash of its client. Most of these bits
-   * are random and no requester chooses them, so the id itself is not hashed.
+   * Returns the key of an id that the relay made: the bits of the id, mixed with a hash of its client. The id is not
+   * hashed, because most of its bits are random and no requester chooses them.
    */
   #keyOfMade({ userId, clientId, commandId }: CommandKey): Uint32Array {
     const words = wordsOfUuid(commandId);
@@ -247,8 +251,8 @@ const EXECUTIONS: readonly ExecutionEvidence[] = [
 const TIME_BITS = 24;
 
 /**
- * Packs a mark's end into one number. From the lowest bit: the time in 24 bits, the outcome in 3, the execution in 2,
- * and whether there was a result in 1.
+ * Packs the end of a command into one number. From the lowest bit: the time (24 bits), the outcome (3), the execution
+ * (2), and whether the result expired (1).
  */
 function pack({ outcome, execution, resultExpired }: CommandMark, time: number): number {
   const words = OUTCOMES.indexOf(outcome) + EXECUTIONS.indexOf(execution) * 8 + (resultExpired ? 32 : 0);
@@ -283,7 +287,7 @@ export type PackedMark = {
   readonly code: number;
 };
 
-/** The marks of one shard: `WORDS` words and one code for each. */
+/** The marks of one shard: for each mark, `WORDS` words and one error code. */
 type ShardContent = { readonly words: Uint32Array; readonly codes: Uint8Array };
 
 /** The length of an entry in 32-bit words: key, digest and end. */
@@ -293,16 +297,16 @@ const END = 8;
 const SHARDS = 256;
 /** The factor by which the room for entries grows. */
 const GROWTH = 1.25;
-/** The number of entries for which there is room at first. */
+/** The number of entries that a new shard has room for. */
 const SMALLEST = 4;
-/** The greatest part of an index's slots that may be in use. */
+/** The greatest fraction of an index's slots that may be in use. */
 const FULLEST = 0.75;
 
 /**
- * A table to which marks are only added. Each mark takes 37 bytes in arrays that grow by a quarter at a time. An index
+ * A table to which marks are only added. Each mark takes 37 bytes in arrays; a full array grows by a quarter. An index
  * with open addressing finds the marks; at most three quarters of its slots are in use. A slot takes 2 bytes, or 4
- * bytes in a shard with more than 49,152 marks. The table is divided into shards by key, so that growing never takes
- * long. Keys must be uniformly distributed, and requesters must not be able to choose them.
+ * bytes in a shard with more than 49,152 marks. The table is divided into shards by key, so that one array that grows
+ * is short. Keys must be uniformly distributed, and requesters must not be able to choose them.
  */
 export class MarkTable {
   readonly #shards: (Shard | undefined)[] = Array.from({ length: SHARDS }, () => undefined);
@@ -325,13 +329,13 @@ export class MarkTable {
     this.#size++;
   }
 
-  /** Copies the marks that are there now, one shard at a time. Between two of them, marks may be added. */
+  /** Copies the marks that exist now, one shard at a time. Marks may be added between two shards. */
   shards(): IteratorObject<ShardContent> {
     const parts = this.#shards.flatMap((shard) => (shard ? [{ shard, size: shard.size }] : []));
     return parts.values().map(({ shard, size }) => shard.oldest(size));
   }
 
-  /** Adds the marks of a shard that are not in the table. */
+  /** Adds those marks of a shard that the table does not contain. */
   restore({ words, codes }: ShardContent): void {
     for (const [at, code] of codes.entries()) {
       const from = at * WORDS;
@@ -361,7 +365,7 @@ class Shard {
     return this.#size;
   }
 
-  /** Copies the marks that were added first. */
+  /** Copies the first `count` marks that were added. */
   oldest(count: number): ShardContent {
     return { words: this.#entries.slice(0, count * WORDS), codes: this.#codes.slice(0, count) };
   }

@@ -1,5 +1,5 @@
 /**
- * Core's store of commands in memory: a transaction that applies each change of core's rules at once, and the mailboxes
+ * Core's CommandStore in memory: the transaction that applies each change of core's rules at once, and the mailboxes
  * that it posts to.
  */
 import type { Command, CommandMark } from '../../core/commands/command.ts';
@@ -36,40 +36,46 @@ import { ClientQueue, Entry, type Ledger, type UserLedger } from './ledger.ts';
 import type { WaiterIndex } from './waiters.ts';
 import { CallboardError } from '../../core/errors.ts';
 
-/** What the transactions of acts on commands depend on. */
+/** The dependencies of the transactions of acts on commands. */
 export type TransactionDeps = {
   readonly clock: Clock;
   readonly ledger: Ledger;
   readonly waiters: WaiterIndex;
   readonly mailboxes: Mailboxes;
-  /** Retains a message about a command in history, and returns the number of its row. */
+  /** Retains a message about a command in history. Returns the number of the new row, or null if no row was added. */
   readonly keep: (rows: CommandRows, row: CommandMessage, now: number, seq?: number) => number | null;
   readonly dedup: Pick<MemoryDedup, 'countEnd'>;
   readonly sha256: (text: string) => string;
-  /** The pauses, which each admission and each dispatch asks. */
+  /** The pauses. Each admission and each dispatch checks them. */
   readonly pauses: PauseSet;
-  /** Returns what a client reports of a context. */
+  /** Returns whether a client reports a context, and which instance reports it. */
   readonly contextState: (key: ClientKey, contextId: string) => ContextState;
-  /** Returns the row of a client as it is now. */
+  /** Returns the current connection row of a client. */
   readonly connectionOf: (key: ClientKey) => Connection | null;
   /** Returns the holdings of a user, without creating an object in the ledger. */
   readonly holdingsOf: (userId: string) => Holdings;
-  /** Whether attempts to dispatch are kept: acts are requested by other processes too, so an answer may be lost. */
+  /**
+   * Whether dispatch attempts are remembered. They have to be if other processes request acts, because an answer may be
+   * lost and the act requested again.
+   */
   readonly keepsAttempts: boolean;
 };
 
-/** What the store keeps of a request besides the record. */
+/** The data of a request that the store holds outside the record. */
 export type AddedRequest = ClientKey & Pick<AdmitRequest, 'params' | 'chosenId'>;
 
-/** A client that has an object in the ledger, or one that has none, because it has no link and no live command. */
+/**
+ * A client as the transaction reads it: with an object in the ledger, or without one if the client has no link and no
+ * live command.
+ */
 export type Client = ClientView & {
   readonly holdings: Holdings;
   readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'>;
 };
 
 /**
- * The transaction of every act in memory. An act is one synchronous function, so nothing runs between its changes, and
- * each change is applied at once. All changes to the commands of the ledger are made here.
+ * The transaction of every act in memory. Only this class changes the commands of the ledger. An act is one synchronous
+ * function, so nothing else runs between its changes, and each change is applied at once.
  */
 export class MemoryTransaction implements Transaction<Entry, Client> {
   now = 0;
@@ -77,7 +83,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   readonly #deps: TransactionDeps;
   readonly #ledger: Ledger;
   readonly #rules: CommandRules<Entry, Client>;
-  /** The buckets of the callers of each rate rule. They are full when a process begins. */
+  /** The token buckets of each rate rule, by caller. A bucket that does not exist yet counts as full. */
   readonly #rates = new Map<string, RateTable<TokenBucket>>();
 
   constructor(deps: TransactionDeps) {
@@ -87,7 +93,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     this.#rules = new CommandRules(this);
   }
 
-  /** Begins an act: reads the clock once, and returns the rules. */
+  /** Begins an act: reads the clock once for the whole act, and returns the rules. */
   begin(): CommandRules<Entry, Client> {
     this.now = this.#deps.clock.now();
     return this.#rules;
@@ -101,19 +107,25 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     return this.#ledger.mark(key, digest);
   }
 
-  /** Creates no object for a user or client that has none. */
+  /** Returns a view of the client. Creates no object for a user or client that has none. */
   client(key: ClientKey): Client {
     return this.#ledger.peekClient(key) ?? this.#idleClient(key);
   }
 
-  /** A queue moves in one act. Reads no list of an idle client, because each list is created when it is first read. */
+  /**
+   * Returns the client's commands, all of which move in one act. Does not read the lists of an idle client, because
+   * reading a list creates it.
+   */
   moving(key: ClientKey): MovingQueue<Entry> {
     const client = this.#ledger.peekClient(key);
     const { waiting, running } = client && !client.idle ? client : { waiting: NONE, running: NONE };
     return { binding: client?.binding ?? null, waiting, arrived: NONE, running, isLast: true };
   }
 
-  /** Core reads the connection in the same tick. Only what another process has seen can be outdated. */
+  /**
+   * Whether the request is based on a connection that is no longer current. This can only happen if another process
+   * read the connection, because core reads it in the same tick.
+   */
   isOutdated(request: AdmitRequest): boolean {
     const { seenLink = null } = request;
     if (seenLink === null) return false;
@@ -176,7 +188,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     return this.#ledger.refuseChosen(client, commandId);
   }
 
-  /** Small params for a connected client with an empty queue are never refused: they are about to be dispatched. */
+  /** Small params for a connected client with an empty queue are never refused, because they are dispatched at once. */
   noRoom({ binding, waiting, holdings }: Client, params: JsonText): ShareRefusal | null {
     if (binding && waiting.size === 0 && paramsAreSmall(params)) return null;
     if (holdings.refusal('queued_bytes', paramsBytesAtMost(params)) === null) return null;
@@ -228,7 +240,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     if (row) waiters.remove(row);
   }
 
-  /** Returns the number of the row. */
+  /** Retains a message in history, and returns the number of its row. */
   retain({ rows }: Entry, row: CommandMessage): number | null {
     return this.#deps.keep(rows, row, this.now);
   }
@@ -258,7 +270,10 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     return this.#takeParams(entry, markedBy);
   }
 
-  /** Returns the params of a command that is dispatched now. If the attempt may be repeated, they are kept for it. */
+  /**
+   * Returns the params of a command that is being dispatched. If the attempt may be repeated, the entry keeps the
+   * params for that.
+   */
   #takeParams(entry: Entry, markedBy: string | null): JsonText | null {
     entry.markedBy = this.keepsAttempts ? markedBy : null;
     if (entry.markedBy !== null) return entry.keepParams('always');
@@ -320,8 +335,8 @@ const NONE: readonly Entry[] & { readonly size: number } = Object.assign([], { s
 type Traced = Omit<TraceIds, 'callerLabel'> & Pick<Command, 'caller'>;
 
 /**
- * Returns what the rows of a new command show of its call. Most commands have no trace, or one that the tracer declined
- * to record. All of these use the same two objects.
+ * Returns the data of a call that the history rows of its command show. Most commands have no trace, or a trace that
+ * the tracer did not record. All of these commands share two objects.
  */
 export function traceOf(call: Traced): TraceIds {
   const { traceId, parentSpanId, traceFlags, traceState, callSpan, contextId } = call;

@@ -30,7 +30,7 @@ const NO_ACTIONS: Connection['actions'] = [];
 
 type MemoryConnectionsOptions = {
   readonly clock: Clock;
-  /** Whether a node's lease is still valid. If it is absent, every node counts as alive. */
+  /** Whether a node's lease is still valid. If the function is absent, every node counts as alive. */
   readonly nodeAlive?: ((nodeId: string) => boolean) | undefined;
   /**
    * Called when a client's row is forgotten, and when another instance of the client takes the row over. Drops the data
@@ -45,9 +45,11 @@ type MemoryConnectionsOptions = {
 export interface MemoryConnections extends ConnectionStore {
   /** Returns the client's row. Unlike the other reads, it forgets no expired rows. */
   peek(key: ClientKey): Connection | null;
-  /** Puts back a connection as it was before a restart, and gives no later link its epoch. Replaces any earlier row. */
+  /**
+   * Stores a connection as it was before a restart, replaces any earlier row, and makes later links get a higher epoch.
+   */
   restore(connection: Connection): void;
-  /** Gives no later link an epoch up to this one. */
+  /** Makes every later link get an epoch above this one. */
   skipEpochs(upTo: number): void;
   readonly lastEpoch: number;
   /** Reads all connections in order of user and client, from after a position. */
@@ -88,7 +90,7 @@ export function createMemoryConnections({
     const resumed = previous?.instanceId === request.instanceId;
     if (previous && !resumed) onGone(request);
     const { replacedInstanceId, replacedAt, predecessors } = succession(previous, request.instanceId, now);
-    // All members are in one literal, because members that a spread adds would take more memory.
+    // All members are in one object literal, because members that a spread adds take more memory.
     const connection: Connection = {
       userId: request.userId,
       clientId: request.clientId,
@@ -101,7 +103,7 @@ export function createMemoryConnections({
       helloAt: request.helloAt,
       metadata: request.metadata,
       actions: sameActions(previous?.actions ?? NO_ACTIONS, request.actions),
-      // All clients use one counter, so that a client gets no epoch twice even if its row was forgotten.
+      // All clients share one counter, so that a client whose row was forgotten never gets the same epoch again.
       epoch: ++lastEpoch,
       connectedAt: now,
       lastSeenAt: now,
@@ -171,8 +173,8 @@ function positionOf({ userId, clientId }: Connection): Position {
 }
 
 /**
- * Returns `before` if both lists advertise the same, otherwise `after`. A list of a client that only reconnected stays
- * one object then.
+ * Returns `before` if both lists advertise the same actions, otherwise `after`. So the list of a client that only
+ * reconnected stays the same object.
  */
 export function sameActions(before: Connection['actions'], after: Connection['actions']): Connection['actions'] {
   const isSame = before.length === after.length && after.every((action, index) => isSameAction(action, before[index]));
@@ -196,8 +198,9 @@ function isSameAction(a: ActionAdvertisement, b: ActionAdvertisement | undefined
 // Holds the connection rows of direct mode in order, drops expired ones, and reads pages of them.
 
 /**
- * A connection and its place in a list. While the link is up, `lostAt` is null, and `place` is in the list of live
- * rows, ordered by last sign of life. Otherwise it is in the list of lost rows, ordered by the time of loss.
+ * A connection with its position in one of two lists. While the link is up, `lostAt` is null and `place` is a node of
+ * the list of live rows, ordered by last sign of life. Afterwards `place` is a node of the list of lost rows, ordered
+ * by the time of loss.
  */
 type ConnectionRow = {
   readonly user: User;
@@ -206,7 +209,8 @@ type ConnectionRow = {
   place: ListItem<ConnectionRow> | null;
 };
 /**
- * The rows of one user. `first`: the last result of the method `first`, or null if a row of the user has changed since.
+ * The rows of one user. `first` caches the last result of the method `first`; null if a row of the user has changed
+ * since.
  */
 type User = { readonly userId: string; readonly clients: SortedMap<ConnectionRow>; first: First | null };
 type First = { readonly most: number; readonly rows: readonly Connection[]; readonly nodes: readonly string[] };
@@ -214,9 +218,12 @@ type First = { readonly most: number; readonly rows: readonly Connection[]; read
 type RowsOptions = {
   readonly clock: Clock;
   readonly nodeAlive: (nodeId: string) => boolean;
-  /** Called for each row that was forgotten. */
+  /** Called for each row that is forgotten. */
   readonly onForgotten: (key: ClientKey) => void;
-  /** Called once for each link whose end is recorded here, at the latest when its row is forgotten. */
+  /**
+   * Called once for each link whose end this store records. A link that was silent is recorded when its row is
+   * forgotten, at the latest.
+   */
   readonly onEnded: LinkEnded;
 };
 
@@ -224,8 +231,8 @@ type RowsOptions = {
 type LinkEnded = (connection: Connection, end: LinkEnd, endedAt: number) => void;
 
 /**
- * Creates the rows of the connection store, in order. `put` and every read except `peek` first forget the rows that
- * have expired.
+ * Creates the rows of the connection store, ordered by user and client. `put` and every read except `peek` first forget
+ * the rows that have expired.
  */
 function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions) {
   const users = createSortedMap<User>();
@@ -233,8 +240,8 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions) {
   const lost = new List<ConnectionRow>();
 
   /**
-   * Marks the link as down: from now on, or for a link that was silent for too long, from DEAD_MS after its last sign
-   * of life.
+   * Marks the link as down. A link that was silent for too long counts as down from DEAD_MS after its last sign of
+   * life, and any other link from now on.
    */
   const lose = (row: ConnectionRow, end: LinkEnd): Connection => {
     const lostAt = row.lostAt ?? clock.now();
@@ -266,7 +273,7 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions) {
       if (row) observe(row);
       return row;
     },
-    /** Returns the client's connection, like `find`, but forgets no rows. Skips a row that has expired. */
+    /** Returns the client's connection, like `find`, but forgets no rows. Returns null for a row that has expired. */
     peek(key: ClientKey): Connection | null {
       const row = users.get(key.userId)?.clients.get(key.clientId);
       return row && forgottenAt(row) > clock.now() ? observe(row) : null;
@@ -311,7 +318,8 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions) {
     },
     /**
      * Returns the first `most` connections of one user, and how many there are. Returns the same array as the last call
-     * with the same `most`, unless a row of the user changed or a node of these rows died.
+     * with the same `most`, unless since then a row of the user has changed or the node of one of these connections has
+     * died.
      */
     first(userId: string, most: number): { readonly total: number; readonly rows: readonly Connection[] } {
       forget();
@@ -326,7 +334,7 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions) {
   };
 }
 
-/** Replaces a link's state without counting it as a sign of life. */
+/** Replaces the connection of a row without counting this as a sign of life. */
 function replace(row: ConnectionRow, connection: Connection): Connection {
   row.connection = connection;
   row.user.first = null;
@@ -358,13 +366,17 @@ function move(row: ConnectionRow, { from, to, lostAt }: Move): void {
   row.place = to.push(row);
 }
 
-type Held = { readonly users: SortedMap<User>; readonly live: List<ConnectionRow>; readonly lost: List<ConnectionRow> };
+type RowIndexes = {
+  readonly users: SortedMap<User>;
+  readonly live: List<ConnectionRow>;
+  readonly lost: List<ConnectionRow>;
+};
 
 /**
- * Forgets the rows that have expired, and returns them. A link that became silent without being closed counts as lost
+ * Forgets the rows that have expired, and returns them. A link that is silent but was never closed counts as lost
  * DEAD_MS after its last sign of life.
  */
-function forgetDue({ users, live, lost }: Held, now: number): readonly ConnectionRow[] {
+function forgetDue({ users, live, lost }: RowIndexes, now: number): readonly ConnectionRow[] {
   const forgotten: ConnectionRow[] = [];
   for (let row = live.first?.value; row && silentSince(row) <= now; row = live.first?.value) {
     move(row, { from: live, to: lost, lostAt: silentSince(row) });

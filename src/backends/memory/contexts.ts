@@ -29,20 +29,20 @@ type MemoryContextsOptions = {
   readonly clock: Clock;
   readonly instances: ReportingInstances;
   /**
-   * Reads the client's connection row. It forgets no expired rows, because the instances must not change while they are
-   * read.
+   * Returns the connection row of a client without forgetting expired rows, because forgetting a row would change the
+   * instances while they are read.
    */
   readonly peek: (key: ClientKey) => Connection | null;
 };
 
-/** Core's ContextStore, with the method that acts on commands read in their own tick. */
+/** Core's ContextStore, with a method that acts on commands call and that answers in the same tick. */
 interface MemoryContexts extends ContextStore {
   state(key: ClientKey, contextId: string): ContextState;
 }
 
 /**
- * Creates core's ContextStore in memory. Reports are kept by client. Each row is shown with the present state of its
- * client's connection.
+ * Creates core's ContextStore in memory. Reports are kept by client. Every row that is returned has the current state
+ * of its client's connection.
  */
 export function createMemoryContexts(options: MemoryContextsOptions): MemoryContexts {
   const { instances } = options;
@@ -115,17 +115,17 @@ export function createMemoryContexts(options: MemoryContextsOptions): MemoryCont
   };
 }
 
-type Held = Omit<Reported, 'linkLost'>;
-/** A row, and whether its client's link is down or silent. */
-type Seen<T> = { readonly row: T; readonly linkLost: boolean };
-type Reach<T> = {
+type StoredRow = Omit<Reported, 'linkLost'>;
+/** A row, with whether the link of its client is down or silent. */
+type RowWithLink<T> = { readonly row: T; readonly linkLost: boolean };
+type RowQuery<T> = {
   readonly filter: InstanceFilter;
   readonly after: Position | null;
   /** Reads the rows of a client in order, after the row `from`. */
   readonly of: (instance: ReportingInstance, from: string | null) => Iterable<T>;
 };
 
-function withLink<T extends Held>({ row, linkLost }: Seen<T>): T & { readonly linkLost: boolean } {
+function withLink<T extends StoredRow>({ row, linkLost }: RowWithLink<T>): T & { readonly linkLost: boolean } {
   return { ...row, linkLost };
 }
 
@@ -134,8 +134,9 @@ function shown<T, U>(scan: Scan<T>, show: (row: T) => U): Scan<U> {
 }
 
 /**
- * Reads the contexts of a client that may match a filter. If the filter names a task, or the client and a window, only
- * those are read, because a document may ask for each window of a client, and for many tasks of a user.
+ * Reads the contexts of a client that may match a filter. If the filter names a task, or names both the client and a
+ * window, only the contexts of that task or window are read: one document may ask for each window of a client, and for
+ * many tasks of a user.
  */
 function contextsOf(instance: ReportingInstance, filter: ContextFilter, after: string | null): Iterable<HeldContext> {
   const found = namedIn(instance, filter);
@@ -152,7 +153,7 @@ function namedIn(
 }
 
 /** Returns one row of a client, or null if the client has no such row or no connection row. */
-function rowOf<T extends Held>(
+function rowOf<T extends StoredRow>(
   { clock, instances, peek }: MemoryContextsOptions,
   key: ClientKey,
   of: (instance: ReportingInstance) => T | undefined,
@@ -165,10 +166,10 @@ function rowOf<T extends Held>(
 }
 
 /** Reads the rows of the clients that match the filter and have a connection row, ordered by (user, client, row). */
-function* rowsOf<T extends Held>(
+function* rowsOf<T extends StoredRow>(
   { clock, instances, peek }: MemoryContextsOptions,
-  { filter, after, of }: Reach<T>,
-): Generator<Seen<T>> {
+  { filter, after, of }: RowQuery<T>,
+): Generator<RowWithLink<T>> {
   for (const instance of instances.from(filter, after)) {
     const connection = peek(instance);
     if (connection === null) continue;
@@ -179,7 +180,7 @@ function* rowsOf<T extends Held>(
 
 function contextMatches(
   filter: Omit<ContextFilter, keyof InstanceFilter>,
-  { row, linkLost }: Seen<HeldContext>,
+  { row, linkLost }: RowWithLink<HeldContext>,
 ): boolean {
   return (
     (filter.statuses === null || filter.statuses.includes(contextStatus({ status: row.status, linkLost }))) &&
@@ -190,7 +191,10 @@ function contextMatches(
   );
 }
 
-function windowMatches(filter: Omit<WindowFilter, keyof InstanceFilter>, { row, linkLost }: Seen<HeldWindow>): boolean {
+function windowMatches(
+  filter: Omit<WindowFilter, keyof InstanceFilter>,
+  { row, linkLost }: RowWithLink<HeldWindow>,
+): boolean {
   return (
     (filter.status === null || windowStatus({ status: row.status, linkLost }) === filter.status) &&
     (filter.ownership === null || row.ownership === filter.ownership)
@@ -202,14 +206,17 @@ function isAny(filter: object): boolean {
   return Object.values(filter).every((member) => member === null);
 }
 
-type Counted<T> = {
+type CountQuery<T> = {
   readonly filter: InstanceFilter;
   readonly of: (instance: ReportingInstance) => SortedMap<T>;
-  /** Whether a row counts; null: all do, and none is looked at. */
-  readonly keep: ((seen: Seen<T>) => boolean) | null;
+  /** Whether a row is counted. Null: all rows are counted, and no row is read. */
+  readonly keep: ((seen: RowWithLink<T>) => boolean) | null;
 };
 
-function countRows<T>({ clock, instances, peek }: MemoryContextsOptions, { filter, of, keep }: Counted<T>): RowCount {
+function countRows<T>(
+  { clock, instances, peek }: MemoryContextsOptions,
+  { filter, of, keep }: CountQuery<T>,
+): RowCount {
   let scanned = 0;
   let count = 0;
   for (const instance of instances.from(filter, null)) {
@@ -227,11 +234,11 @@ function countRows<T>({ clock, instances, peek }: MemoryContextsOptions, { filte
   return { count, complete: true };
 }
 
-function contextPosition({ row: { userId, clientId, contextId } }: Seen<HeldContext>): Position {
+function contextPosition({ row: { userId, clientId, contextId } }: RowWithLink<HeldContext>): Position {
   return [userId, clientId, contextId];
 }
 
-function windowPosition({ row: { userId, clientId, windowId } }: Seen<HeldWindow>): Position {
+function windowPosition({ row: { userId, clientId, windowId } }: RowWithLink<HeldWindow>): Position {
   return [userId, clientId, windowId];
 }
 
@@ -249,15 +256,16 @@ export type ReportingInstance = ClientKey & {
   /** True once the instance reported a list of contexts, even an empty one. */
   reportsContexts: boolean;
   /**
-   * The contexts that left: that the client no longer reports, or reports as closed; the first to leave comes first.
-   * They stay here if they are reported again. Created with the first one, and only for clients that know places.
+   * The contexts that left (the client no longer reports them, or reports them as closed), in the order in which they
+   * left. A context that is reported again stays in the set. The set is created when the first context leaves, and only
+   * for clients that support places.
    */
   left: Set<string> | null;
   /** The number of contexts in each window, computed at the first read after a report; null until then. */
   counts: ReadonlyMap<string, WindowCounts> | null;
   /** The contexts in each window, in order of their ids, grouped at the first read after a report; null until then. */
   byWindow: ByMember | null;
-  /** The contexts of each task, grouped as those of each window. */
+  /** The contexts of each task, in order of their ids, grouped at the first read after a report; null until then. */
   byTask: ByMember | null;
 };
 
@@ -283,7 +291,7 @@ export function createReportingInstances() {
     add: (instance: ReportingInstance) => instances.set(orderKey(instance), instance),
     /** Drops the reports of a client, because the client's row was forgotten or belongs to another instance. */
     drop: (key: ClientKey) => void instances.delete(orderKey(key)),
-    /** Reads the instances that match the filter, beginning with the one that `after` names. */
+    /** Reads the instances that match the filter, starting with the instance that `after` names. */
     *from(
       { userId, clientId, clientType, clientIds }: InstanceFilter,
       after: Position | null,
@@ -317,8 +325,8 @@ function orderKey({ userId, clientId }: ClientKey): string {
   return `${userId}\n${clientId}`;
 }
 
-// Computes the contexts and windows of one client after a report. It changes the instance that it is given, and stores
-// nothing.
+// Computes the contexts and windows of one client after a report. These functions change the instance that they are
+// given, and store nothing.
 
 /** Creates the state of this connection's instance before its first report: no contexts and no windows. */
 export function emptyInstance({
@@ -350,7 +358,7 @@ function fits(instance: ReportingInstance, { contexts, windows }: ContextReport)
   );
 }
 
-/** Applies a report that fits to the state of its instance. `places`: whether the client knows places. */
+/** Applies a report to the state of its instance. The report must fit. `places`: whether the client supports places. */
 export function applyReport(
   instance: ReportingInstance,
   report: ContextReport,
@@ -376,7 +384,10 @@ function take(instance: ReportingInstance, { contexts, windows }: ContextReport,
   if (windows) change(instance.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
 }
 
-/** Notes the contexts that leave with a report. Forgets the first ones beyond LEFT_CONTEXTS that are not reported. */
+/**
+ * Records the contexts that leave with a report. If more than LEFT_CONTEXTS are recorded, forgets the oldest of those
+ * that are not reported.
+ */
 function noteLeft(instance: ReportingInstance, { snapshot, set, removed }: ReportPart<ReportedContext>): void {
   const { contexts } = instance;
   const reported = new Set(set.map(contextIdOf));
@@ -416,8 +427,8 @@ function contextsOfTask(instance: ReportingInstance, taskId: string): readonly H
 }
 
 /**
- * Returns how many rows there would be after a part of a report, or 0 if `part` is null. Looks only at the rows that
- * the part names.
+ * Returns the number of rows after a part of a report is applied, or 0 if `part` is null. Reads only the rows that the
+ * part names.
  */
 function sizeAfter<T>(held: SortedMap<unknown>, part: ReportPart<T> | null, idOf: (row: T) => string): number {
   if (!part) return 0;
@@ -437,8 +448,8 @@ function change<T, Row>(held: SortedMap<Row>, part: ReportPart<T>, entryOf: (row
 
 /**
  * Returns when the assignment of a context to its task began, or null if it has no task. An assignment begins with the
- * first report of the task. If the client reports the context without that task in between, a later report of the same
- * task begins a new assignment.
+ * first report of the task. If a report in between shows the context without the task, the next report of the task
+ * begins a new assignment.
  */
 function assignedAt(before: HeldContext | undefined, { taskId }: ReportedContext, now: number): number | null {
   if (taskId === null) return null;

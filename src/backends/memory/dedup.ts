@@ -13,27 +13,32 @@ export interface MemoryDedup extends DedupStore {
    * mark, and later ones do not renew it.
    */
   see(key: DedupKey, now?: number): boolean;
-  /** Counts one arrival of an end of a command. Sets no mark: the command's record says whether the end is `isNew`. */
+  /**
+   * Counts one arrival of an end of a command. Sets no mark, because the command's record shows whether the end
+   * `isNew`.
+   */
   countEnd(isNew: boolean, now: number): void;
-  /** Lets `marks` read the marks that are set now. There is one such reader at a time. */
+  /** Starts a new pass of `marks` over the marks that are set now. The store supports one pass at a time. */
   rewind(): void;
-  /** Reads these marks, oldest first. Between two of them, marks may be set, evicted and expire. */
+  /**
+   * Reads the marks of the pass that `rewind` started, oldest first. Marks may be set, evicted or expire between two
+   * steps.
+   */
   marks(): Generator<DedupKey & { readonly setAt: number }>;
-  /** Sets a mark that was set at this time before a restart. Counts nothing. */
+  /** Sets a mark that was set at `setAt` before a restart. Counts nothing. */
   restore(key: DedupKey, setAt: number): void;
-  /** Evicts a mark that was evicted at this time before a restart, if it is there. */
+  /** Evicts a mark that was evicted at `now` before a restart, if the mark exists. */
   evict(key: DedupKey, now: number): void;
-  /** Keeps the total of marks. Returns as `EvidenceKind.keepWithin` does. */
+  /** Evicts marks until their total is within its limit. Returns the same as `EvidenceKind.keepWithin`. */
   keepWithin(now: number): boolean;
-  /** Gives up the marks: no user holds any of them. */
+  /** Drops all marks: no user holds any of them afterwards. */
   discard(): void;
-  /** Says that the process was away until now, so nothing before is in the counters. */
+  /** Tells the store that the process was not running until `now`, so the counters contain no earlier arrivals. */
   resume(now: number): void;
 }
 
 /**
- * Creates the deduplicator. Its marks stay within their share, and its counters are kept for each time slot of
- * DEDUP_GRAIN_MS.
+ * Creates the deduplicator. Its marks stay within their share. It has one counter for each time slot of DEDUP_GRAIN_MS.
  */
 export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { readonly clock: Clock }): MemoryDedup {
   const marks = new DedupMarks(options);
@@ -58,7 +63,8 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
       marks.expire(now);
       const { from, newEnds: _, ...counted } = counters.sum(now, windowSeconds);
       const { newEnds, from: endsFrom } = counters.sum(now, DEDUP_TTL_MS / 1000);
-      // If a mark was evicted early, a duplicate may have looked unique until the mark would have expired.
+      // If a mark was evicted early, a duplicate may have counted as unique until the time at which the mark would have
+      // expired.
       const exact = Math.max(marks.evictedAt + DEDUP_TTL_MS, resumedAt) < from;
       const liveKeys = resumedAt < endsFrom ? marks.size + newEnds : null;
       return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys };
@@ -67,7 +73,7 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
   };
 }
 
-type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'> & {
+type DedupCounts = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'> & {
   /** How many of the unique messages were ends of commands. */
   readonly newEnds: number;
 };
@@ -90,9 +96,10 @@ function createCounters() {
       bucket.newEnds += newEnds;
     },
     /**
-     * Sums the counters of the window. `from`: when the oldest time slot of the window began, in epoch milliseconds.
+     * Sums the counters of the window. `from` is the start of the oldest time slot of the window, in epoch
+     * milliseconds.
      */
-    sum(now: number, windowSeconds: number): Counted & { readonly from: number } {
+    sum(now: number, windowSeconds: number): DedupCounts & { readonly from: number } {
       const first = bucketOf(now) - bucketsOf(windowSeconds) + 1;
       let [seen, unique, newEnds] = [0, 0, 0];
       for (const [at, bucket] of buckets) {
@@ -122,7 +129,7 @@ type DedupKey = { readonly userId: string; readonly clientId: string; readonly m
 
 type DedupMarksOptions = {
   readonly shares: Shares;
-  /** The evidence of the process; absent: it is only here. */
+  /** The evidence of the process. If absent, this table is the only evidence of its kind. */
   readonly evidence?: Pick<EvidenceKinds, 'seen'> | undefined;
   readonly log: Log;
   readonly metrics?: Metrics;
@@ -130,13 +137,16 @@ type DedupMarksOptions = {
 };
 
 /**
- * Learns which marks were evicted for lack of room. Which ones depends on what all users hold, so a journal has to
- * record it.
+ * Receives the marks that are evicted for lack of room. The choice depends on what all users hold, so a replay cannot
+ * repeat it, and a journal must record it.
  */
 export interface MarkDrops {
-  /** True while a journal is read: nothing is evicted, because the journal says what was evicted. */
+  /**
+   * True while a journal is replayed. Then no mark is evicted for lack of room, because the journal records the
+   * evictions.
+   */
   readonly replaying: boolean;
-  /** What is dropped next is no part of an act that is in progress. */
+  /** The drops after this call do not belong to the act that is in progress. */
   beginApart(): void;
   markDropped(key: DedupKey): void;
 }
@@ -150,10 +160,13 @@ type Mark = {
   gone: boolean;
 };
 
-/** The marks of one user. `evictedAt`: when one was last evicted, in epoch milliseconds; -Infinity: never. */
+/**
+ * The marks of one user. `evictedAt` is the time of the last eviction, in epoch milliseconds; -Infinity if there was
+ * none.
+ */
 type UserMarks = {
   readonly holdings: Holdings;
-  /** The marks by client and message id, so that no look-up builds a key text. */
+  /** The marks by client id, then by message id. Two maps save building a key text for each look-up. */
   readonly clients: Map<string, Map<string, Mark>>;
   readonly oldestFirst: SparseQueue<Mark>;
   evictedAt: number;
@@ -206,14 +219,17 @@ export class DedupMarks implements EvidenceTable {
     return true;
   }
 
-  /** Keeps the total. `acting`: this table, if an act has set a mark. Returns as `EvidenceKind.keepWithin` does. */
+  /**
+   * Evicts marks until their total is within its limit. `acting`: this table, if the caller is an act that has set a
+   * mark here. Returns the same as `EvidenceKind.keepWithin`.
+   */
   keepWithin(now: number, acting: DedupMarks | null): boolean {
     const { total } = this.#options.shares.bounds.dedup_marks;
     if (total === null || this.#options.drops?.replaying) return true;
     return this.#evidence.keepWithin(total, now, acting);
   }
 
-  /** Gives up the marks: no user holds any of them. */
+  /** Drops all marks: no user holds any of them afterwards. */
   discard(): void {
     this.#evidence.remove(this);
     for (const { holdings } of this.#users.values()) holdings.release('dedup_marks', holdings.held('dedup_marks'));
@@ -260,11 +276,13 @@ export class DedupMarks implements EvidenceTable {
       this.#drop(mark);
   }
 
-  /** Evicts a mark that was evicted before a restart. It is the oldest one of its user, or gone already. */
+  /**
+   * Evicts a mark that was evicted before a restart. Such a mark is the oldest mark of its user, or is no longer here.
+   */
   evictAgain({ userId, clientId, messageId }: DedupKey, now: number): void {
     const oldest = this.#users.get(userId)?.oldestFirst.first();
     if (oldest?.clientId === clientId && oldest.messageId === messageId) return this.#evict(oldest, now);
-    // A snapshot lacks a mark that was evicted while it was written.
+    // The mark is missing if it was evicted while the snapshot was being written.
     this.#evictedAt = Math.max(this.#evictedAt, now);
   }
 

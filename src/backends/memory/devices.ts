@@ -1,4 +1,4 @@
-/** Core's DeviceStore in memory. */
+/** Core's DeviceStore in memory: the enrolled devices and the open enrolments. */
 import type { Confirmation, Decided, Device, DeviceStore, OpenEnrolment } from '../../core/devices/device.ts';
 import { BoundedMap } from '../../core/collections.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
@@ -7,18 +7,23 @@ import { scanSorted, type Position } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
 import { createSortedMap } from './sorted-map.ts';
 
-/** The place of a device in listings. A user holds no character below the one between both. */
+/**
+ * The sort key of a device in listings. A line feed separates the two ids, because it sorts before every character of
+ * an id.
+ */
 const placeOf = ({ userId, clientId }: ClientKey): string => `${userId}\n${clientId}`;
 
-/** The devices, and the enrolments that are open or were denied a short time ago. */
+/**
+ * Core's DeviceStore in memory: the devices, the open enrolments, and the enrolments that were denied a short time ago.
+ */
 export class MemoryDevices implements DeviceStore {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #devices = createSortedMap<Device>();
   readonly #ofUsers = new Map<string, number>();
   readonly #byKey = new Map<string, Device>();
-  /** By the digest of the code, in the order in which they expire. */
+  /** The open enrolments by the digest of their codes, in the order in which the enrolments expire. */
   readonly #open = new Map<string, OpenEnrolment>();
-  /** The keys that were denied last, and until when that is remembered. */
+  /** The keys that were denied last. The value is the expiry of the denied enrolment, in epoch milliseconds. */
   readonly #denied = new BoundedMap<string, number>({ most: ENROLMENTS_OPEN });
 
   constructor(clock: Pick<Clock, 'now'>) {
@@ -107,7 +112,7 @@ export class MemoryDevices implements DeviceStore {
     return device;
   };
 
-  /** Notes that a device gets a token, and returns it; null if the key has none. */
+  /** Records the time at which a device gets a token, and returns the device; null if no device has this key. */
   note(keyId: string, at: number): Device | null {
     const device = this.#byKey.get(keyId);
     if (!device) return null;
@@ -116,7 +121,7 @@ export class MemoryDevices implements DeviceStore {
     return used;
   }
 
-  /** Puts a device in place of that of the same key, and of that of the same client. */
+  /** Stores a device. It replaces the device that has the same key and the device that has the same client id. */
   put(device: Device): void {
     const before = this.#byKey.get(device.keyId);
     if (before && clientKeyText(before) !== clientKeyText(device)) this.remove(before);

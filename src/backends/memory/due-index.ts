@@ -11,7 +11,10 @@ type Bucket = { readonly number: number; first: DueItem | null; last: DueItem | 
  * nothing.
  */
 export class DueItem {
-  /** When the item is due, as `packTime` packs it. This member and those below belong to the index. */
+  /**
+   * The time at which the item is due, as `packTime` packs it. Only the index may write this field and the fields
+   * below.
+   */
   due = 0;
   dueBucket: Bucket | null = null;
   dueBefore: DueItem | null = null;
@@ -89,7 +92,10 @@ export class DueIndex<T extends DueItem> {
     return count;
   }
 
-  /** Returns at most `limit` items that are due soonest, ordered by bucket, and within a bucket by insertion. */
+  /**
+   * Returns at most `limit` items, those that are due soonest. They are ordered by bucket; within a bucket, by
+   * insertion.
+   */
   soonest(limit: number): T[] {
     const found: T[] = [];
     const all = Math.min(limit, this.#size);

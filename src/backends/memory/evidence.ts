@@ -1,39 +1,42 @@
 /**
- * Keeps evidence within its shares. Evidence is what no rule needs: results and records of ended commands, rows of
- * history, and marks of messages. It may be in several tables, if one process has several states.
+ * Keeps the evidence of one process within its shares: drops the oldest results and records of ended commands, history
+ * rows and message marks.
  */
 import { LINK_BYTES, LINK_BYTES_GUARANTEE } from '../../core/limits.ts';
 import type { ShareName } from '../../core/shares/share-bounds.ts';
 import { createShares, type Shares } from '../../core/shares/shares.ts';
 
-/** A table with evidence of one kind. */
+/** A table with evidence of one kind. A process that holds several states has several tables of a kind. */
 export interface EvidenceTable {
-  /** Whether the table is being filled from a log, so that nothing of it may be dropped. Once it is not, it never is again. */
+  /** True while the table is being filled from a log; no row may be dropped then. Once false, it stays false. */
   readonly isFilling: boolean;
-  /** How much of the share the table holds. Its users' holdings are the same. */
+  /** The amount of the share that the table holds. It equals the sum of its users' holdings. */
   readonly held: number;
   /** The time of the oldest row that may be dropped, in epoch milliseconds; Infinity: there is none. */
   oldestAt(): number;
   /**
-   * Drops the oldest row, of this user, or (null) of all. Returns false if there is none that may be dropped. `now`: the
-   * time. `isApart`: the drop is no part of an act on this table.
+   * Drops the oldest row of a user, or of all users if `userId` is null. Returns false if no row may be dropped. `now`:
+   * the time in epoch milliseconds. `isApart`: the drop does not belong to an act on this table.
    */
   dropOldest(userId: string | null, now: number, isApart: boolean): boolean;
 }
 
-/** The evidence of one kind in one process. */
+/** The evidence of one kind in one process, in one or several tables. */
 export class EvidenceKind {
-  /** Has the holdings of the users. */
+  /** The holdings of the users. */
   readonly shares: Shares;
   readonly #share: ShareName;
   readonly #most: number;
   readonly #tables = new Set<EvidenceTable>();
   readonly #filling = new Set<EvidenceTable>();
   readonly #byAge = new TablesByAge();
-  /** The table that dropped a row of a user last: the user who is most over is mostly the same. */
+  /**
+   * The table that last dropped a row of a chosen user. The next call tries it first, because mostly the same user is
+   * chosen again.
+   */
   #last: EvidenceTable | null = null;
 
-  /** `most`: the most rows that one call drops. */
+  /** `most`: the most rows that one call of `keepWithin` drops. */
   constructor(shares: Shares, share: ShareName, most = Infinity) {
     this.shares = shares;
     this.#share = share;
@@ -53,7 +56,7 @@ export class EvidenceKind {
     if (this.#last === table) this.#last = null;
   }
 
-  /** How much the tables hold that are not being filled. It is asked for with each row that is added. */
+  /** The total of all tables that are not being filled. It is read for each row that is added, so it must be cheap. */
   get held(): number {
     let held = this.shares.used(this.#share);
     for (const table of this.#filling) {
@@ -68,9 +71,10 @@ export class EvidenceKind {
   }
 
   /**
-   * Drops rows until the total is kept: the oldest of the user who is most over their guarantee, or the oldest of all if
-   * no user is over. `acting`: the table of the act that added rows; null: there is none. Returns whether the total is
-   * kept as far as it can be.
+   * Drops rows until the total is at most `total`, or no row may be dropped, or `most` rows were dropped. Each time it
+   * drops the oldest row of the user who is most over their guarantee, or the oldest row of all if no user is over.
+   * `acting`: the table of the act that added rows; null if no act did. Returns false if `most` rows were dropped and
+   * more may have to go.
    */
   keepWithin(total: number, now: number, acting: EvidenceTable | null): boolean {
     for (let dropped = 0; dropped < this.#most; dropped++)
@@ -98,11 +102,11 @@ export class EvidenceKind {
 }
 
 /**
- * Tables in the order of their oldest rows, which is computed again only when it may have changed. Rows leave a table
- * in this order, and what is added is newer than all that was there.
+ * The tables in the order of their oldest rows. Rows leave a table oldest first and new rows are newer than all others,
+ * so a table's position only has to be computed again when its oldest row may have changed.
  */
 class TablesByAge {
-  /** The last one is the oldest. */
+  /** The tables, sorted so that the table with the oldest row is the last element. */
   #order: { readonly table: EvidenceTable; readonly at: number }[] = [];
   #orderedAt = -Infinity;
 
@@ -135,10 +139,16 @@ class TablesByAge {
   }
 }
 
-/** The evidence of a process. `links`: rows of link histories, which have holdings of their own. */
+/**
+ * The evidence of a process. `links`: the rows of link histories, whose holdings are counted apart from those of
+ * messages.
+ */
 export type EvidenceKinds = Readonly<Record<'results' | 'records' | 'messages' | 'links' | 'seen', EvidenceKind>>;
 
-/** `linkBytes`: the total of all link histories. `most`: as for EvidenceKind. */
+/**
+ * Creates the evidence of a process. `linkBytes`: the limit of all link histories together. `most`: as for
+ * EvidenceKind.
+ */
 export function createEvidence(shares: Shares, linkBytes = LINK_BYTES, most?: number): EvidenceKinds {
   const guarantee = Math.min(LINK_BYTES_GUARANTEE, linkBytes);
   const ofLinks = createShares({ history_bytes: { guarantee, total: linkBytes } });

@@ -1,6 +1,8 @@
 /**
  * The rows of the memory history: the objects that hold them, the view in which a row is read, the streams and users
- * that have them, and their order by age. Only history-rows.ts adds and drops rows.
+ * that they belong to, and their order by age.
+ *
+ * Only history-rows.ts adds and drops rows.
  */
 import { endMessageId, type Command } from '../../core/commands/command.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
@@ -15,8 +17,8 @@ import type { SortedMap } from './sorted-map.ts';
 import { SparseQueue } from './sparse-queue.ts';
 
 /**
- * The size that a message counts for besides its payload, in bytes. It covers the object that holds it, its ids, and its
- * places in three orders: in its stream, among all messages, and among those of its user.
+ * The size that a message counts for besides its payload, in bytes. It covers the message's object, its ids, and its
+ * positions in three orders: in its stream, among all messages, and among the messages of its user.
  */
 export const ROW_BYTES = 1024;
 
@@ -24,29 +26,34 @@ export type User = {
   readonly userId: string;
   readonly streams: SortedMap<Stream>;
   readonly byLastWrite: List<Stream>;
-  /** The newest holder of rows of each command, by command id. From there, `older` leads to the others. */
+  /**
+   * The newest holder of rows of each command, by command id. Its `older` links lead to the other holders of the
+   * command.
+   */
   readonly byCommand: Map<string, CommandHolder>;
   /** The rows of all streams. */
   readonly byAge: AgeQueue;
-  /** The user's holdings, in which the bytes of these rows are counted as `history_bytes`. */
+  /** The holdings of the user. The bytes of these rows are counted there as `history_bytes`. */
   readonly holdings: Holdings;
 };
 
-/** An object that holds one row or more. Each method is about the row with this number. */
+/**
+ * An object that holds one or more rows. Each method takes the number of a row (`seq`) and returns a value of that row.
+ */
 interface Holder {
-  /** The command that the rows are about; null: they are about none. */
+  /** The command that the rows are about; null if they are about no command. */
   readonly commandId: string | null;
   /** When the row was retained, in epoch milliseconds. */
   timeOf(seq: number): number;
   /** The number of bytes that the row counts for in the limit on the size of history. */
   bytesOf(seq: number): number;
-  /** Returns the message that was retained, perhaps as a new object. `stream`: the row's stream. */
+  /** Returns the retained message, perhaps as a new object. `stream`: the stream of the row. */
   messageOf(seq: number, stream: Stream): NewMessage;
 }
 
 /** A holder of rows that may be about a command. */
 export interface CommandHolder extends Holder {
-  /** The neighbours among the holders of this command. These members belong to history-rows.ts. */
+  /** The neighbours in the list of the command's holders. Only history-rows.ts may write these fields. */
   older: CommandHolder | null;
   newer: CommandHolder | null;
   readonly suffix: string;
@@ -61,15 +68,15 @@ export type RowHolder = LinkRow | CommandHolder;
 export class Stream {
   readonly user: User;
   readonly suffix: string;
-  /** When the newest of the messages that were dropped for lack of room was retained, in epoch milliseconds. */
+  /** When the newest message among those dropped for lack of room was retained, in epoch milliseconds. */
   evictedAt: number;
-  /** The stream's position among the streams of its user; null before its first row. */
+  /** The stream's node in the list of its user's streams; null before the first row. */
   place: ListItem<Stream> | null = null;
-  /** What holds each row, from index `#head` on. */
+  /** The holder of each row, from index `#head` on. */
   readonly #holders: (RowHolder | undefined)[] = [];
   #head = 0;
   #firstSeq: number;
-  /** The messages that were read, by the number of their row; null before the first read. */
+  /** The Message objects that were read, by row number; null before the first read. */
   #shown: Map<number, Message> | null = null;
 
   constructor(user: User, suffix: string, from: { readonly seq: number; readonly evictedAt: number }) {
@@ -101,7 +108,7 @@ export class Stream {
     this.#holders.push(holder);
   }
 
-  /** Drops the oldest row, and returns what held it. */
+  /** Drops the oldest row, and returns its holder. */
   dropFirst(): RowHolder | undefined {
     const holder = this.#holders[this.#head];
     if (!holder) return undefined;
@@ -127,7 +134,7 @@ export class Stream {
     return holder && new Row(this, this.#firstSeq + index, holder);
   }
 
-  /** Returns the row with this number as a message. Every read returns the same object. */
+  /** Returns a row as a message. Every read of the row returns the same object. */
   show(row: Row): Message {
     const shown = (this.#shown ??= new Map());
     const known = shown.get(row.seq);
@@ -158,7 +165,7 @@ export class Row {
     return this.#holder.bytesOf(this.seq);
   }
 
-  /** The message that was retained. Unlike `message`, it keeps no object. */
+  /** The retained message. Unlike `message`, this creates no object that the stream caches. */
   get content(): NewMessage {
     return this.#holder.messageOf(this.seq, this.stream);
   }
@@ -169,7 +176,7 @@ export class Row {
   }
 }
 
-/** Makes the message of a row. Copies each member, because what was retained may have more. */
+/** Makes the Message of a row. Copies each member by name, because the retained object may have more members. */
 function shape({ seq, at, bytes, content }: Row): Message {
   const { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId } = content;
   const { payload, spill, error, link, contextId, callerLabel } = content;
@@ -185,7 +192,7 @@ function bytesOf(payload: JsonText | null): number {
   return ROW_BYTES + (payload === null ? 0 : utf8Length(payload));
 }
 
-/** The number of a row that is not retained. */
+/** The number that stands for a row that is not retained. */
 const NO_ROW = -1;
 
 /** Holds one row of any message. */
@@ -236,12 +243,12 @@ export class MessageRow implements CommandHolder {
 
 // The history rows of messages about commands.
 
-/** The values that the rows of all commands of one client share: the client's ids, and the suffix of their stream. */
+/** The values that all rows about the commands of one client share: the client's ids, and the suffix of its stream. */
 export type StreamHead = ClientKey & { readonly suffix: string };
 
 /**
- * What the rows of a command show of its call: its trace, the context that it named, and the program that made it. Most
- * commands have none of these and use the object NO_TRACE.
+ * The data of a call that the history rows of its command show: its trace, the context that the call named, and the
+ * program that made the call. Most commands have none of it and share the object NO_TRACE.
  */
 export type TraceIds = Pick<
   Command,
@@ -261,8 +268,8 @@ type Spills = { readonly command: PayloadRef | null; readonly result: PayloadRef
 const NO_SPILLS: Spills = { command: null, result: null };
 
 /**
- * Holds the two rows that nearly every command has: that of its admission, and that of the first result from its client.
- * One object holds both, and keeps nothing that follows from the command, because hardly any row is ever read.
+ * Holds the two rows that nearly every command has: its admission, and the first result from its client. One object
+ * holds both rows and stores only values that cannot be derived from the command, because hardly any row is ever read.
  */
 export class CommandRows implements CommandHolder {
   readonly commandId: string;
@@ -275,7 +282,7 @@ export class CommandRows implements CommandHolder {
   #admissionAt = 0;
   #admissionBytes = 0;
   #params: JsonText | null = null;
-  /** The instance that the command was admitted for. */
+  /** The instance that the client was bound to at admission. */
   #admittedFor: string | null = null;
   #resultSeq = NO_ROW;
   #resultAt = 0;
@@ -304,13 +311,13 @@ export class CommandRows implements CommandHolder {
     return this.#admissionSeq === NO_ROW && this.#resultSeq === NO_ROW;
   }
 
-  /** Whether the row is one of the two that this object can hold, and is not held yet. */
+  /** Whether this object can hold the row: the row is an admission or a result, and its place is free. */
   fits({ kind, instanceId }: CommandMessage): boolean {
     if (kind === 'command') return this.#admissionSeq === NO_ROW;
     return kind === 'result' && this.#resultSeq === NO_ROW && instanceId !== null;
   }
 
-  /** Holds the row, which must fit, until `drop`. Returns true if the object held no row before. */
+  /** Holds a row until `drop`. The row must fit. Returns true if the object held no row before. */
   hold({ kind, instanceId, kept = NO_PAYLOAD }: CommandMessage, seq: number, at: number): boolean {
     const isFirst = this.#isEmpty;
     const { payload, spill } = kept;
@@ -380,12 +387,15 @@ export function messageAbout(
 /** A message of a link history. */
 type LinkMessage = NewMessage & { readonly link: LinkDetails };
 
-/** Says whether a LinkRow, which stores no id, can hold the message. */
+/**
+ * Whether a LinkRow can hold the message. A LinkRow stores no id, so the message's id must be the one that kind and
+ * epoch determine.
+ */
 export function fitsLinkRow(message: NewMessage): message is LinkMessage {
   return message.link !== undefined && message.id === linkRowId(message.kind, message.link.epoch);
 }
 
-/** Holds one row of a link history. One small object, because each open link has such a row and hardly any is read. */
+/** Holds one row of a link history. It is small, because every open link has such a row and hardly any is ever read. */
 export class LinkRow implements Holder {
   readonly #kind: NewMessage['kind'];
   readonly #clientId: string | null;
@@ -444,8 +454,8 @@ export class LinkRow implements Holder {
 }
 
 /**
- * The rows of some streams, oldest first. An entry is a stream and the number of a row, so dropping a row changes none:
- * it is dropped if its stream begins with a later row.
+ * The rows of several streams, oldest first. An entry is a stream and the number of a row. Dropping a row changes no
+ * entry: an entry counts as deleted if its stream begins with a later row.
  */
 export class AgeQueue extends SparseQueue<Stream> {
   constructor() {
@@ -460,7 +470,7 @@ export class AgeQueue extends SparseQueue<Stream> {
     }
   }
 
-  /** Returns the next of the rows that were there at `rewind`, oldest first; undefined at the end. */
+  /** Returns the next row of the pass that `rewind` started, oldest first; undefined at the end of the pass. */
   nextRow(): Row | undefined {
     const found = this.next();
     return found?.item.row(found.number - found.item.firstSeq);

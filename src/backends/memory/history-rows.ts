@@ -46,19 +46,21 @@ export const HISTORY_LIMITS: RowLimits = {
 export type Totals = { messages: number; bytes: number; evictedMessages: number; evictedStreams: number };
 
 /**
- * Learns which rows were dropped for lack of room. Which rows these are depends on what all users hold, so a journal
- * has to record it.
+ * Receives the rows that are dropped for lack of room. The choice depends on what all users hold, so a replay cannot
+ * repeat it, and a journal must record it.
  */
 export interface RowDrops {
-  /** True while a journal is read: nothing is dropped for lack of room, because the journal says what was dropped. */
+  /**
+   * True while a journal is replayed. Then nothing is dropped for lack of room, because the journal records the drops.
+   */
   readonly replaying: boolean;
-  /** `at`: when the row was retained, in epoch milliseconds. */
+  /** Called for each row that was dropped. `at`: when the row was retained, in epoch milliseconds. */
   rowDropped(stream: Stream, seq: number, at: number): void;
-  /** What is dropped next is no part of an act that is in progress. */
+  /** The drops after this call do not belong to the act that is in progress. */
   beginApart(): void;
 }
 
-/** Forgets which rows were dropped. */
+/** Ignores dropped rows. */
 export const NO_DROPS: RowDrops & { recordDropped(): void; resultDropped(): void } = {
   replaying: false,
   rowDropped() {},
@@ -68,16 +70,14 @@ export const NO_DROPS: RowDrops & { recordDropped(): void; resultDropped(): void
 };
 
 /**
- * Why a message is dropped. `bound`: a limit that is the same for every stream was reached. `room`: it had to make room
- * for another message, so its stream has a gap.
+ * Why a message is dropped. `bound`: a limit that is the same for every stream was reached. `room`: the message made
+ * room for another one, so its stream has a gap.
  */
-type Why = 'bound' | 'room';
+type DropReason = 'bound' | 'room';
 
 type StreamName = { readonly userId: string; readonly suffix: string };
 
-/**
- * The messages of the history store, in every order in which they are read. Messages are added and dropped only here.
- */
+/** A table of retained messages, with all orders in which they are read. */
 export class Rows implements EvidenceTable {
   readonly users: SortedMap<User> = createSortedMap();
   readonly evictions: Evictions = createEvictions();
@@ -88,7 +88,7 @@ export class Rows implements EvidenceTable {
   readonly #evidence: EvidenceKind;
   readonly #drops: RowDrops;
   #seqFloor = 1;
-  /** The stream to which the act in progress has added a row. */
+  /** The stream that the act in progress has added a row to. */
   #newest: Stream | null = null;
 
   constructor(limits: RowLimits, evidence: EvidenceKind, drops: RowDrops = NO_DROPS) {
@@ -118,34 +118,37 @@ export class Rows implements EvidenceTable {
     return true;
   }
 
-  /** Keeps the total without an act that adds rows. Returns as `EvidenceKind.keepWithin` does. */
+  /**
+   * Drops rows until the total is within its limit, if no act has added rows. Returns the same as
+   * `EvidenceKind.keepWithin`.
+   */
   keepWithin(now: number): boolean {
     return this.#evidence.keepWithin(this.#limits.bytes, now, null);
   }
 
-  /** Gives up the table: no user holds anything of it. */
+  /** Gives up the table: no user holds anything of it afterwards. */
   discard(): void {
     this.#evidence.remove(this);
     for (const { holdings } of this.users.values()) holdings.release('history_bytes', holdings.held('history_bytes'));
   }
 
   /**
-   * The first `seq` of the next stream that is created. It is higher than every `seq` of a removed stream, so a new
-   * stream with the same name reuses none.
+   * The `seq` of the first row of the next stream that is created. It is higher than every `seq` of a removed stream,
+   * so a new stream never uses a number that an earlier stream of the same name used.
    */
   get seqFloor(): number {
     return this.#seqFloor;
   }
 
-  /** Makes `seqFloor` at least this number. */
+  /** Sets `seqFloor` to this number, unless it is higher already. */
   raiseSeqFloor(seq: number): void {
     this.#seqFloor = Math.max(this.#seqFloor, seq);
   }
 
   /**
    * Adds a message and returns its row. `at` must not decrease from one call to the next. `seq`: the number that the
-   * message had before the process was restarted; returns null if the stream has it already. Takes amortised constant
-   * time.
+   * message had before a restart; if the stream already has a row with this number, the method returns null. Takes
+   * amortised constant time.
    */
   add(message: NewMessage, at: number, seq?: number): Row | null {
     const stream = this.#streamFor(message, seq);
@@ -157,7 +160,10 @@ export class Rows implements EvidenceTable {
     return new Row(stream, number, holder);
   }
 
-  /** Adds a message about a command to the stream of the command's client, like `add`. Returns the number of its row. */
+  /**
+   * Adds a message about a command to the stream of its client. Parameters as for `add`. Returns the number of the row,
+   * or null where `add` returns null.
+   */
   addOfCommand(rows: CommandRows, part: CommandMessage, at: number, seq?: number): number | null {
     const stream = this.#streamFor(rows.head, seq);
     if (!stream) return null;
@@ -168,7 +174,10 @@ export class Rows implements EvidenceTable {
     return number;
   }
 
-  /** Returns an object that holds rows of this command, so that its texts are in memory once; undefined without rows. */
+  /**
+   * Returns an object that already holds rows of this command, so that its texts are in memory only once; undefined if
+   * no rows are held.
+   */
   rowsOf({ userId, clientId, commandId }: CommandKey): CommandRows | undefined {
     let holder = this.users.get(userId)?.byCommand.get(commandId) ?? null;
     for (; holder; holder = holder.older)
@@ -177,8 +186,9 @@ export class Rows implements EvidenceTable {
   }
 
   /**
-   * Drops the rows of a stream up to the number `seq`, which was retained at `at`, as they were dropped for lack of room
-   * before a restart. A snapshot lacks a row that was dropped while it was written: then only the gap is put back.
+   * Repeats a drop for lack of room that happened before a restart: drops the rows of a stream up to the number `seq`,
+   * which was retained at `at`. If those rows are not here, because they were dropped while the snapshot was being
+   * written, only records the gap.
    */
   dropUpTo(userId: string, suffix: string, { seq, at }: { readonly seq: number; readonly at: number }): void {
     const stream = this.users.get(userId)?.streams.get(suffix);
@@ -192,7 +202,7 @@ export class Rows implements EvidenceTable {
     this.evictions.note(userId, at, !stream || stream.length === 0);
   }
 
-  /** Puts back what was remembered of rows that were dropped for lack of room. */
+  /** Restores a gap that was remembered before a restart. */
   restoreGap(gap: Gap): void {
     const stream = gap.suffix === null ? null : this.users.get(gap.userId)?.streams.get(gap.suffix);
     if (stream) stream.evictedAt = Math.max(stream.evictedAt, gap.droppedAt);
@@ -207,14 +217,15 @@ export class Rows implements EvidenceTable {
   }
 
   /**
-   * Returns the stream for a new row, and creates it if there is none. `seq`: as for `add`; null if the stream has a row
-   * of this number already.
+   * Returns the stream for a new row, and creates it if it does not exist. `seq`: as for `add`. Returns null if the
+   * stream already has a row with this number.
    */
   #streamFor(name: StreamName, seq?: number): Stream | null {
     const stream = this.users.get(name.userId)?.streams.get(name.suffix) ?? this.#createStream(name);
     if (seq === undefined || seq === stream.nextSeq) return stream;
     if (stream.length > 0 && seq < stream.nextSeq) return null;
-    // The rows between were dropped while a snapshot was written, and so were those before them.
+    // The missing rows were dropped while a snapshot was being written, and rows are dropped oldest first, so the rows
+    // of the stream were dropped too.
     while (stream.length > 0) this.#takeFirst(stream);
     stream.skipTo(seq);
     return stream;
@@ -227,7 +238,7 @@ export class Rows implements EvidenceTable {
       while (longestUnwritten && longestUnwritten.length > 0) this.#dropFirst(longestUnwritten, 'room');
     }
     const user = this.users.get(userId) ?? newUser(userId, this.#evidence.shares.of(userId));
-    // A stream with the same name may have been dropped before, with all its messages.
+    // A stream of this name may have existed before and been dropped with all its messages.
     const evictedAt = this.evictions.wholeStreamAt(userId);
     const stream = new Stream(user, suffix, { seq: this.#seqFloor, evictedAt });
     this.users.set(userId, user);
@@ -261,13 +272,16 @@ export class Rows implements EvidenceTable {
     user.holdings.take('history_bytes', bytes);
   }
 
-  /** Returns the stream with the oldest row, of this user or of all; null if that is the row of the act in progress. */
+  /**
+   * Returns the stream with the oldest row, of this user or (null) of all; null if that row is the one that the act in
+   * progress added.
+   */
   #nextToGo(userId: string | null): Stream | null {
     const old = (userId === null ? this : this.users.get(userId))?.byAge.first();
     return old && !(old === this.#newest && old.length === 1) ? old : null;
   }
 
-  #dropFirst(stream: Stream, why: Why): void {
+  #dropFirst(stream: Stream, why: DropReason): void {
     const { user, firstSeq, firstAt } = stream;
     this.#takeFirst(stream);
     if (why === 'room') {
@@ -278,7 +292,7 @@ export class Rows implements EvidenceTable {
     if (stream.length === 0) this.#removeStream(stream, why);
   }
 
-  /** Takes the oldest row out of its stream and out of all orders. */
+  /** Removes the oldest row from its stream and from all orders. */
   #takeFirst(stream: Stream): void {
     const { user, firstSeq: seq } = stream;
     const holder = stream.dropFirst();
@@ -292,7 +306,7 @@ export class Rows implements EvidenceTable {
     if (!(holder instanceof LinkRow) && holder.drop(seq)) forgetCommandOf(user, holder);
   }
 
-  #removeStream({ user, suffix, place, nextSeq }: Stream, why: Why): void {
+  #removeStream({ user, suffix, place, nextSeq }: Stream, why: DropReason): void {
     user.streams.delete(suffix);
     if (place) user.byLastWrite.remove(place);
     this.raiseSeqFloor(nextSeq);
@@ -340,30 +354,28 @@ export function rowsOfCommand({ byCommand, streams }: User, commandId: string): 
   return rows;
 }
 
-// Remembers when messages were dropped early, so that answers can report the gap.
+// The record of messages that were dropped early, so that answers can report the gap.
 
 /**
- * What is remembered about one user's messages that were dropped for lack of room. `droppedAt`: when the newest of them
- * was retained, in epoch milliseconds. `wholeStreamAt`: the same, but only of messages that were the last of their
- * stream.
+ * The gaps of one user. `droppedAt`: when the newest message among those dropped for lack of room was retained, in
+ * epoch milliseconds. `wholeStreamAt`: the same time, counting only messages that were the last of their stream.
  */
-type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
+type UserGaps = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<UserGaps> | null };
 
 const NEVER = -Infinity;
 
-/** A Note as it outlives a restart. `suffix`: the stream that it is about; null for all streams of the user. */
-export type Gap = Pick<Note, 'userId' | 'droppedAt' | 'wholeStreamAt'> & { readonly suffix: string | null };
+/** A gap as a snapshot stores it. `suffix`: the stream with the gap; null for all streams of the user. */
+export type Gap = Pick<UserGaps, 'userId' | 'droppedAt' | 'wholeStreamAt'> & { readonly suffix: string | null };
 
 type Evictions = ReturnType<typeof createEvictions>;
 
 /**
- * Remembers that messages were dropped early, for as long as these messages would still be shown. An answer that could
- * have contained one of them has a gap. Each method takes amortised constant time, and each user takes one small
- * object.
+ * Remembers each dropped message for as long as it would have been shown. An answer that could have contained the
+ * message has a gap. Each method takes amortised constant time, and each user takes one small object.
  */
 function createEvictions() {
-  const notes = new Map<string, Note>();
-  const byEviction = new List<Note>();
+  const notes = new Map<string, UserGaps>();
+  const byEviction = new List<UserGaps>();
   let anyDropped = NEVER;
   let anyWholeStream = NEVER;
   return {

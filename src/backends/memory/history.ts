@@ -31,19 +31,19 @@ import { HISTORY_LIMITS, Rows, rowsOfCommand, type RowDrops, type RowLimits, typ
 type MemoryHistoryOptions = {
   readonly clock: Clock;
   readonly limits?: Partial<TableLimits> | undefined;
-  /** The deduplicator. The acts that record ends of commands use it too. If absent, the store creates its own. */
+  /** The deduplicator, shared with the acts that record ends of commands. If absent, the store creates its own. */
   readonly dedup?: MemoryDedup;
-  /** The holdings of users. If absent, the store counts them in a table of its own. */
+  /** The holdings of users. If absent, the store creates its own. */
   readonly shares?: Shares;
-  /** The evidence of the process; absent: it is only here. */
+  /** The evidence of the process. If absent, the tables of this store are the only evidence of their kind. */
   readonly evidence?: Pick<EvidenceKinds, 'messages' | 'links'>;
-  /** Learns which rows were dropped for lack of room. */
+  /** Receives the rows that are dropped for lack of room. */
   readonly drops?: RowDrops;
 };
 
 /**
- * Core's HistoryStore, with methods that retain a message in the same tick. So an act on a command can retain its
- * messages within the act.
+ * Core's HistoryStore, with methods that retain a message in the same tick, so that an act on a command can retain its
+ * messages before it returns.
  */
 export interface MemoryHistory extends HistoryStore {
   /**
@@ -58,16 +58,16 @@ export interface MemoryHistory extends HistoryStore {
   keep(rows: CommandRows, part: CommandMessage, now: number, seq?: number): number | null;
   /** Retains a message without creating its Message object. `seq`: as for `Rows.add`. */
   keepRow(message: NewMessage, now?: number, seq?: number): Row | null;
-  /** The time of the latest row. Rows get no earlier time. */
+  /** The time of the latest row, in epoch milliseconds. No later row gets an earlier time. */
   readonly lastAt: number;
-  /** Makes `lastAt` at least this time. */
+  /** Sets `lastAt` to this time, unless it is later already. */
   advanceTo(at: number): void;
-  /** The tables of rows, for a journal: `links` has the link histories. */
+  /** The tables of rows, for a journal. `links` contains the link histories. */
   readonly tables: { readonly messages: Rows; readonly links: Rows };
   ingest(message: IngestedMessage): IngestResult;
   /**
-   * Returns what is held, including messages that expired since the last read, and what was dropped for lack of room
-   * since the start. Link histories are not included.
+   * Returns how much is held, including messages that expired since the last read, and how much was dropped for lack of
+   * room since the start. Link histories are not included.
    */
   totals(): Readonly<Totals>;
 }
@@ -104,11 +104,11 @@ export function createMemoryHistory({
   };
   const retain = (message: NewMessage): Message => {
     const row = keepRow(message);
-    // Only a row with a given number may be there already.
+    // `add` returns null only for a row whose number was given.
     if (!row) throw new CallboardError('internal', 'a message without a number was not retained');
     return row.message;
   };
-  /** Drops expired rows. `gaps` returns the gap of an answer that may lack evicted rows. */
+  /** Drops expired rows, and returns `gaps`, which returns the gap of an answer that may lack evicted rows. */
   const look = (): { gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
     const now = clock.now();
     const before = now - limits.retentionMs;
@@ -154,7 +154,7 @@ export function createMemoryHistory({
       const { evictions } = tables.of(suffix);
       const missing = gaps('messages', stream ? stream.evictedAt : evictions.wholeStreamAt(userId));
       if (stream) return { ...scanMessages(stream, filter, page), gaps: missing };
-      // Do not answer that the stream does not exist: it may have been dropped completely.
+      // The stream may have existed and been dropped completely, so the answer has a gap instead of "not found".
       return missing.length > 0 ? { rows: [], next: null, gaps: missing } : null;
     },
     ofCommand(userId, commandId, page) {
@@ -249,12 +249,12 @@ function evicted(source: EvidenceSource, asOf: number): ObservedSource {
   return { source, nodeId: null, complete: false, observed: 0, limit: null, reason: 'evicted', asOf };
 }
 
-// Holds the retained rows of direct mode in two tables with separate limits: messages, and link histories.
+// The retained rows of direct mode, in two tables with separate limits: messages, and link histories.
 
 export type TableLimits = RowLimits & {
   /** The most rows of one user's link history. */
   readonly linkMessages: number;
-  /** The most bytes of all link histories together. Each row counts as a message does for `bytes`. */
+  /** The most bytes of all link histories together. A row counts as many bytes as a message does in `bytes`. */
   readonly linkBytes: number;
 };
 
@@ -262,8 +262,8 @@ const TABLE_LIMITS: TableLimits = { ...HISTORY_LIMITS, linkMessages: LINK_MESSAG
 
 /**
  * Creates the two tables of retained rows: messages, and the link histories of all users. They have no limit in common,
- * so no message is dropped because many links open and end. A link history is read by its name. It is neither listed
- * nor counted among the streams of its user.
+ * so no message is dropped because many links open and end. A link history can be read by its name, but is neither
+ * listed nor counted among the streams of its user.
  */
 function createTables(
   limits: TableLimits,
@@ -291,7 +291,7 @@ function sharesOf(total: number): Shares {
   return createShares({ history_bytes: { guarantee: Math.min(SHARE_BOUNDS.history_bytes.guarantee, total), total } });
 }
 
-/** Takes the first rows, as many as fit within the bounds, for the raw view of the history. */
+/** Takes rows from the start until the bounds are reached, for the raw view of the history. */
 function sampleRows(rows: Iterable<Row>, bounds: SampleBounds): Omit<RawSample, 'gaps'> {
   const sampling = new Sampling(bounds);
   for (const row of rows) if (!sampling.offer(row.message, () => storedOf(row))) break;

@@ -24,7 +24,8 @@ type PeekConnection = (key: ClientKey) => Connection | null;
 type InspectorSources = { readonly clock: Clock; readonly ledger: Ledger; readonly peek: PeekConnection };
 
 /**
- * Creates core's DeliveryInspector over the ledger. The sample of its summary holds the commands that are due soonest.
+ * Creates core's DeliveryInspector over the ledger. The sample in its summary contains the commands that are due
+ * soonest.
  */
 export function createMemoryInspector({ clock, ledger, peek }: InspectorSources): DeliveryInspector {
   const gaps = ({ userId, stage }: DeliveryFilter): readonly ObservedSource[] => {
@@ -111,8 +112,9 @@ function byKey(ledger: Ledger, filter: DeliveryFilter, page: PageRequest, matche
 }
 
 /**
- * Reads commands, newest admission first: if there are at most OWN_COMMANDS of the user or client, these alone. The form
- * of a position says in which of the two ways the page after it is read.
+ * Reads commands, newest admission first. If the user or client has at most OWN_COMMANDS commands, reads and sorts only
+ * these; otherwise reads all commands in order of admission. The number of parts of a position shows which of the two
+ * ways produced the page before it.
  */
 function newest(ledger: Ledger, filter: DeliveryFilter, page: PageRequest, matches: Matches): Scan<Command> {
   if (filter.userId === null || page.after?.length === ALL_PARTS) return newestOfAll(ledger, page, matches);
@@ -131,7 +133,9 @@ function newest(ledger: Ledger, filter: DeliveryFilter, page: PageRequest, match
 /** Returns the position of a command among those of its user. */
 const placeOf = ({ admittedAt, clientId, commandId }: Command): Position => [sortable(admittedAt), clientId, commandId];
 
-/** Whether a position follows another one in the order of the newest commands of a user. Null: the beginning. */
+/**
+ * Whether a position comes after `after` in the order of the newest commands of a user. `after` is null at the start.
+ */
 function isLater(place: Position, after: Position | null): boolean {
   const at = after === null ? -1 : place.findIndex((part, i) => part !== after[i]);
   return after === null || (at >= 0 && (place[at] ?? '') < (after[at] ?? ''));
@@ -141,12 +145,12 @@ function byAdmission(one: Command, other: Command): number {
   return isLater(placeOf(one), placeOf(other)) ? 1 : -1;
 }
 
-/** The number of parts of a position among the commands of all users. */
+/** The number of parts of a position in a listing of the commands of all users. */
 const ALL_PARTS = 4;
 
 /**
- * Reads the commands of all users, newest admission first. The position of a command is its time of admission, then its
- * key, so it is the same in each process that has the command.
+ * Reads the commands of all users, newest admission first. A position is the command's time of admission, then its key,
+ * so every process that has the command computes the same position.
  */
 function newestOfAll(ledger: Ledger, page: PageRequest, matches: Matches): Scan<Command> {
   const timed = ledger.newestFirst(page.after).map(({ item, at }) => ({ command: item.command, at }));

@@ -1,6 +1,4 @@
-/**
- * Keeps ended commands until their idempotency window is over, or until there is no room for them. It ends no command.
- */
+/** Keeps ended commands until their idempotency window is over, or until there is no room for them. */
 import type { CommandMark } from '../../core/commands/command.ts';
 import { isCode } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -17,7 +15,7 @@ import { NO_DROPS } from './history-rows.ts';
 
 export type EndedOptions = {
   readonly shares: Shares;
-  /** The evidence of the process; absent: it is only here. */
+  /** The evidence of the process. If absent, the tables of this store are the only evidence of their kind. */
   readonly evidence?: Pick<EvidenceKinds, 'results' | 'records'> | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -27,23 +25,25 @@ export type EndedOptions = {
   readonly markSecret: string;
   /** How long a result is retained at most, in milliseconds. */
   readonly retentionMs: number;
-  /** Called when the whole record of a command is dropped. */
+  /** Called after the whole record of a command was dropped. */
   readonly onGone: (entry: Entry) => void;
-  /** Learns what was dropped for lack of room. */
+  /** Receives what is dropped for lack of room. */
   readonly drops?: RecordDrops | undefined;
 };
 
 /**
- * Learns which results and records were dropped for lack of room. The choice depends on what all users hold, so
- * a journal has to record it.
+ * Receives the results and records that are dropped for lack of room. The choice depends on what all users hold, so a
+ * replay cannot repeat it, and a journal must record it.
  */
 export interface RecordDrops {
-  /** True while a journal is read: nothing is dropped for lack of room, because the journal says what was dropped. */
+  /**
+   * True while a journal is replayed. Then nothing is dropped for lack of room, because the journal records the drops.
+   */
   readonly replaying: boolean;
-  /** What is dropped next is no part of an act that is in progress. */
+  /** The drops after this call do not belong to the act that is in progress. */
   beginApart(): void;
   resultDropped(entry: Entry): void;
-  /** Called before the record is reduced to its mark, or dropped without one. */
+  /** Called before a record is reduced to its mark, or dropped without a mark. */
   recordDropped(entry: Entry): void;
 }
 
@@ -56,7 +56,7 @@ export interface RecordDrops {
 export class EndedCommands {
   readonly users: UserLedgers;
   readonly #options: EndedOptions;
-  /** The commands with a whole record, oldest first. Each user's own queues hold the same commands. */
+  /** The commands with a whole record, oldest first. The queue of each user contains the same entries. */
   readonly #records = new SparseQueue<Entry>(hasNoRecord);
   readonly #results = new SparseQueue<Entry>(hasNoResult);
   readonly marks: CommandMarks<UserLedger>;
@@ -118,7 +118,7 @@ export class EndedCommands {
     this.#resultBytes += entry.resultBytes;
   }
 
-  /** Drops the results, records and marks whose time is over. */
+  /** Drops the results, records and marks that have been kept for their full time. */
   expire(now: number): void {
     this.#now = now;
     const { windowMs, retentionMs } = this.#options;
@@ -135,8 +135,8 @@ export class EndedCommands {
   }
 
   /**
-   * Drops results and records until the totals of their shares are kept. `isAct`: an act has added to them. Returns as
-   * `EvidenceKind.keepWithin` does.
+   * Drops results and records until their totals are within the limits. `isAct`: whether the caller is an act that
+   * added some. Returns the same as `EvidenceKind.keepWithin`.
    */
   keepWithin(now: number, isAct = true): boolean {
     if (this.#drops.replaying) return true;
@@ -148,7 +148,7 @@ export class EndedCommands {
     ].every(Boolean);
   }
 
-  /** Gives up the tables: no user holds anything of them. */
+  /** Gives up the tables: no user holds anything of them afterwards. */
   discard(): void {
     this.#evidence.results.remove(this.#resultTable);
     this.#evidence.records.remove(this.#recordTable);
@@ -219,9 +219,9 @@ export class EndedCommands {
   }
 
   /**
-   * Reduces a record to its mark. If no room was reserved for the mark, drops the record without one; this happens only
-   * if the relay made the command's id. The greatest of these ids is remembered. An id of the relay's form that is not
-   * greater may have been used before, so callers may not choose it.
+   * Reduces a record to its mark. If no room was reserved for a mark, drops the record without one. This happens only
+   * to ids that the relay made. The greatest id without a mark is remembered as `unmarkedId`: callers may not choose an
+   * id that has the form of the relay's ids and is not greater, because a dropped command may have had that id.
    */
   reduce(entry: Entry): void {
     this.#drops.recordDropped(entry);
@@ -236,19 +236,19 @@ export class EndedCommands {
     this.#shortUntil = Math.max(this.#shortUntil, user.shortUntil);
     if (!marked) return this.#forgetUnmarked(user, commandId, endedAt);
     const mark: CommandMark = {
-      // The default only satisfies the types: ended commands have an outcome.
+      // The default value only satisfies the type checker: every ended command has an outcome.
       outcome: outcome ?? 'outcome_unknown',
       execution,
       errorCode: error && isCode(error.code) ? error.code : null,
       endedAt,
       resultExpired: resultExpired || result !== null,
     };
-    // A snapshot that was written meanwhile may have the mark already.
+    // If the snapshot was written after the mark was added, the snapshot contains the mark already.
     if (this.#drops.replaying && this.mark(entry, null, endedAt) !== null) return user.holdings.release('marks', 1);
     this.marks.add(entry, digest, { mark, owner: user });
   }
 
-  /** Remembers until when listings of a user lack records, and the greatest id that left no mark. */
+  /** Restores the time until which listings of a user lack records, and the greatest id without a mark. */
   restoreShort(userId: string, { shortUntil, unmarkedId }: Pick<UserLedger, 'shortUntil' | 'unmarkedId'>): void {
     const user = this.users.of(userId);
     user.shortUntil = Math.max(user.shortUntil, shortUntil);
@@ -266,7 +266,7 @@ export class EndedCommands {
     this.marks.watch(user, endedAt);
   }
 
-  /** Releases marks of a user, and drops what is remembered of the user once nothing is left. */
+  /** Releases marks of a user, and forgets the user once the user has nothing left. */
   #releaseMarks(user: UserLedger, count: number): void {
     user.holdings.release('marks', count);
     if (this.#now >= user.shortUntil) user.unmarkedId = '';
@@ -274,7 +274,7 @@ export class EndedCommands {
   }
 }
 
-/** The shares of what commands hold, live and ended. */
+/** The shares that live and ended commands count in. */
 const HELD = ['queued_bytes', 'result_bytes', 'ended_records', 'marks'] as const satisfies readonly ShareName[];
 
 function endOf({ terminalAt }: Entry): number {

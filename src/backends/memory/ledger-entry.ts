@@ -1,6 +1,7 @@
 /**
- * The objects of the ledger: a command with its waiters and its positions in the indexes, a waiter, the queue of a
- * client, and the data of a user. Only acts may change them.
+ * The objects of the ledger: commands, waiters, the queues of a client, and the data of a user.
+ *
+ * Only acts may change them.
  */
 import { waiterOf, type NewWaiter, type Waiter } from '../../core/commands/waiter.ts';
 import type { Command } from '../../core/commands/command.ts';
@@ -16,7 +17,7 @@ import { PackedCommand } from './ledger-packed.ts';
 import { SparseQueue } from './sparse-queue.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
-/** What is kept of a command that was called without params. */
+/** The params of a command that was called without params. */
 const NO_PARAMS = trustJson('{}');
 
 /** The commands that hold a reservation in one admission scope, and how many of them each user has. */
@@ -35,18 +36,19 @@ type NewEntry = {
 };
 
 /**
- * A command with everything that belongs to it. An act replaces the record as a whole. Only acts change the other
- * members.
+ * A command with its waiters, its payloads and its positions in the indexes. Only acts may change it. An act replaces
+ * `command` by a new record, and sets the other members.
  */
 export class Entry extends DueItem implements HeldCommand {
   readonly client: ClientQueue;
-  /** The command's first rows in history, which may be retained for longer than the command. */
+  /** The command's first rows in history. They may be retained longer than the command. */
   readonly rows: CommandRows;
   /** The node that the command was last queued on. */
   queuedOn: string | null;
   /**
-   * The params, until dispatch; or until the first report, if the client says in each hello what it has received, or if
-   * the attempt to dispatch may be repeated. Then a command that never arrived can be written again.
+   * The params. They are kept until dispatch. They are kept until the first report, so that a command that never
+   * arrived can be written again, if the client lists in each hello what it has received, or if the attempt to dispatch
+   * may be repeated.
    */
   params: JsonText | null;
   /** The number of bytes that `params` counts for. */
@@ -55,18 +57,22 @@ export class Entry extends DueItem implements HeldCommand {
   progress: Progress | null = null;
   /** The number of bytes that the result of an ended command counts for. */
   resultBytes = 0;
-  /** True if room for a mark is reserved. Always true if a caller chose the command's id. */
+  /** True if room for a mark of this command is reserved. Always true if a caller chose the command's id. */
   marked = false;
-  /** The attempt that dispatched it, if attempts are kept (`TransactionDeps.keepsAttempts`). Null once the command has ended. */
+  /**
+   * The dispatch attempt that succeeded, if `TransactionDeps.keepsAttempts` is set. Null once the command has ended.
+   */
   markedBy: string | null = null;
-  /** True once the whole record is dropped. If room was reserved for a mark, the mark is kept. */
+  /** True once the whole record was dropped. If room for a mark was reserved, the mark remains. */
   reduced = false;
   /**
-   * The waiters, at most WAITERS_PER_COMMAND, in the order of registration. Each change replaces the array, so that the
-   * many commands without waiters can use the same empty array.
+   * The waiters, at most WAITERS_PER_COMMAND, in the order of registration. Each change replaces the array, so that all
+   * commands without waiters can share one empty array.
    */
   waiters = NO_WAITERS;
-  /** The command's admission scope, and which commands of its client it is among; null once it has ended. */
+  /**
+   * The command's admission scope, and the client's queue that contains it; both are null once the command has ended.
+   */
   scope: Scope | null = null;
   place: 'waiting' | 'running' | null = null;
   #record: Command | PackedCommand;
@@ -97,8 +103,8 @@ export class Entry extends DueItem implements HeldCommand {
   }
 
   /**
-   * The record. It is the same object on each read until the record is replaced or packed. Once it is packed, each read
-   * makes a new object.
+   * The record. Until the record is replaced or packed, each read returns the same object. Once packed, each read
+   * creates a new object.
    */
   get command(): Command {
     return this.#record instanceof PackedCommand ? this.#record.unpack(this) : this.#record;
@@ -113,19 +119,20 @@ export class Entry extends DueItem implements HeldCommand {
     return this.#record.terminalAt;
   }
 
-  /** The members of the record that a mark keeps, read without unpacking the record. */
+  /** The members of the record that a mark needs, read without unpacking the record. */
   get summary(): Pick<Command, 'digest' | 'outcome' | 'execution' | 'error' | 'resultExpired'> {
     return this.#record;
   }
 
   /**
-   * Packs the record of an ended command, if the command ended in the usual way. `bound`: the link on which it ended.
+   * Packs the record of an ended command, if the record has a packed form. `bound`: the link on which the command
+   * ended.
    */
   pack(bound = this.client.binding): void {
     if (!(this.#record instanceof PackedCommand)) this.#record = PackedCommand.of(this.#record, bound) ?? this.#record;
   }
 
-  /** Counts the params in the share `queued_bytes` of their user, until `giveUpParams` returns them. */
+  /** Counts the params in the share `queued_bytes` of the user. `giveUpParams` ends this. */
   holdParams(): void {
     if (this.params === null) return;
     this.paramsBytes = utf8Length(this.params);
@@ -133,8 +140,9 @@ export class Entry extends DueItem implements HeldCommand {
   }
 
   /**
-   * Returns the params of a command that is dispatched now, and keeps and counts them, so that it can be written again.
-   * Gives them up if they could be in the way of new commands: little room is left. `always`: even then they are kept.
+   * Returns the params of a command that is being dispatched. Keeps and counts them, so that the command can be written
+   * again. With `if_plenty`, gives them up if little room is left for new commands. With `always`, keeps them even
+   * then.
    */
   keepParams(how: 'always' | 'if_plenty' = 'if_plenty'): JsonText | null {
     const { params, paramsBytes } = this;
@@ -146,7 +154,7 @@ export class Entry extends DueItem implements HeldCommand {
     return params;
   }
 
-  /** Returns the params of a command that was dispatched or has ended, and stops counting them. */
+  /** Removes and returns the params of a command that was dispatched or has ended, and stops counting them. */
   giveUpParams(): JsonText | null {
     const { params, paramsBytes } = this;
     this.params = null;
@@ -166,13 +174,13 @@ export class Entry extends DueItem implements HeldCommand {
   }
 }
 
-/** A waiter that is not resolved. Its Waiter object is made when it is read, because most waiters are never listed. */
+/** A waiter that is not resolved. Its Waiter object is created on each read, because most waiters are never listed. */
 export class WaiterRow {
   readonly entry: Entry;
   /** The number of the registration. A later registration has a higher number. */
   readonly seq: number;
   readonly createdAt: number;
-  /** As `createdAt`, but never before that of an earlier registration. */
+  /** The same time as `createdAt`, unless an earlier registration has a later time; then that time. */
   readonly listedAt: number;
   readonly request: NewWaiter;
   /** True once the waiter was resolved or removed. */
@@ -205,7 +213,7 @@ export function isOver({ gone }: WaiterRow): boolean {
  */
 export class ClientQueue {
   readonly user: UserLedger;
-  /** The ids of the client, and the suffix of its history stream. */
+  /** The ids of the client, with the suffix of its history stream. */
   readonly head: StreamHead;
   binding: Binding | null = null;
   #waiting: SparseQueue<Entry> | null = null;
@@ -222,7 +230,7 @@ export class ClientQueue {
     return this.user.holdings;
   }
 
-  /** The commands that wait for the client, in the order of admission. */
+  /** The commands that wait for the client, in order of admission. */
   get waiting(): SparseQueue<Entry> {
     return (this.#waiting ??= new SparseQueue(({ place }) => place !== 'waiting'));
   }
@@ -243,10 +251,7 @@ export class ClientQueue {
   }
 }
 
-/**
- * The ledger's data of one user: the user's holdings, the user's ended commands, oldest first, and the waiters for the
- * user's commands.
- */
+/** The data of one user in the ledger: holdings, ended commands (oldest first), and waiters. */
 export type UserLedger = {
   readonly userId: string;
   readonly holdings: Holdings;
@@ -256,17 +261,20 @@ export type UserLedger = {
   readonly results: SparseQueue<Entry>;
   /** The waiters for the user's commands, in the order of registration. */
   readonly waiters: SparseQueue<WaiterRow>;
-  /** The number of the user's clients that have an object in the ledger. */
+  /** The number of the user's clients that have a ClientQueue in the ledger. */
   clients: number;
-  /** The time until which the user's listings lack records that were reduced to marks early, in epoch milliseconds. */
+  /** Until this time (epoch milliseconds), listings of the user may lack records that were reduced to marks early. */
   shortUntil: number;
-  /** The greatest id that the relay made and whose record was dropped without a mark; '' if there is none. */
+  /**
+   * The greatest id among the ids that the relay made and whose records were dropped without a mark; '' if there is
+   * none.
+   */
   unmarkedId: string;
 };
 
 /**
- * The objects of users. A user has one for as long as the user has a client, an ended command or a mark, and until
- * `shortUntil` is over.
+ * The UserLedger objects by user id. An object exists while its user has a client, an ended command or a mark, and
+ * until `shortUntil` is over.
  */
 export class UserLedgers {
   readonly #shares: Shares;
@@ -301,7 +309,7 @@ export class UserLedgers {
     return this.#users.values();
   }
 
-  /** Removes the object of a user who has nothing left. */
+  /** Removes the object of a user who has no client, ended command or mark any more and whose `shortUntil` is over. */
   dropIdle(user: UserLedger, now: number): void {
     if (user.clients > 0 || user.records.size > 0 || user.holdings.held('marks') > 0 || now < user.shortUntil) return;
     this.#users.delete(user.userId);

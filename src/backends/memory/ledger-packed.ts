@@ -5,7 +5,7 @@ import type { ClientType } from '../../core/connections/connection.ts';
 import type { TraceIds } from './history-row.ts';
 import { packTime, smallInteger, unpackTime } from './packed-time.ts';
 
-/** The members of a record that its ledger entry holds anyway, so they are not packed. */
+/** The members of a record that its ledger entry holds in any case, so they are not packed. */
 type Shared = {
   readonly userId: string;
   readonly clientId: string;
@@ -13,12 +13,13 @@ type Shared = {
   readonly trace: TraceIds;
 };
 
-/** The packed form of a time that is null. */
+/** Stands for a time that is null in a packed record. */
 const NEVER = -1;
 
 /**
- * The packed record of a command that ended in the usual way: its client may have acknowledged it, and reported one
- * result. It takes a third of the memory of the whole record. Most such records are never read.
+ * The packed record of a command that ended in the usual way: the client may have acknowledged the command, and
+ * reported one result. A packed record takes a third of the memory of the whole record, and most of them are never
+ * read.
  */
 export class PackedCommand {
   resultExpired: boolean;
@@ -57,8 +58,8 @@ export class PackedCommand {
   }
 
   /**
-   * Packs a record. Returns null if the record holds more than can be packed. `bound`: the link that the client is
-   * bound to.
+   * Packs a record. Returns null if the record has values that the packed form cannot represent. `bound`: the link that
+   * the client is bound to.
    */
   static of(command: Command, bound: Binding | null): PackedCommand | null {
     return bound !== null && isPlain(command, bound) && hasPlainTimes(command)
@@ -141,8 +142,7 @@ function since(admittedAt: number, at: number | null): number {
 }
 
 /**
- * Returns whether every member that is not packed has the value that `unpack` gives it. Times are checked by
- * `hasPlainTimes`.
+ * Whether every member that is not packed has the value that `unpack` would give it. `hasPlainTimes` checks the times.
  */
 function isPlain(command: Command, { nodeId, instanceId }: Binding): boolean {
   return (
@@ -179,7 +179,7 @@ function isSeenOnce({ commandId, sightings, terminalAt }: Command, instanceId: s
   );
 }
 
-/** Returns whether the text equals the `endMessageId` of a result, without building that id. */
+/** Whether the text equals the `endMessageId` of a result. Compares the parts, without building that id. */
 function isResultId(messageId: string, commandId: string, instanceId: string): boolean {
   return (
     messageId.length === commandId.length + RESULT_PART.length + instanceId.length &&
@@ -192,8 +192,8 @@ function isResultId(messageId: string, commandId: string, instanceId: string): b
 const RESULT_PART = ':result:';
 
 /**
- * Returns whether all times are whole milliseconds and not before `admittedAt`. This is false, for example, after the
- * wall clock was set back.
+ * Whether all times are whole milliseconds and none is before `admittedAt`. A time may be before it if, for example,
+ * the wall clock was set back.
  */
 function hasPlainTimes(command: Command): boolean {
   const { admittedAt, acknowledgedAt } = command;

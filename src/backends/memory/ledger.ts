@@ -1,6 +1,7 @@
 /**
- * The live and ended commands with their indexes, by key and by the order of admission: the data that the stores of
- * commands, waiters and nodes share. It contains no rule about states of commands.
+ * The live and ended commands in memory with their indexes, which the stores of commands, waiters and nodes share.
+ *
+ * It contains no rule about the states of commands.
  */
 import { ByClient } from '../../core/collections.ts';
 import type { Clock } from '../../core/ports.ts';
@@ -19,7 +20,10 @@ import type { Binding } from '../../core/commands/command-store.ts';
 
 export { ClientQueue, Entry, WaiterRow, type Scope, type UserLedger } from './ledger-entry.ts';
 
-/** The data that the stores of commands, waiters and nodes share. Keeps it within its limits. */
+/**
+ * The commands, clients and admission scopes of one state, within their limits. The stores of commands, waiters and
+ * nodes share one ledger.
+ */
 export class Ledger {
   readonly windowMs: number;
   readonly #clock: Clock;
@@ -27,7 +31,7 @@ export class Ledger {
   readonly #clients = new ByClient<ClientQueue>();
   readonly #scopes = createSortedMap<Scope>();
   readonly #due: DueIndex<Entry>;
-  /** The ended commands, for a journal: other callers use the methods of the ledger. */
+  /** The ended commands. Only a journal uses this member; other callers use the methods of the ledger. */
   readonly ended: EndedCommands;
   readonly #drops: Pick<RecordDrops, 'replaying'> | undefined;
 
@@ -42,7 +46,7 @@ export class Ledger {
 
   find(key: CommandKey): Entry | undefined {
     const found = this.#entries.get(key);
-    // A live command never expires, so expired commands need not be dropped first.
+    // A live command never expires, so it is returned without dropping expired commands first.
     if (found && found.terminalAt === null) return found;
     this.#expire();
     return this.#entries.get(key);
@@ -106,7 +110,7 @@ export class Ledger {
   end(entry: Entry, now: number): void {
     const { client, command, scope, place } = entry;
     this.ended.expire(now);
-    // The entry is added before the steps below, because they may drop the command's client, and with it the user.
+    // The ended entry is added first, because the steps below may drop the client, and with the client its user.
     this.ended.add(entry);
     this.#due.delete(entry);
     entry.place = null;
@@ -122,24 +126,24 @@ export class Ledger {
   }
 
   /**
-   * Drops results and records until the totals of their shares are kept. An act that ends a command calls it after the
-   * replies, because a reply may contain the command's result.
+   * Drops results and records until the totals of their shares are within the limits. An act that ends a command calls
+   * it after it has posted the replies, because a reply may contain the command's result.
    */
   keepWithin(now: number): void {
     this.ended.keepWithin(now);
   }
 
   /**
-   * Returns the mark of an ended command whose record is no longer kept, `conflict` if its digest differs from the
-   * given one, or null if the id is unknown.
+   * Returns the mark of an ended command whose record was dropped. Returns `conflict` if the digest of the mark differs
+   * from the given one, or null if the id is unknown.
    */
   mark(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null {
     return this.ended.mark(key, digest, this.#clock.now());
   }
 
   /**
-   * Returns why an unknown id that a caller chose may not be admitted, or null if it may. Either there is no room for
-   * its mark, or the relay may have made this id before and forgotten it for lack of room.
+   * Returns why a caller may not use an id that is unknown, or null if the id may be used. It is refused if there is no
+   * room for its mark, or if it may be an id that the relay made and forgot for lack of room.
    */
   refuseChosen(
     { user }: { readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'> },
@@ -150,8 +154,8 @@ export class Ledger {
   }
 
   /**
-   * Reserves room for a command's mark, if none is reserved yet. If `chosenId` is false, only while there is room; never
-   * while a journal is read, because the journal says which marks were reserved.
+   * Reserves room for a command's mark, unless room is reserved already. If `chosenId` is false, reserves it only if
+   * there is room, and never while a journal is replayed, because the journal records which marks were reserved.
    */
   reserveMark(entry: Entry, chosenId: boolean): void {
     const { holdings } = entry.client.user;
@@ -186,16 +190,16 @@ export class Ledger {
   }
 
   /**
-   * Reads the commands that have a record, ordered by (user, client, command), from after a position. `whose` selects
-   * the commands of one client, of one user or of all.
+   * Reads the commands that have a record, ordered by (user, client, command), after a position. `whose` selects the
+   * commands of one client, of one user or of all.
    */
-  inOrder(whose: Whose, after: Position | null): IteratorObject<Entry> {
+  inOrder(whose: OwnerFilter, after: Position | null): IteratorObject<Entry> {
     this.#expire();
     return this.#entries.values(whose, after);
   }
 
   /** Reads the commands that have a record and follow a position, latest admission first. */
-  newestFirst(after: Position | null): IteratorObject<Timed<Entry>> {
+  newestFirst(after: Position | null): IteratorObject<TimedValue<Entry>> {
     this.#expire();
     return this.#entries.newest(after);
   }
@@ -209,13 +213,13 @@ export class Ledger {
     return this.#scopes.get(scopeId);
   }
 
-  /** The number of commands with a record: live ones, and ended ones that are still kept. */
+  /** The number of commands with a record, live and ended. */
   get tracked(): number {
     this.#expire();
     return this.#entries.size;
   }
 
-  /** Returns whether listings of this user (null: of any user) lack records that were reduced to marks early. */
+  /** Whether listings of this user (null: of any user) lack records that were reduced to marks early. */
   short(userId: string | null): boolean {
     return this.ended.short(userId, this.#clock.now());
   }
@@ -234,36 +238,39 @@ export class Ledger {
     return this.ended.markBytes;
   }
 
-  /** Lets `next` read the commands that have a record now. There is one such reader at a time. */
+  /** Starts a new pass of `next` over the commands that have a record now. The ledger supports one pass at a time. */
   rewind(): void {
     this.#entries.rewind();
   }
 
-  /** Returns the next of these commands, in the order of admission; undefined at the end. Between two calls acts may run. */
+  /**
+   * Returns the next command of the pass that `rewind` started, in order of admission; undefined at the end. Acts may
+   * run between two calls.
+   */
   next(): Entry | undefined {
     return this.#entries.next();
   }
 
-  /** Returns the clients that are bound to a link, and those that have live commands. */
+  /** Returns the clients that are bound to a link or have live commands. */
   clients(): IteratorObject<ClientQueue> {
     return this.#clients.values();
   }
 
-  /** Returns the same of one user. */
+  /** Returns the clients of one user that are bound to a link or have live commands. */
   clientsOf(userId: string): Iterable<ClientQueue> {
     return this.#clients.ofUser(userId);
   }
 
   /**
-   * Adds an ended command that a snapshot has. `bound`: the link that its client was bound to when it ended. Call
-   * `restoreEnds` after all of them.
+   * Adds an ended command from a snapshot. `bound`: the link that its client was bound to when the command ended. Call
+   * `restoreEnds` after the last one.
    */
   restoreEnded(entry: Entry, bound: Binding | null): void {
     this.#entries.add(entry, entry.command.admittedAt);
     entry.pack(bound);
   }
 
-  /** Puts the commands that `restoreEnded` added into the order of their ends. */
+  /** Sorts the commands that `restoreEnded` added by the time of their ends. */
   restoreEnds(entries: readonly Entry[]): void {
     const byEnd = entries.toSorted((a, b) => (a.terminalAt ?? 0) - (b.terminalAt ?? 0));
     for (const entry of byEnd) this.ended.add(entry);
@@ -277,7 +284,7 @@ export class Ledger {
     return made;
   }
 
-  /** Whether there is room once what is over has given its room back. */
+  /** Whether there is room for a mark once expired marks have been dropped. */
   #hasRoomForMark(holdings: Holdings): boolean {
     if (holdings.refusal('marks', 1) === null) return true;
     this.#expire();
@@ -289,7 +296,9 @@ export class Ledger {
   }
 }
 
-/** Counts a reservation of a user. A user's own scope needs no such count. */
+/**
+ * Counts a reservation of a user in a scope. The scope of the user itself has one member, so it needs no such count.
+ */
 function countMember({ scopeId, members }: Scope, userId: string, by: number): void {
   if (scopeId === userId) return;
   const held = (members.get(userId) ?? 0) + by;
@@ -301,20 +310,23 @@ type Commands<V> = SortedMap<V>;
 type Clients<V> = SortedMap<{ readonly clientId: string; readonly commands: Commands<V> }>;
 type Users<V> = SortedMap<{ readonly userId: string; readonly clients: Clients<V> }>;
 
-/** A value and its time of admission, in epoch milliseconds, which is never before that of an earlier value. */
-type Timed<V> = { readonly item: V; readonly at: number };
+/**
+ * A value with its time of admission, in epoch milliseconds. The time is never before the time of a value that was
+ * added earlier.
+ */
+type TimedValue<V> = { readonly item: V; readonly at: number };
 
 /** Selects the values to read: those of one client, of one user (`clientId` null), or all (both null). */
-type Whose = { readonly userId: string | null; readonly clientId: string | null };
+type OwnerFilter = { readonly userId: string | null; readonly clientId: string | null };
 
 /**
- * A map by command key, ordered by (user, client, command). The parts of a key are looked up one after another, so that
- * no combined text has to be built and hashed. Ids that sort by time are appended to the other ids of their client.
+ * A map by command key, ordered by (user, client, command). It is nested by the parts of the key, so that no combined
+ * text has to be built and hashed. An id that sorts by time is appended to the ids of its client.
  */
 class CommandMap<V extends CommandKey> {
   readonly #users: Users<V> = createSortedMap();
   readonly #byAdmission: SparseQueue<V>;
-  /** The queue has the times as differences to this one, which are small. */
+  /** The queue stores times as differences to this time, because small integers take less memory. */
   readonly #origin: number;
   #lastAt = -Infinity;
 
@@ -354,10 +366,9 @@ class CommandMap<V extends CommandKey> {
   }
 
   /**
-   * Reads the values after a position of (user, client, command). While they are being read, no key may be added or
-   * removed.
+   * Reads the values after a position of (user, client, command). No key may be added or removed during the iteration.
    */
-  *values(whose: Whose, after: Position | null): Generator<V> {
+  *values(whose: OwnerFilter, after: Position | null): Generator<V> {
     const [afterUser = '', afterClient = '', afterCommand = ''] = after ?? [];
     for (const { userId, clients } of this.#users.values({ from: laterOf(whose.userId, afterUser) })) {
       if (whose.userId !== null && userId !== whose.userId) return;
@@ -371,10 +382,10 @@ class CommandMap<V extends CommandKey> {
   }
 
   /**
-   * Reads the values after a position of (time of admission, user, client, command), in falling order. If `after` is
-   * null, reads all values. While they are being read, no key may be added or removed.
+   * Reads the values after a position of (time of admission, user, client, command) in descending order, or all values
+   * if `after` is null. No key may be added or removed during the iteration.
    */
-  *newest(after: Position | null): Generator<Timed<V>> {
+  *newest(after: Position | null): Generator<TimedValue<V>> {
     const last = after === null ? Infinity : parseInt(after[0] ?? '', 36) - this.#origin;
     let together: V[] = [];
     let at = last;
@@ -388,8 +399,8 @@ class CommandMap<V extends CommandKey> {
     yield* this.#falling(together, at, after);
   }
 
-  /** Reads the values of one time, greatest key first, from after a position. */
-  *#falling(together: V[], number: number, after: Position | null): Generator<Timed<V>> {
+  /** Reads the values with one time of admission, greatest key first, after a position. */
+  *#falling(together: V[], number: number, after: Position | null): Generator<TimedValue<V>> {
     const at = this.#origin + number;
     const key = ({ userId, clientId, commandId }: V): Position => [sortable(at), userId, clientId, commandId];
     if (together.length > 1) together.sort((a, b) => comparePositions(key(b), key(a)));

@@ -1,6 +1,6 @@
 /** A list from which items are removed in constant time. */
 
-/** The node of a value in a list. Its links belong to the list: use the node only as the argument of `remove`. */
+/** The node of a value in a list. Only the list may use its links: pass the node to `remove` only. */
 export type ListItem<T> = {
   readonly value: T;
   previous: ListItem<T> | null;
@@ -9,9 +9,9 @@ export type ListItem<T> = {
 };
 
 /**
- * A doubly linked list. Appending, removing any node and reading either end each take constant time. A Map keeps the
- * order of insertion too. But it finds its first entry only by skipping all entries that were deleted before it, and it
- * replaces its table again and again. While the list is being iterated, nothing may be removed.
+ * A doubly linked list. Appending, removing any node and reading either end each take constant time. A Map is no
+ * replacement: it keeps the order of insertion, but to find its first entry it skips all deleted entries before that
+ * entry, and it replaces its table again and again. No node may be removed during an iteration.
  */
 export class List<T> {
   #first: ListItem<T> | null = null;

@@ -1,4 +1,4 @@
-/** The nodes of a process in memory: their mailboxes, and what they last reported. */
+/** Core's NodeStore in memory: the nodes' mailboxes and their last reports. */
 import type { DispatcherNode, NodeReport, NodeStore } from '../../core/commands/node-store.ts';
 import { NODE_SILENT_MS } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';
@@ -28,7 +28,7 @@ export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Le
     post: (nodeId, row) => mailboxes.post(nodeId, row),
     due: (limit) => ledger.due(limit),
     get: (nodeId) => reports.get(nodeId) ?? null,
-    // Called for many answers, so it creates no list while all nodes report.
+    // Called for many answers, so it creates no array unless a node is silent.
     silent() {
       const since = clock.now() - NODE_SILENT_MS;
       let late: string[] | null = null;

@@ -1,11 +1,11 @@
-/** Packs times into small integers. V8 would keep larger numbers as separate objects. */
+/** Packs times into small integers, because V8 stores larger numbers as separate objects. */
 
-/** The first finite time that was packed, in epoch milliseconds. Long-lived objects keep their times relative to it. */
+/** The first finite time that was packed, in epoch milliseconds. Packed times are relative to it. */
 let origin: number | null = null;
 
 /**
- * Returns the value as a small integer if it is one, such as the difference of two times. V8 keeps larger numbers, such
- * as times in epoch milliseconds, as separate objects.
+ * Returns the value, as a small integer if possible. Differences of times are small; times in epoch milliseconds are
+ * not, and V8 stores such numbers as separate objects.
  */
 export function smallInteger(value: number): number {
   const whole = value | 0;
@@ -13,7 +13,7 @@ export function smallInteger(value: number): number {
 }
 
 /**
- * Packs a time in epoch milliseconds. A time within three weeks of the first one then needs no separate object.
+ * Packs a time in epoch milliseconds. A time within three weeks of the first packed time then needs no separate object.
  */
 export function packTime(at: number): number {
   if (origin === null && Number.isFinite(at)) origin = at;

@@ -1,4 +1,4 @@
-/** Core's PauseStore in memory: the pauses of one state, which its transactions ask. */
+/** Core's PauseStore in memory: sets, ends and lists the pauses that transactions check. */
 import type { Mailboxes } from './commands.ts';
 import type { ClientQueue, Entry, Ledger } from './ledger.ts';
 import { keyOf, type CommandKey } from '../../core/ids.ts';
@@ -14,25 +14,25 @@ import {
 } from '../../core/pauses/pause.ts';
 import type { Clock } from '../../core/ports.ts';
 
-type PausesParts = {
+type PausesOptions = {
   readonly clock: Pick<Clock, 'now'>;
   readonly ledger: Ledger;
   readonly mailboxes: Pick<Mailboxes, 'post'>;
   readonly pauses: PauseSet;
 };
 
-/** The number of the only part of a store that is one state. */
+/** The number of the only partition of this store. */
 const WHOLE: readonly number[] = [0];
 
-/** Creates the store over the set that the transactions ask. Every method answers in the same tick. */
-export function createMemoryPauses({ clock, ledger, mailboxes, pauses }: PausesParts) {
+/** Creates core's PauseStore over the set of pauses that transactions check. Every method answers in the same tick. */
+export function createMemoryPauses({ clock, ledger, mailboxes, pauses }: PausesOptions) {
   const clientsOf = ({ userId, clientId }: Pick<PauseCover, 'userId' | 'clientId'>): Iterable<ClientQueue> => {
     if (userId === null) return ledger.clients().filter(({ head }) => clientId === null || clientId === head.clientId);
     if (clientId === null) return ledger.clientsOf(userId);
     const found = ledger.peekClient({ userId, clientId });
     return found ? [found] : [];
   };
-  /** Offers to their links what waits and is paused no more. */
+  /** Posts the commands that no pause holds any more to the nodes of their links, which offer them to the links. */
   const offer = (ended: readonly Pause[]): void => {
     for (const pause of ended) {
       const covers = coverOf(pause);
@@ -94,8 +94,8 @@ export function createMemoryPauses({ clock, ledger, mailboxes, pauses }: PausesP
 }
 
 /**
- * Whether there is no room for another pause of this author. Users cannot take the room of administrators, nor clients
- * that of their users.
+ * Whether there is no room for another pause of this author. Rows are reserved for administrators, so that users cannot
+ * fill the store; within a user's rows some are reserved for persons, so that clients cannot fill them.
  */
 function isFull(pauses: PauseSet, { by, userId }: Pause): boolean {
   if (by.kind === 'admin') return pauses.size >= PAUSES;

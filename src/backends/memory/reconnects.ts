@@ -6,8 +6,8 @@ import { RECONNECT_CLIENTS, RECONNECT_SLOTS, RECONNECT_SLOT_MS } from '../../cor
 import type { Clock } from '../../core/ports.ts';
 
 /**
- * The clients whose links opened in one time slot, and how often each reconnected in it. `full`: whether there were
- * more clients than are counted.
+ * The clients whose links opened in one time slot, and how often each of them reconnected in it. `full`: true if there
+ * were more clients than the slot can count.
  */
 type Slot = { readonly number: number; readonly counts: ByClient<number>; full: boolean };
 
@@ -41,7 +41,7 @@ export function createMemoryReconnects(clock: Clock): ReconnectStore {
     },
     counts: (clients) => clients.map(sum),
     top(first) {
-      // Most clients of a quiet relay did not reconnect, so only the others are summed up and sorted.
+      // On a quiet relay most clients did not reconnect, so only clients that did are summed up and sorted.
       const sums = new ByClient<number>();
       for (const { counts } of current())
         for (const [client, count] of counts.entries())

@@ -1,4 +1,4 @@
-/** Core's RevocationStore in memory. */
+/** Core's RevocationStore in memory: the revocations, in the order of their numbers. */
 import {
   REVOCATIONS_MAX,
   REVOCATIONS_MAX_WIDE,
@@ -9,14 +9,14 @@ import {
 import type { Clock } from '../../core/ports.ts';
 import type { NewRevocation, Revocation, RevocationStore } from '../../core/revocations/revocation.ts';
 
-/** The kept revocations, in the order of their numbers. */
+/** Core's RevocationStore in memory. */
 export class MemoryRevocations implements RevocationStore {
   readonly #clock: Pick<Clock, 'now'>;
   #rows: Revocation[] = [];
   #last = 0;
   /** How many rows each user has set. */
   #ofUsers = new Map<string, number>();
-  /** When the next row expires, or earlier. */
+  /** The time at which the next row expires, or an earlier time. */
   #expiresAt = Infinity;
 
   constructor(clock: Pick<Clock, 'now'>) {
@@ -26,7 +26,7 @@ export class MemoryRevocations implements RevocationStore {
   readonly add: RevocationStore['add'] = (row) => {
     this.#expire();
     if (!this.#hasRoom(row)) return null;
-    // A number is never used again, also after a restart that knows of no row any more.
+    // A number is never used twice, even after a restart that lost all rows.
     const added: Revocation = { ...row, seq: Math.max(this.#last + 1, this.#clock.now()) };
     this.restore(added);
     return added;
@@ -38,7 +38,7 @@ export class MemoryRevocations implements RevocationStore {
     return this.#rows.filter((row) => row.seq > seq).slice(0, first);
   };
 
-  /** Puts back a row. Rows are put back in the order of their numbers; one that is here already changes nothing. */
+  /** Restores a row. Rows must be restored in the order of their numbers. A row that exists already changes nothing. */
   restore(row: Revocation): void {
     if (row.seq <= this.#last) return;
     this.#last = row.seq;

@@ -15,17 +15,17 @@ import { siteKeyText, type Site, type SiteKey } from '../../core/sites/site.ts';
 import { DueIndex, DueItem } from './due-index.ts';
 import { createSortedMap, type SortedMap } from './sorted-map.ts';
 
-/** What a journal keeps of a session: the session with its grants, and the digest of each grant's token by grant id. */
+/** A session as a journal stores it: the session with its grants, and the digest of each grant's token by grant id. */
 type KeptSession = { readonly session: SiteSession; readonly hashes: ReadonlyMap<string, string> };
 
-/** The state of sites and sessions, for a journal. */
+/** Reads and restores the state of sites and sessions, for a journal. */
 export type SiteTables = {
   allSites(): IteratorObject<Site>;
   restoreSite(site: Site): void;
   removeSite(key: SiteKey): void;
   allSessions(): IteratorObject<KeptSession>;
   keptSession(sessionId: string): KeptSession | null;
-  /** Puts back a session, or replaces it by a later state. Its tickets are gone. */
+  /** Restores a session, or replaces it by a later state. Tickets are not restored. */
   restoreSession(kept: KeptSession): void;
 };
 
@@ -87,7 +87,7 @@ export function createMemorySites(clock: Clock): {
   };
 }
 
-// Core's SessionStore in memory: the rules for sessions of sites, their grants and tickets.
+// Core's SessionStore in memory: the rules for sessions of sites, with their grants and tickets.
 
 /** Core's SessionStore, and the method `closeOf`, which closes all open sessions of a site and returns their ids. */
 type MemorySessions = SessionStore & {
@@ -195,16 +195,16 @@ function putTicket(
   return { kind: 'put', expiresAt: until };
 }
 
-// Holds the sessions of sites in memory, and the indexes that find them.
+// The sessions of sites in memory, and the indexes that find them.
 
 /** A session with its grants and tickets. */
 class SessionRow extends DueItem {
   session: SiteSession;
   /** The digest of each grant's token, by grant id. */
   readonly hashes = new Map<string, string>();
-  /** When each ticket that is not redeemed expires, by ticket, in the order in which the tickets were stored. */
+  /** When each ticket that was not redeemed expires, by ticket, in the order in which the tickets were stored. */
   readonly tickets = new Map<string, number>();
-  /** The redeemed tickets; the one that was redeemed last is at the end. */
+  /** The redeemed tickets, the last redeemed one at the end. */
   readonly redeemed = new Set<string>();
 
   constructor(session: SiteSession) {
@@ -214,8 +214,8 @@ class SessionRow extends DueItem {
 }
 
 /**
- * The sessions, found by id, by token, by ticket, or by the time at which they are forgotten. The sessions of a site
- * are in the order of their ids.
+ * The sessions, found by id, token or ticket, and by the time at which they are forgotten. The sessions of one site are
+ * sorted by id.
  */
 class SessionTable {
   readonly tokens = new Map<string, { readonly row: SessionRow; readonly grantId: string }>();
@@ -230,7 +230,7 @@ class SessionTable {
     this.#ends = new DueIndex(clock.now());
   }
 
-  /** Forgets sessions that are due (at most SESSIONS_PER_SITE in one call), and returns the present time. */
+  /** Forgets sessions whose retention is over (at most SESSIONS_PER_SITE in one call), and returns the current time. */
   now(): number {
     const now = this.#clock.now();
     for (const row of this.#ends.due(now, SESSIONS_PER_SITE)) this.#drop(row);
@@ -247,8 +247,8 @@ class SessionTable {
   }
 
   /**
-   * Makes room for a session. Returns false if the site already has the maximum number of open sessions. Sessions that
-   * are over have a limit too: the oldest ones beyond it are dropped.
+   * Makes room for a session. Returns false if the site already has the maximum number of open sessions. Ended sessions
+   * have the same limit: the oldest beyond it are dropped.
    */
   hasRoom(site: string, now: number): boolean {
     const over: SessionRow[] = [];
@@ -288,10 +288,7 @@ class SessionTable {
     if (session.closedAt !== null) this.#ends.set(row, Math.min(session.closedAt, session.expiresAt) + SESSION_KEPT_MS);
   }
 
-  /**
-   * Closes a session. A second close changes nothing. If the session had already expired, closing it does not make it
-   * stay longer.
-   */
+  /** Closes a session. A second close has no effect. Closing an expired session does not extend its retention. */
   close(row: SessionRow, now: number): void {
     if (row.session.closedAt !== null) return;
     row.session = { ...row.session, closedAt: now };
@@ -309,8 +306,8 @@ class SessionTable {
   }
 
   /**
-   * Makes room for a grant. If the limit is reached, drops all grants that have expired or were revoked; no live grant
-   * depends on them. Returns false if all grants are live.
+   * Makes room for a grant. If the limit is reached, drops all grants that have expired or were revoked, because no
+   * live grant depends on them. Returns false if all grants are live.
    */
   hasGrantRoom(row: SessionRow, now: number): boolean {
     const { grants } = row.session;
@@ -323,8 +320,8 @@ class SessionTable {
   }
 
   /**
-   * Redeems a ticket, and returns it; null if it may not be redeemed now. The ticket then counts as the one that was
-   * redeemed last.
+   * Redeems a ticket and returns it, or null if the ticket may not be redeemed now. The ticket then counts as the last
+   * redeemed one.
    */
   redeem(ticketHash: string): Ticket | null {
     const now = this.now();

@@ -1,16 +1,17 @@
-/** A map whose keys are kept in order, for the stores in memory. */
+/** A map that keeps its keys in order, for the stores in memory. */
 import { ChurnMap } from '../../core/collections.ts';
 
 /**
- * The start of a range of keys: after the key `after`, at the key `from`, or at the later of both if both are given.
+ * Where a range of keys begins: after the key `after`, or at the key `from`. If both are given, at the later of the
+ * two.
  */
 type RangeStart = { readonly after?: string | null; readonly from?: string | null };
 
 /**
- * A map whose keys are kept in order of UTF-16 code units. `get` and `size` cost one look-up. `set` of a new key and
- * `delete` cost a binary search and a shift of at most SORTED_CHUNK keys. The cost of reading on from a key depends on
- * how much is read, not on the size of the map. While `values` is being read, values may be replaced, but no key may be
- * added or removed.
+ * A map that keeps its keys in the order of UTF-16 code units. `get` and `size` cost one look-up. `set` of a new key
+ * and `delete` cost a binary search and a shift of at most SORTED_CHUNK keys. The cost of reading a range depends on
+ * the size of the range, not on the size of the map. While `values` is being read, values may be replaced, but no key
+ * may be added or removed.
  */
 export interface SortedMap<V> {
   readonly size: number;
@@ -23,8 +24,8 @@ export interface SortedMap<V> {
 }
 
 /**
- * The most keys of a chunk: large enough that the list of chunks is short, and small enough that shifting the keys of a
- * chunk touches few cache lines.
+ * The most keys of a chunk. It is large enough to keep the list of chunks short, and small enough that a shift of keys
+ * touches few cache lines.
  */
 const SORTED_CHUNK = 256;
 
@@ -97,7 +98,7 @@ class ChunkedMap<V> implements SortedMap<V> {
     if (chunk.length > SORTED_CHUNK) chunks.splice(at + 1, 0, chunk.splice(SORTED_CHUNK / 2));
   }
 
-  /** Removes a key. Keys that were added in order are mostly removed in order too. */
+  /** Removes a key. Keys are mostly removed in the order in which they were added, so the first key is tried first. */
   #remove(key: string): void {
     const chunks = this.#chunks;
     const at = chunks[0]?.[0] === key ? 0 : this.#chunkOf(key);
@@ -111,7 +112,7 @@ class ChunkedMap<V> implements SortedMap<V> {
 
 /**
  * Returns the first index below `length` for which `before` is false, or `length` if there is none. `before` must be
- * true up to some index, and false from there on.
+ * true for every index up to some point, and false for every later one.
  */
 export function lowerBound(length: number, before: (index: number) => boolean): number {
   let low = 0;

@@ -1,16 +1,17 @@
 /** A queue from which items may be deleted in any order. */
 import { lowerBound } from './sorted-map.ts';
 
-/** An item of a queue, and the number with which it was added. */
+/** An item of a queue, with the number that it was added with. */
 type Numbered<T> = { readonly item: T; readonly number: number };
 
-/** The queue is compacted once its slots are more than 1.5 times its items and this. */
+/** The queue is compacted once it has more slots than 1.5 times its items plus SLACK. */
 const SLACK = 32;
 
 /**
  * A first-in, first-out queue of items that may also be deleted early, at any position. Either all items have a number
- * or none has. `gone` returns whether an item was deleted; call `noteDeleted` once for each deletion. Each method takes
- * amortised constant time. Each item and each number takes one slot of an array.
+ * or none has. The caller of the constructor passes `gone`, which returns whether an item was deleted. Whoever deletes
+ * an item calls `noteDeleted` once for it. Each method takes amortised constant time. Each item and each number takes
+ * one slot of an array.
  */
 export class SparseQueue<T> {
   readonly #gone: (item: T, number: number) => boolean;
@@ -19,7 +20,7 @@ export class SparseQueue<T> {
   readonly #numbers: number[] = [];
   #head = 0;
   #size = 0;
-  /** The index from which `next` goes on, and the one before which it ends. */
+  /** `next` reads the indexes from `#next` on, and stops before `#end`. */
   #next = 0;
   #end = 0;
 
@@ -56,7 +57,7 @@ export class SparseQueue<T> {
     if (this.#items.length > 1.5 * this.#size + SLACK) this.#compact();
   }
 
-  /** Reads the items that are not deleted, oldest first. While they are being read, none may be deleted. */
+  /** Reads the items that are not deleted, oldest first. No item may be deleted during the iteration. */
   *[Symbol.iterator](): Generator<T> {
     for (let at = this.#head; at < this.#items.length; at++) {
       const item = this.#at(at);
@@ -65,8 +66,8 @@ export class SparseQueue<T> {
   }
 
   /**
-   * Reads the items that are not deleted, newest first. `below`: only items with a lower number, if numbers ascend.
-   * While they are being read, none may be added or deleted.
+   * Reads the items that are not deleted, newest first. With `below`, reads only items with a lower number; numbers
+   * must then ascend. No item may be added or deleted during the iteration.
    */
   *backwards(below = Infinity): Generator<Numbered<T>> {
     for (let at = lowerBound(this.#items.length, (i) => this.#number(i) < below) - 1; at >= this.#head; at--) {
@@ -75,15 +76,15 @@ export class SparseQueue<T> {
     }
   }
 
-  /** Lets `next` read the items that are there now, oldest first. There is one such reader at a time. */
+  /** Starts a new pass of `next` over the items that are in the queue now. The queue supports one pass at a time. */
   rewind(): void {
     this.#next = this.#head;
     this.#end = this.#items.length;
   }
 
   /**
-   * Returns the next item that was there at `rewind` and is not deleted; undefined at the end. Items may be added and
-   * deleted between two calls.
+   * Returns the next item of the pass that `rewind` started, oldest first, without deleted items; undefined at the end
+   * of the pass. Items may be added and deleted between two calls.
    */
   next(): Numbered<T> | undefined {
     while (this.#next < this.#end) {

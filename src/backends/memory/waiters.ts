@@ -1,4 +1,4 @@
-/** The callers that wait for commands, and the listings of them. */
+/** The waiters of commands in memory, and core's listings of them. */
 import { matchesAny } from '../../core/auth/patterns.ts';
 import { matchesCaller, type Command } from '../../core/commands/command.ts';
 import { satisfied, type NewWaiter } from '../../core/commands/waiter.ts';
@@ -14,8 +14,8 @@ import { SparseQueue } from './sparse-queue.ts';
 type Rows = SparseQueue<WaiterRow>;
 
 /**
- * The waiters that are not resolved, in the order of registration. This index has the queue of all waiters; the ledger's
- * objects have a queue for each user and each client.
+ * The waiters that are not resolved, in the order of registration. This index contains the queue of all waiters. The
+ * objects of the ledger contain the queues of each user and each client.
  */
 export class WaiterIndex {
   readonly all: Rows = new SparseQueue(isOver);
@@ -38,7 +38,7 @@ export class WaiterIndex {
     row.entry.removeWaiter(row);
   }
 
-  /** Removes and returns the waiters whose condition the command's record now meets. */
+  /** Removes and returns the waiters of a command whose condition is met by the command's current record. */
   take({ waiters, command }: Entry): readonly WaiterRow[] {
     const met = waiters.filter(({ request }) => satisfied(request.waitFor, command));
     for (const row of met) this.remove(row);
@@ -46,7 +46,7 @@ export class WaiterIndex {
   }
 }
 
-/** Creates the reading part of core's WaiterStore over the ledger. */
+/** Creates the read methods of core's WaiterStore over the ledger. */
 export function createWaitReads(
   clock: Clock,
   ledger: Ledger,
@@ -98,7 +98,10 @@ function view({ waiter, entry }: WaiterRow): PendingWait {
   return { waiter, command: entry.command };
 }
 
-/** The position of a wait: when and as which one it was registered. A time of its own makes it comparable. */
+/**
+ * The position of a waiter in listings: the time and the number of its registration, so that two processes can compare
+ * positions.
+ */
 function placeOf({ listedAt, seq, request }: WaiterRow): Position {
   return [sortable(listedAt), sortable(seq), request.rpcId];
 }

@@ -1,4 +1,7 @@
-/** Core's Bus over processes that own partitions: each says which kinds of topics it listens to, and gets their events. */
+/**
+ * Core's Bus over processes that own partitions: each process tells the others which kinds of topics it listens to, and
+ * receives the events of these topics.
+ */
 import type { Bus } from '../../core/backend.ts';
 import { createListeners, type Listeners } from '../../core/live.ts';
 import { isRecord, parsedJson } from '../../core/json.ts';
@@ -6,13 +9,13 @@ import type { Clock, Log } from '../../core/ports.ts';
 import { decode, encode } from './encoding.ts';
 import type { Dependency } from './mail.ts';
 
-/** How long `confirmed` waits at most, in milliseconds. */
+/** The longest wait of `confirmed`, in milliseconds. */
 const CONFIRM_MS = 1_000;
 
 /**
- * What processes say to each other about topics. `kinds`: what the sender listens to. `number`: of its notes; an answer
- * has that of the note that it confirms. `isNew`: the sender does not know what the receiver listens to: it has started,
- * or had taken the receiver for dead.
+ * A note about topics. `listens`: the kinds of topics that the sender listens to. `heard`: confirms such a note.
+ * `number`: the number of the note; in `heard`, the number of the confirmed note. `isNew`: the sender does not know
+ * which topics the receiver listens to, because it has just started or had treated the receiver as dead.
  */
 type BusNote = {
   readonly kind: 'listens' | 'heard';
@@ -24,28 +27,34 @@ type BusNote = {
 type BusOptions = {
   readonly process: string;
   readonly alive: () => ReadonlyMap<string, unknown>;
-  /** Sends an event, or a note about topics. */
+  /** Sends an event or a note to a process. */
   readonly send: (process: string, text: string, after: Dependency) => void;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
 };
 
-/** Listeners of this process get an event before `publish` returns; those of others get it in the order published. */
+/**
+ * The bus. Listeners in this process receive an event before `publish` returns. Listeners in other processes receive
+ * events in the order in which they were published.
+ */
 export class OwnedBus {
   readonly #options: BusOptions;
   readonly #listeners: Listeners;
-  /** How many topics of each kind have listeners here. */
+  /** The number of topics of each kind that have listeners in this process. */
   readonly #own = new Map<string, number>();
-  /** The kinds of topics that other processes listen to, by their newest notes. */
+  /** The kinds of topics that each other process listens to, by its newest note. */
   readonly #others = new Map<string, { readonly kinds: ReadonlySet<string>; readonly number: number }>();
-  /** The processes that know what this one listens to. */
+  /** The number of the last note that each process has confirmed. */
   readonly #knowing = new Map<string, number>();
   #number = 0;
   /** The processes that had not confirmed the newest note at the last beat. */
   #silent: ReadonlySet<string> = new Set();
-  /** Those to which the note went again since: they may not have sent what this process listens to. */
+  /**
+   * The processes to which the note was sent again. Until they confirm it, they may not send all events that this
+   * process needs.
+   */
   readonly #repeated = new Set<string>();
-  /** Who waits until the others know what this process listens to. */
+  /** Calls that wait until the other processes have confirmed the newest note. */
   readonly #waiting = new Set<() => void>();
 
   constructor(options: BusOptions) {
@@ -69,12 +78,15 @@ export class OwnedBus {
     if (this.#listeners.has(topic)) this.#listeners.deliver(topic, decode(text.slice(end + 1)));
   }
 
-  /** A process is there that was not before. */
+  /** Called when a new process was seen. */
   joined(process: string): void {
     this.#tell(process);
   }
 
-  /** Tells those again who have not confirmed what this process listens to: notes may be lost. Called once in a while. */
+  /**
+   * Repeats the newest note for the processes that have not confirmed it since the last beat, because notes may be
+   * lost. Must be called periodically.
+   */
   beat(): void {
     const silent = this.#unknowing();
     for (const process of silent) {
@@ -92,7 +104,7 @@ export class OwnedBus {
     this.#settle();
   }
 
-  /** Events of other processes may be lost. */
+  /** Called when events of other processes may have been lost. */
   interrupted(): void {
     for (const process of this.#options.alive().keys()) this.#tell(process);
     this.#listeners.interrupted();
@@ -137,7 +149,7 @@ export class OwnedBus {
       if (note.number === this.#number && this.#repeated.delete(from)) this.#listeners.interrupted();
       return this.#settle();
     }
-    // Notes may arrive in another order.
+    // Notes may arrive out of order, so an older one is ignored.
     if (note.number >= (this.#others.get(from)?.number ?? 0))
       this.#others.set(from, { kinds: new Set(note.kinds), number: note.number });
     const { kinds, number } = note;
@@ -145,7 +157,10 @@ export class OwnedBus {
     if (note.isNew === true) this.#introduce(from);
   }
 
-  /** Tells a process that does not know it what this one listens to. If it had known, it may not have sent some of it. */
+  /**
+   * Tells a new process which topics this one listens to. If that process had confirmed an earlier note, it may have
+   * missed sending some events since.
+   */
   #introduce(process: string): void {
     const hadHeard = (this.#knowing.get(process) ?? 0) > 0;
     this.#knowing.delete(process);
@@ -153,7 +168,7 @@ export class OwnedBus {
     if (hadHeard) this.#listeners.interrupted();
   }
 
-  /** Resolves when all others know what this process listens to, or after a while. */
+  /** Resolves when all other processes have confirmed the newest note, at the latest after CONFIRM_MS. */
   #confirmed(): Promise<void> | void {
     if (this.#isKnown()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -171,7 +186,7 @@ export class OwnedBus {
     return this.#unknowing().length === 0;
   }
 
-  /** The other processes that do not know what this one listens to, as far as this one knows. */
+  /** Returns the other processes that have not confirmed the newest note. */
   #unknowing(): readonly string[] {
     const { alive, process } = this.#options;
     const others = alive().keys();
@@ -183,7 +198,7 @@ export class OwnedBus {
   }
 }
 
-/** The part of a topic that says what its events are. */
+/** Returns the kind of a topic: the text before the first colon. */
 function kindOf(topic: string): string {
   const end = topic.indexOf(':');
   return end < 0 ? topic : topic.slice(0, end);
@@ -194,6 +209,6 @@ function readNote(text: string): BusNote | null {
   if (!isRecord(note) || (note['kind'] !== 'listens' && note['kind'] !== 'heard')) return null;
   if (!Array.isArray(note['kinds']) || !Number.isSafeInteger(note['number'])) return null;
   if (note['isNew'] !== undefined && typeof note['isNew'] !== 'boolean') return null;
-  // Each member was checked.
+  // Every member was checked above.
   return note as BusNote;
 }

@@ -1,21 +1,24 @@
-/** The connections that the owners of their clients told this process of. An admission relies on them without a read. */
+/** A cache of connections that other processes have sent, so that an admission needs no read of the connection. */
 import type { AdmitRequest, SeenLink } from '../../core/commands/command-store.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import { revisionOf } from '../../core/connections/revision.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 
-/** The most characters that all of them take, and one. A client that advertises more is read each time. */
+/**
+ * The limits of the cache, in characters: of all connections together, and of one. A client that advertises more is not
+ * cached, so its connection is read each time.
+ */
 const ALL_CHARS = 16 * 1024 * 1024;
 const ONE_CHARS = 64 * 1024;
-/** What a connection takes besides its texts. */
+/** The characters that a connection counts besides its texts. */
 const BASE_CHARS = 512;
 
-type Seen = { readonly connection: Connection; readonly chars: number };
+type CachedConnection = { readonly connection: Connection; readonly chars: number };
 
-/** Keeps the newest ones. */
+/** The cache. It keeps the newest connections. */
 export class SeenConnections {
   readonly #sha256: (text: string) => string;
-  readonly #seen = new Map<string, Seen>();
+  readonly #seen = new Map<string, CachedConnection>();
   #chars = 0;
 
   constructor(sha256: (text: string) => string) {
@@ -39,7 +42,10 @@ export class SeenConnections {
     return this.#seen.get(clientKeyText(key))?.connection ?? null;
   }
 
-  /** Returns the request as another process can be given it: with what an owner compares of the connection. */
+  /**
+   * Returns the request in the form that is sent to another process. Instead of the whole connection, it contains only
+   * the values that the owner compares.
+   */
   sent({ seen = null, ...request }: AdmitRequest): AdmitRequest {
     return { ...request, seenLink: seen && this.#linkOf(seen) };
   }

@@ -1,9 +1,15 @@
-/** Hands over the partitions of a process that ends: their next owners follow the logs first, so their users hardly wait. */
+/**
+ * Hands over the partitions of a process that shuts down: each next owner reads the log first, so that calls hardly
+ * wait.
+ */
 import type { Clock } from '../../core/ports.ts';
 
-/** For how many leases a process that ends waits for next owners. Then it gives the rest away as it is. */
+/**
+ * How many leases a departing process waits for next owners to read the logs. After that it gives away the rest at
+ * once.
+ */
 const WAIT_LEASES = 4;
-/** How often next owners are asked again in a lease. */
+/** How many times per lease a next owner is asked. */
 const ASKS = 4;
 
 type DepartureOptions = {
@@ -11,19 +17,19 @@ type DepartureOptions = {
   readonly leaseMs: number;
   /** The partitions that this process still owns. */
   readonly owned: () => readonly { readonly number: number }[];
-  /** Returns the process that should own a partition once this one has ended; null: there is none. */
+  /** Returns the process that should own a partition after this process has ended; null if there is none. */
   readonly nextOf: (partition: number) => string | null;
-  /** Whether this process can still give something away. */
+  /** Whether this process can still give partitions away. */
   readonly mayGive: () => boolean;
-  /** Tells all processes that this one ends. */
+  /** Tells all processes that this one is shutting down. */
   readonly announce: () => void;
-  /** Asks a process to follow the log of a partition. The answer may come late, or not at all. */
+  /** Asks a process to follow the log of a partition. It may answer late or not at all. */
   readonly ask: (process: string, partition: number) => void;
 };
 
 export class Departure {
   readonly #options: DepartureOptions;
-  /** How often each partition was asked for. */
+  /** How often a process was asked to follow each partition. */
   readonly #asks = new Map<number, number>();
   #onChange: () => void = () => {};
 
@@ -31,7 +37,9 @@ export class Departure {
     this.#options = options;
   }
 
-  /** Resolves when nothing is left to give, or nothing can be given any more. Never rejects. */
+  /**
+   * Resolves when no partition is left, when none can be given any more, or after WAIT_LEASES leases. Never rejects.
+   */
   async run(): Promise<void> {
     const { clock, leaseMs, announce } = this.#options;
     const end = clock.monotonic() + WAIT_LEASES * leaseMs;
@@ -45,18 +53,19 @@ export class Departure {
         askedAt = clock.monotonic();
         announce();
       }
-      // One at a time: a process that reads a log keeps the users waiting whose partition it has just taken over.
+      // Only one process is asked at a time. While a process reads a log, it delays the calls to a partition that it
+      // has just taken over.
       if (asked === undefined || !left.includes(asked)) asked = this.#ask(left);
       await this.#change(leaseMs / ASKS);
     }
   }
 
-  /** Must be called when a partition was given away, or other processes are there than before. */
+  /** Call it when a partition was given away, or when the set of living processes has changed. */
   changed(): void {
     this.#onChange();
   }
 
-  /** Returns the partitions that can be given, those that were asked for least often first. */
+  /** Returns the partitions that can be given, those with the fewest requests first. */
   #left(): readonly number[] {
     const { owned, nextOf, mayGive } = this.#options;
     if (!mayGive()) return [];

@@ -1,6 +1,7 @@
 /**
- * The texts of values between relays: what a method of a port is given and what it answers, as one text and back. Long
- * texts, such as payloads, stand in it as they are.
+ * Encodes values that relays send each other, such as arguments and answers of port methods, as text, and decodes them.
+ *
+ * Long texts, such as payloads, are not escaped.
  */
 import { CallboardError, isCode, type ErrorDetails } from '../../core/errors.ts';
 import { isRecord, ownSlice } from '../../core/json.ts';
@@ -9,9 +10,9 @@ import { DocumentReading } from '../../core/document-reading.ts';
 type Scalar = string | number | boolean | null | undefined | void;
 
 /**
- * The values that a text can hold: `T` itself if each part of it is one, otherwise never. These are scalars, lists,
- * plain objects, maps and sets. A `DocumentReading` is left out of the text: the owner reads without it. Functions,
- * errors, dates, bigints and other objects with methods are none.
+ * `T`, if all its parts can be encoded; otherwise never. Scalars, arrays, plain objects, maps and sets can be encoded.
+ * A `DocumentReading` is omitted from the text, so the owner reads without it. Functions, errors, dates, bigints and
+ * other objects with methods cannot be encoded.
  */
 export type Encodable<T> = unknown extends T
   ? never
@@ -33,15 +34,16 @@ export type Encodable<T> = unknown extends T
               : never
             : never;
 
-/** A text of more UTF-16 units is not escaped into the JSON, but follows it. */
+/** A text with more UTF-16 units than this is not escaped into the JSON, but appended after it. */
 const LONG_CHARS = 256;
-/** How many long texts are compared with a further one, because a message often holds one payload twice. */
+/** A long text is compared with this many earlier ones, because a message often contains the same payload twice. */
 const COMPARED_TEXTS = 4;
 
 type Key = string | number;
 /**
- * A value that JSON cannot hold, and its path. `text`: the long text with this number. `undefined`: undefined, not
- * null. `number`: NaN, an infinity or -0, as a text. `map` and `set`: the list in its place has its entries.
+ * A value that JSON cannot represent, with its path. `text`: the long text with the number `at`. `undefined`: undefined
+ * instead of null. `number`: NaN, an infinity or -0, as text. `map`, `set`: a map or set; the JSON has an array of its
+ * entries in this place.
  */
 type Special =
   | readonly [path: readonly Key[], kind: 'text', at: number]
@@ -49,9 +51,9 @@ type Special =
   | readonly [path: readonly Key[], kind: 'undefined' | 'map' | 'set'];
 
 /**
- * Encodes a value. The text is one line of JSON. If the value holds more than JSON can, a second line names these parts
- * and the lengths of the long texts, and the long texts follow. A member that is undefined is left out, as JSON does;
- * anywhere else undefined stays undefined. The value must be `Encodable`; otherwise it throws.
+ * Encodes a value. The first line is JSON. If the value contains anything that JSON cannot represent, a second line
+ * lists these parts and the lengths of the long texts, and the long texts follow. A member with the value undefined is
+ * omitted, as in JSON; everywhere else undefined stays undefined. Throws if the value is not `Encodable`.
  */
 export function encode(value: unknown): string {
   const writer = new Writer();
@@ -59,9 +61,9 @@ export function encode(value: unknown): string {
 }
 
 /**
- * Encodes an object with as many of the first items of a list as fit into `chars` characters, and at least one. Encodes
- * each item once. `name`: the member with the list; `rest`: returns the other members, at least one, for a number of
- * items.
+ * Encodes an object with a list that is cut so that it fits into `chars` characters, but has at least one item. Encodes
+ * each item once. `name`: the member that is the list. `rest`: returns the other members (at least one) for a given
+ * number of items.
  */
 export function encodeFirst(
   { name, items, chars: most }: { readonly name: string; readonly items: readonly unknown[]; readonly chars: number },
@@ -84,15 +86,17 @@ export function encodeFirst(
   return writer.textOf(`{${JSON.stringify(name)}:[${list.join(',')}],${others.slice(1)}`);
 }
 
-/** Replaces what JSON cannot hold. Values without such parts are not copied. */
+/**
+ * Writes a value as JSON and collects the parts that JSON cannot represent. Objects without such parts are not copied.
+ */
 class Writer {
   readonly #specials: Special[] = [];
   readonly #texts: string[] = [];
   readonly #path: Key[] = [];
-  /** The characters of the long texts. */
+  /** The number of characters of the long texts. */
   chars = 0;
 
-  /** Returns the JSON of the value, or of the part of it with this path. */
+  /** Returns the JSON of the whole value, or of the part that has this path. */
   json(value: unknown, path: readonly Key[] = []): string {
     this.#path.push(...path);
     const plain = this.#plain(value);
@@ -100,7 +104,7 @@ class Writer {
     return JSON.stringify(plain);
   }
 
-  /** Returns a function that forgets the parts that were written since. */
+  /** Returns a function that removes the parts collected since this call. */
   mark(): () => void {
     const [specials, texts, chars] = [this.#specials.length, this.#texts.length, this.chars];
     return () => {
@@ -110,7 +114,7 @@ class Writer {
     };
   }
 
-  /** Returns the text of the value with this JSON. */
+  /** Returns the complete text of the value that has this JSON. */
   textOf(json: string): string {
     const [specials, texts] = [this.#specials, this.#texts];
     if (specials.length === 0) return json;
@@ -167,7 +171,7 @@ class Writer {
   #entries(kind: 'map' | 'set', entries: readonly unknown[]): readonly unknown[] {
     const path = [...this.#path];
     const plain = this.#list(entries);
-    // After the entries, because they are decoded in their list.
+    // Added after the specials of the entries, because entries must be decoded while they are in an array.
     this.#specials.push([path, kind]);
     return plain;
   }
@@ -199,13 +203,13 @@ class Writer {
   }
 }
 
-/** Sets a member as JSON.parse does: `__proto__` is a name like others. */
+/** Sets a member as JSON.parse does, which treats `__proto__` like any other name. */
 function put(target: Record<Key, unknown>, name: Key, value: unknown): void {
   if (name !== '__proto__') target[name] = value;
   else Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true });
 }
 
-/** Decodes a text of `encode`. Throws if it is none. */
+/** Decodes a text that `encode` returned. Throws if the text has another form. */
 export function decode(text: string): unknown {
   const end = text.indexOf('\n');
   if (end < 0) return JSON.parse(text);
@@ -260,16 +264,16 @@ function valueOf(special: Special, plain: unknown, texts: readonly string[]): un
   }
 }
 
-// Errors: what a method of a port throws.
+// The encoding of errors that port methods throw.
 
-/** An error as a text holds it. `name`: of an error that is not a CallboardError. */
+/** An encoded error. The form with `name` is for errors that are not CallboardErrors. */
 type EncodedError =
   | { readonly code: string; readonly message: string; readonly details: Omit<ErrorDetails, 'cause'> }
   | { readonly name: string; readonly message: string };
 
 /**
- * Encodes what a method threw. A CallboardError arrives as one, without its cause; another error arrives as an Error
- * with its name and message, and without its stack.
+ * Encodes a thrown value. A CallboardError is decoded as a CallboardError, without its cause. Any other error is
+ * decoded as an Error with the same name and message, but without a stack.
  */
 export function encodeError(error: unknown): string {
   return encode(plainError(error));

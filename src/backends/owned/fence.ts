@@ -1,16 +1,20 @@
 /**
- * The fence of a partition: one text in Redis that names the process that owns the partition, how often it changed
- * hands, and the last batch of its log. Every append compares it, so a process that is no longer the owner writes nothing.
+ * The fence of a partition: one text in Redis that names the owner, its epoch and the last batch of the log.
+ *
+ * Every append compares the fence, so a process that is no longer the owner cannot write.
  */
 
-/** `epoch`: grows with each owner, and whenever an owner notices that a tail of its log was lost. */
+/**
+ * `epoch` grows with each new owner, and whenever an owner finds that Redis has lost the end of its log. `number`: the
+ * last batch.
+ */
 export type Fence = { readonly process: string; readonly epoch: number; readonly number: number };
 
 export function fenceText({ process, epoch, number }: Fence): string {
   return `${process} ${epoch} ${number}`;
 }
 
-/** Reads a fence; null if there is none. Throws if the text is no fence. */
+/** Reads the text of a fence; null if there is none. Throws if the text is not a fence. */
 export function readFence(text: string | null): Fence | null {
   if (text === null) return null;
   const [, process, epoch, number] = /^(\S+) (\d+) (\d+)$/.exec(text) ?? [];
@@ -19,17 +23,18 @@ export function readFence(text: string | null): Fence | null {
 }
 
 /**
- * What a fence says to a process that owned the partition. `whole`: the log has all that it appended. `behind`: the log
- * ends before, after the batch `number`: a call never ran, or Redis has lost what it had confirmed. `lost`: another
- * process owns the partition now.
+ * The state of a log, judged by its fence. `whole`: Redis has all appended batches. `behind`: the log in Redis ends
+ * after the batch `number`, either because a call never ran or because Redis has lost confirmed batches. `lost`:
+ * another process owns the partition.
  */
 type FenceState =
   { readonly kind: 'whole' } | { readonly kind: 'lost' } | { readonly kind: 'behind'; readonly number: number };
 
 /**
- * Judges the fence that was found by the one that this process set last. A lower epoch means that Redis forgot a change
- * of owners, this process' own claim among them: then the log goes on from there, unless the owner before has appended
- * to it since. `tried`: the epoch that this process last tried to set, without an answer; 0: none.
+ * Compares the fence in Redis with the last fence that this process set. A lower epoch means that Redis has forgotten a
+ * change of owner, which may be the claim of this process. Then the log goes on from the fence that was found, unless
+ * the former owner has appended to the log since. `tried`: the epoch that this process last tried to set without
+ * getting an answer; 0 if none.
  */
 export function judge(found: Fence | null, own: Fence, tried = 0): FenceState {
   if (found === null) return { kind: 'behind', number: 0 };
@@ -41,22 +46,22 @@ export function judge(found: Fence | null, own: Fence, tried = 0): FenceState {
   return { kind: 'behind', number: found.number };
 }
 
-/** Whether a fence that was found is of before one that was known: Redis has lost what was written in between. */
+/** Whether the fence `found` is older than `known`. If so, Redis has lost what was written in between. */
 export function isBefore(found: Fence | null, known: Fence): boolean {
   return found === null || found.epoch < known.epoch || found.number < known.number;
 }
 
-/** Whether a fence that was found is of after one that was known: an owner has set it since, or appended to the log. */
+/** Whether the fence `found` is newer than `known`: an owner has set a fence or appended to the log since. */
 export function isAfter(found: Fence, known: Fence): boolean {
   return found.epoch > known.epoch || (found.epoch === known.epoch && found.number > known.number);
 }
 
-/** The id of a process: unique for each start. The node id in it is a name for people. */
+/** Returns the id of a process. It is unique for each start. It contains the node id, for people who read it. */
 export function processIdOf(nodeId: string, token: string): string {
   return `${nodeId}.${token}`;
 }
 
-/** Returns the node id in the id of a process. */
+/** Returns the node id that the id of a process contains. */
 export function nodeOf(processId: string): string {
   return processId.slice(0, processId.lastIndexOf('.'));
 }

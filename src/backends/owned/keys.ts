@@ -1,37 +1,40 @@
 /**
- * Makes the names of the keys in Redis, and finds the partition of a scope. All keys of a slot group are in one slot of a
- * cluster, so one call writes the logs of all its partitions.
+ * The names of the keys in Redis, and the partition of a scope.
+ *
+ * All keys of a slot group are in one slot of a cluster, so that one call can write the logs of all its partitions.
  */
 import calculateSlot from 'cluster-key-slot';
 import { tagsOf } from '../redis/keys.ts';
 
 /**
- * How users are divided. It must be the same for all processes: `map` is its text, which Redis has and each call compares.
- * `digest`: of the rule that gives users their scopes.
+ * How users are divided into partitions. It must be the same in all processes: its text (`map`) is stored in Redis, and
+ * each call compares it. `digest`: a digest of the rule that assigns users to scopes.
  */
 type Division = { readonly partitions: number; readonly groups: number; readonly digest: string };
 
-/** The keys of one partition, and of the slot group that it is in. */
+/** The keys of one partition and of its slot group. */
 export type PartitionKeys = {
   /** STRING: the division of users. */
   readonly map: string;
   /** STRING: the fence. */
   readonly fence: string;
-  /** STREAM: the batches of facts, each by its number. */
+  /** STREAM: the batches of facts. The id of an entry is the number of the batch. */
   readonly log: string;
-  /** STRING: the name of the snapshot that counts, and the number of the last batch that it replaces. */
+  /** STRING: the name of the valid snapshot, and the number of the last batch that it replaces. */
   readonly snapshotAt: string;
   /** LIST: the pieces of a snapshot. */
   readonly snapshot: (name: string) => string;
-  /** STRING with the lease of a process as its expiry: the process is alive. */
+  /** STRING that expires with the lease of a process. While it exists, the process is alive. */
   readonly live: (processId: string) => string;
-  /** SET: the processes that were alive lately. That of the first slot group counts. */
+  /** SET: the processes that were alive recently. Only the set of the first slot group is used. */
   readonly processes: string;
-  /** STRING with an expiry: what a process reports of its node. Those of the first slot group count. */
+  /**
+   * STRING with an expiry: the report of a process about its node. Only the reports of the first slot group are used.
+   */
   readonly report: (processId: string) => string;
 };
 
-/** The kinds of keys, and when each is removed, as in `KINDS` of the Redis backend. */
+/** The kinds of keys, with the rule by which each is removed, as in `KINDS` of the Redis backend. */
 export const OWNED_KINDS = {
   map: 'kept',
   fence: 'kept',
@@ -52,23 +55,29 @@ export class Keys {
     this.#tags = tagsOf(namespace, division.groups);
   }
 
-  /** The text of the division. */
+  /** The text of the division, as it is stored in Redis. */
   get map(): string {
     const { partitions, groups, digest } = this.division;
     return `${partitions} ${groups} ${digest}`;
   }
 
-  /** The number of slot groups that have partitions, with that of the audit. They are the first ones. */
+  /** The number of slot groups that contain partitions, including the audit's. They are the first groups. */
   get usedGroups(): number {
     return Math.min(this.division.groups, this.division.partitions + 1);
   }
 
-  /** The channel of mail to one process that is published in a slot group: a script publishes in its own slot. */
+  /**
+   * Returns the channel for mail to one process that is published in a slot group. A script can only publish in its own
+   * slot.
+   */
   mailOf(processId: string, group: number): string {
     return `${this.#tags[group]}:mail:${processId}`;
   }
 
-  /** The slot group in which mail to a process is published if any will do: the same one each time, to keep its order. */
+  /**
+   * Returns the slot group for mail to a process that may be published in any group. It is always the same group, which
+   * keeps the mail in order.
+   */
   mailGroupOf(processId: string): number {
     return calculateSlot(processId) % this.usedGroups;
   }

@@ -1,7 +1,9 @@
 /**
- * The lease of a process: while others see it, they claim nothing of what the process owns. Each renewal reads which
- * processes are alive and who owns the partitions. All processes read all leases, so their texts are short; what a
- * process reports of its node is a text of its own, which others read on demand.
+ * The lease of a process, which keeps other processes from claiming its partitions. Each renewal reads which processes
+ * are alive and which process owns each partition.
+ *
+ * All processes read all leases, so the text of a lease is short. The report of a process about its node is a separate
+ * key, which others read on demand.
  */
 import { NODE_GONE_MS } from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
@@ -16,15 +18,15 @@ type LeaseOptions = {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   /** The length of the lease, in milliseconds. */
   readonly leaseMs: number;
-  /** The number of partitions with that of the audit. */
+  /** The number of partitions, including the audit's. */
   readonly partitions: number;
   /** Whether this process may own partitions. */
   readonly claims: boolean;
 };
 
 /**
- * What the text of a lease says: whether its process may own partitions, the number of the renewal, the address of its
- * relay (null: it has none, or takes no links), and when the process made its last report (null: it has made none).
+ * The content of a lease: whether its process may own partitions, the number of the renewal, the address of its relay
+ * (null if it has none or accepts no links), and the time of the process's last report (null if it has made none).
  */
 type LeaseFields = {
   readonly claims: boolean;
@@ -33,12 +35,12 @@ type LeaseFields = {
   readonly reportedAt: number | null;
 };
 
-/** What a process reports of its node, and when. */
+/** The report of a process about its node, with its time in epoch milliseconds. */
 type LeaseReport = { readonly text: string; readonly at: number };
 
 /**
- * Reads the text of a lease. A text of another form is that of a process which lives and may own nothing: it must not
- * keep the others from their leases.
+ * Reads the text of a lease. A text of another format belongs to a living process that may not own partitions, so that
+ * a process of another version does not make reading fail.
  */
 function readLease(text: string): LeaseFields {
   const [, sign, number, address = NONE, reportedAt = NONE] = /^([+-])(\d+) (\S+) (\d+|-)$/.exec(text) ?? [];
@@ -54,12 +56,13 @@ function leaseText({ claims, number, address, reportedAt }: LeaseFields): string
   return `${claims ? '+' : '-'}${number} ${address ?? NONE} ${reportedAt ?? NONE}`;
 }
 
-/** Stands in the text of a lease for an address, or for the time of a report. */
+/** Stands for a missing address, or for the time of a missing report, in the text of a lease. */
 const NONE = '-';
 
 /**
- * What a renewal has read. `alive`: the processes with a lease, and when they reported (null: they have not yet).
- * `claiming`: those that may own partitions. `addresses`: of those whose relays have one. `fences`: by partition. `validUntil`: see `accept`.
+ * The result of a renewal. `alive`: the processes with a lease, and the time of their last report (null if they have
+ * made none). `claiming`: the processes that may own partitions. `addresses`: the addresses of the relays that have
+ * one, by process. `fences`: by partition number. `validUntil`: the argument of `accept`.
  */
 export type Renewal = {
   readonly validUntil: Validity;
@@ -67,51 +70,63 @@ export type Renewal = {
   readonly claiming: readonly string[];
   readonly addresses: ReadonlyMap<string, string>;
   readonly fences: readonly (string | null)[];
-  /** Whether the lease had run out, or was lost: others may have counted this process as dead. */
+  /**
+   * Whether the lease had expired or was lost before this renewal, so that other processes may have treated this one as
+   * dead.
+   */
   readonly hasLapsed: boolean;
 };
 
-/** The times until which a process has the lease by its elapsed time and by its wall clock. */
+/** The end of a lease, by elapsed time and by the wall clock of this machine. */
 type Validity = { readonly elapsed: number; readonly wall: number };
 
 export class Lease {
   readonly #options: LeaseOptions;
   #validUntil: Validity = { elapsed: -Infinity, wall: -Infinity };
-  /** Since when the process has the lease without a break. */
+  /** Since when the process has held the lease without interruption, by elapsed time; null if it never held it. */
   #heldSince: number | null = null;
-  /** The number of the last renewal, and of the last one that Redis has answered. */
+  /**
+   * The number of the last renewal that was sent (`#number`), and of the last one that Redis has answered
+   * (`#answered`).
+   */
   #number = 0;
   #answered = 0;
-  /** What this process reports of its node; null: nothing yet. */
+  /** The last report of this process about its node; null if it has made none. */
   report: LeaseReport | null = null;
-  /** The report that Redis has. */
+  /** The last report that was written to Redis. */
   #written: LeaseReport | null = null;
-  /** The address at which clients reach the relay of this process, without spaces; null: there is none. */
+  /** The address at which clients reach the relay of this process, without spaces; null if there is none. */
   address: string | null = null;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
   }
 
-  /** Whether the lease is valid for certain, whatever a clock of this machine did meanwhile. */
+  /**
+   * Whether the lease is certainly valid. Both clocks must say so, because one of them may have stopped or been
+   * changed.
+   */
   get isValid(): boolean {
     const { clock } = this.#options;
     return clock.monotonic() < this.#validUntil.elapsed && clock.now() < this.#validUntil.wall;
   }
 
-  /** For how long this process has had the lease without a break, in milliseconds; 0: it has none. */
+  /** How long this process has held the lease without interruption, in milliseconds; 0 if it does not hold it. */
   get heldMs(): number {
     return this.#heldSince === null || !this.isValid ? 0 : this.#options.clock.monotonic() - this.#heldSince;
   }
 
-  /** Whether those without a lease are dead: each living process had the time to renew its own since Redis lost any. */
+  /**
+   * Whether a process without a lease is certainly dead. After Redis has lost leases, every living process needs one
+   * lease period to renew its own.
+   */
   get showsDeaths(): boolean {
     return this.heldMs >= this.#options.leaseMs;
   }
 
   /**
-   * Renews the lease, and reads who owns the partitions. Rejects if Redis does not answer; then the lease ends as it would
-   * have.
+   * Renews the lease, and reads who owns the partitions. Rejects if Redis does not answer; the present lease is not
+   * affected by that.
    */
   async renew(): Promise<Renewal> {
     const { client, keys, clock, leaseMs, process, claims } = this.#options;
@@ -120,7 +135,7 @@ export class Lease {
     const text = leaseText({ claims, number, address, reportedAt: report?.at ?? null });
     const wasValid = this.isValid;
     const [elapsed, wall] = [clock.monotonic(), clock.now()];
-    // A dead process stays listed for a while, as it last reported.
+    // The report outlives the lease, so that a dead process stays listed for a while with its last report.
     const kept = report === this.#written ? null : report && { text: report.text, ms: NODE_GONE_MS + 2 * leaseMs };
     const renewals = Array.from({ length: keys.division.groups }, (_, group) => {
       const { live, processes, report: key } = keys.ofGroup(group);
@@ -130,7 +145,8 @@ export class Lease {
     });
     const renewed = await Promise.all(renewals);
     this.#written = report;
-    // Redis has lost a lease that should be there and is not, or is an older one, and may have lost those of others.
+    // If Redis has no lease of this process, or an older one, Redis has lost data, perhaps leases of other processes
+    // too.
     const isLost = renewed.some(({ before }) => before === null || readLease(before).number < this.#answered);
     const hasLapsed = this.#heldSince !== null && (!wasValid || isLost);
     if (hasLapsed || this.#heldSince === null) this.#heldSince = elapsed;
@@ -141,12 +157,12 @@ export class Lease {
     const addresses = new Map(
       [...leases].flatMap(([name, { address }]) => (address === null ? [] : [[name, address] as const])),
     );
-    // The lease began when it was requested, at the latest.
+    // Redis may have set the expiry as early as the request was sent, so the lease is counted from then.
     const validUntil = { elapsed: elapsed + leaseMs, wall: wall + leaseMs };
     return { validUntil, hasLapsed, alive, claiming, addresses, fences: await this.#readFences() };
   }
 
-  /** Counts a renewal: called once this process has noted what it does not own any more. */
+  /** Makes a renewal count. Call it after this process has noted which partitions it no longer owns. */
   accept({ validUntil }: Renewal): void {
     this.#validUntil = validUntil;
   }
@@ -160,14 +176,17 @@ export class Lease {
     return named.filter((_, i) => typeof leases[i] === 'string');
   }
 
-  /** Returns what these processes reported last; null: nothing is kept of a process. Rejects if Redis does not answer. */
+  /**
+   * Returns the last report of each of these processes; null for a process without a report. Rejects if Redis does not
+   * answer.
+   */
   async reportsOf(processes: readonly string[]): Promise<readonly (string | null)[]> {
     if (processes.length === 0) return [];
     const { report } = this.#options.keys.ofGroup(0);
     return this.#options.client.mget(processes.map(report));
   }
 
-  /** Ends the lease, so that others need not wait for it. */
+  /** Ends the lease at once, so that other processes need not wait until it expires. */
   async end(): Promise<void> {
     const { client, keys, process } = this.#options;
     this.#validUntil = { elapsed: -Infinity, wall: -Infinity };

@@ -1,12 +1,15 @@
 /**
- * The channels of Redis through which a process gets its mail, and the connections that subscribe to them. Each slot
- * group has a channel for each process, because the script of a turn publishes where it writes.
+ * The Redis channels through which a process receives its mail, and the connections that subscribe to them.
  *
- * In a cluster the channels are sharded: a message stays on the master that serves the slot, where a plain one would go
- * to each node. So there is a connection to each master that serves some of them. When a slot moves, or a master fails
- * over, the connections of the masters concerned are replaced. Over one Redis or sentinels sharded channels would gain
- * nothing: there one connection subscribes to all channels, which are plain, and the user of Redis needs no further
- * rights.
+ * Each slot group has one channel for each process, because the script of a turn can publish only in the slot that it
+ * writes to.
+ *
+ * In a cluster the channels are sharded, so a message stays on the master that serves its slot; a plain message would
+ * go to every node. So this process has one connection to each master that serves some of its channels. When a slot
+ * moves or a master fails over, the connections to these masters are replaced.
+ *
+ * With one Redis or with sentinels, sharding has no benefit. One connection subscribes to all channels, which are plain
+ * channels, so the Redis user needs no further rights.
  */
 import type { Cancel, Clock, EventLoop, Log } from '../../core/ports.ts';
 import { isCluster, refreshSlots, servedBy, unavailable, type Client, type FindNode } from '../redis/client.ts';
@@ -14,46 +17,46 @@ import { createProbe, Subscriber } from '../redis/subscriber.ts';
 import type { Keys } from './keys.ts';
 import { publish } from './scripts.ts';
 
-/** How often each connection is asked for a sign that it receives what is published, in milliseconds. */
+/** How often each connection is tested by a probe, in milliseconds. */
 const PROBE_MS = 1_000;
-/** The form of what a probe publishes. No mail has it. */
+/** Matches the message of a probe. No mail has this form. */
 const PROBE = /^probe:\d+:\d+$/;
 
 type MailChannelsOptions = {
   readonly process: string;
-  /** Publishes. */
+  /** The client that publishes messages. */
   readonly client: Client;
-  /** Makes a connection that subscribes. */
+  /** Creates a connection that can subscribe. */
   readonly connect: (findNode?: FindNode) => Client;
   readonly keys: Keys;
   readonly loop: Pick<EventLoop, 'atTurnEnd'>;
   readonly clock: Pick<Clock, 'every'>;
   readonly log: Log;
-  /** Called with each text that arrives. */
+  /** Called with each text that is received. */
   readonly onText: (text: string) => void;
-  /** Called after an interruption, in which texts may have been lost. */
+  /** Called after an interruption, during which texts may have been lost. */
   readonly onRestored: () => void;
 };
 
-/** A connection, and the channels that it subscribes to. */
+/** A connection, with the channels that it subscribes to. */
 type Subscription = {
   readonly channels: readonly string[];
   readonly subscriber: Subscriber;
   readonly probe: ReturnType<typeof createProbe>;
 };
 
-/** The name of the only connection over one Redis or sentinels. */
+/** The key of the only connection if Redis is no cluster. */
 const ONLY = '';
 
 export class MailChannels {
   readonly #options: MailChannelsOptions;
   readonly #channels: readonly string[];
-  /** The connections, by the addresses of their masters. */
+  /** The connections, by the address of their master. */
   readonly #subscriptions = new Map<string, Subscription>();
   readonly #stopProbes: Cancel;
-  /** Whether there was a connection before. */
+  /** Whether there has been a connection before. */
   #hasBegun = false;
-  /** Those that wait until another channel has a connection. */
+  /** Calls that wait until the connections have changed. */
   #waiting: (() => void)[] = [];
   #isClosed = false;
 
@@ -67,26 +70,26 @@ export class MailChannels {
     this.#stopProbes = clock.every(PROBE_MS, () => this.#probe());
   }
 
-  /** Resolves once mail arrives through all channels. Rejects when this is closed. */
+  /** Resolves once mail arrives through all channels. Rejects when this object is closed. */
   async ready(): Promise<void> {
     while (!this.#isClosed) {
       const current = [...this.#subscriptions.values()];
       const found = await Promise.allSettled(current.map(({ subscriber }) => subscriber.ready()));
       const isReady = found.every(({ status }) => status === 'fulfilled');
-      // A connection that was replaced meanwhile is not the one to wait for.
+      // If a connection was replaced during the wait, its replacement must become ready too.
       if (isReady && this.#hasAll(current)) return;
       if (isReady) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
     throw unavailable(new Error('the channels of mail are closed'));
   }
 
-  /** Publishes a text to a process. It may be lost. */
+  /** Publishes a text to a process. The text may be lost. */
   publish(process: string, text: string): void {
     const { keys } = this.#options;
     this.#send(keys.mailOf(process, keys.mailGroupOf(process)), text);
   }
 
-  /** Publishes a text to all processes, this one among them. It may be lost. */
+  /** Publishes a text to all processes, including this one. The text may be lost. */
   publishToAll(text: string): void {
     this.#send(this.#options.keys.mailToAll, text);
   }
@@ -102,13 +105,13 @@ export class MailChannels {
     publish(this.#options.client, channel, text).catch(() => undefined);
   }
 
-  /** Whether these connections are those that there are now, and have all channels. */
+  /** Whether `current` are exactly the present connections, and they subscribe to all channels. */
   #hasAll(current: readonly Subscription[]): boolean {
     const count = current.reduce((sum, { channels }) => sum + channels.length, 0);
     return count === this.#channels.length && current.every((one) => [...this.#subscriptions.values()].includes(one));
   }
 
-  /** Subscribes where the channels are served now, by the map of slots that the cluster had last. */
+  /** Subscribes at the masters that serve the channels, according to the last known slot map of the cluster. */
   #follow(): void {
     const { client, onRestored } = this.#options;
     if (!isCluster(client) || this.#isClosed) return;
@@ -122,7 +125,7 @@ export class MailChannels {
     for (const [address, channels] of places) {
       if (address === null || this.#subscriptions.has(address)) continue;
       const { subscriber } = this.#subscribe(address, channels);
-      // What was published before it had subscribed may be lost.
+      // Messages that were published before the subscription began may be lost.
       if (this.#hasBegun) subscriber.ready().then(onRestored, () => undefined);
     }
     this.#hasBegun ||= this.#subscriptions.size > 0;
@@ -163,9 +166,10 @@ export class MailChannels {
   #probe(): void {
     this.#follow();
     for (const { channels, subscriber, probe } of this.#subscriptions.values()) {
-      // Redis may have refused a subscription for a while: a cluster without some slot, or a user without a right.
+      // Redis may have refused a subscription for a time, for example because no node of the cluster served a slot, or
+      // because the user lacked a right.
       subscriber.retry();
-      // One that has not subscribed yet is known to receive nothing.
+      // A connection that has not subscribed yet cannot receive a probe, so it is not tested.
       if (subscriber.receives(channels[0] ?? '')) probe.turn();
     }
   }

@@ -1,33 +1,45 @@
 /**
- * Mail between the processes of a deployment: messages arrive in the order in which they were sent, each once, although
- * Redis may lose them. What is lost for good is told to its receiver.
+ * Reliable mail between the processes of a deployment: each message arrives once and in order, although Redis may lose
+ * messages; a receiver is told when messages are lost for good.
  */
 import type { Cancel, Clock, Log } from '../../core/ports.ts';
 import type { OutgoingMail } from './turns.ts';
 
-/** The most envelopes to one process that are kept, in case one is lost, and the most characters of them. */
+/**
+ * The most envelopes, and the most characters of envelopes, that are kept for each receiver in case one has to be sent
+ * again.
+ */
 const KEPT = 4_096;
 const KEPT_CHARS = 4 * 1024 * 1024;
-/** The most characters of envelopes that are held because an earlier one is missing; later ones are asked for again. */
+/**
+ * The most characters of envelopes that wait for a missing earlier one. Beyond this, envelopes are dropped and
+ * requested again later.
+ */
 const HELD_CHARS = 16 * 1024 * 1024;
-/** How often an envelope that is missing is asked for, in milliseconds. */
+/** How often a missing envelope is requested, in milliseconds. */
 const ASK_MS = 250;
 
-/** What mail depends on: what was decided so far in one partition, in all of this process, or nothing. */
+/**
+ * The decisions that a message depends on: all so far in one partition (its number), all so far in this process, or
+ * none (null).
+ */
 export type Dependency = number | 'all' | null;
 
 type MailOptions = {
   /** The id of this process. */
   readonly process: string;
-  /** Has the mail of this turn taken at its end. */
+  /** Makes `take` be called at the end of this turn. */
   readonly plan: () => void;
-  /** Calls `run` once everything that was decided so far is recorded. */
+  /** Calls `run` once everything decided so far is recorded. */
   readonly onRecord: (run: () => void) => void;
   readonly publish: (process: string, text: string) => void;
   readonly receive: (from: string, message: MailMessage) => void;
-  /** Whether a process is known and alive. Mail of others is dropped: what a living one sent is asked for later. */
+  /**
+   * Whether a process is known and alive. Mail from other processes is dropped; if such a process is alive after all,
+   * its mail is requested again later.
+   */
   readonly isAlive: (process: string) => boolean;
-  /** Called when messages from a process are lost for good. */
+  /** Called when messages from a process were lost for good. */
   readonly onLoss: (from: string) => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -41,23 +53,27 @@ type Unsent = {
 };
 type KeptEnvelope = { readonly number: number; readonly text: string };
 /**
- * What was sent to a process. `last`: the number of the last envelope; `lastUnasked`: that of the last one with more than
- * requests and answers, which their senders repeat; `beaten`: what `last` was at the last beat; `has`: up to which number
- * the process has all of this series; `chars`: of the envelopes that are kept.
+ * The mail to a process. `last`: the number of the last envelope. `lastUnrepeated`: the number of the last envelope that
+ * has more than requests and answers, which their senders repeat. `beaten`: the value of `last` at the last beat. `has`:
+ * the number up to which the process has confirmed all envelopes of this series. `kept`, `chars`: the envelopes that are
+ * kept, and their characters.
  */
 type Destination = {
   series: number;
   unsent: Unsent;
   last: number;
-  lastUnasked: number;
+  lastUnrepeated: number;
   beaten: number;
   has: number;
   kept: KeptEnvelope[];
   chars: number;
 };
-/** What is known of a process that has not said that it knows the series. */
+/** The value of `has` until the process has confirmed that it knows the series. */
 const NOTHING = -1;
-/** What came from a process. `next`: the number of the next envelope to deliver; `known`: the last that was sent. */
+/**
+ * The mail from a process. `next`: the number of the next envelope to deliver. `known`: the highest number known to
+ * have been sent. `held`: envelopes that wait for an earlier one.
+ */
 type Source = {
   series: number;
   next: number;
@@ -65,7 +81,7 @@ type Source = {
   readonly held: Map<number, HeldEnvelope>;
   heldChars: number;
 };
-/** The series of a process from which nothing has come. */
+/** The series of a process that has not sent anything yet. */
 const UNKNOWN = 0;
 type HeldEnvelope = { readonly envelope: MailEnvelope; readonly chars: number };
 
@@ -73,7 +89,7 @@ export class Mail {
   readonly #options: MailOptions;
   readonly #destinations = new Map<string, Destination>();
   readonly #sources = new Map<string, Source>();
-  /** The number of the last series that was begun: to a process that was forgotten by mistake, another one begins. */
+  /** The number of the last series that was begun. A process that was forgotten by mistake gets a new series. */
   #series = 0;
   #stopAsking: Cancel | null = null;
 
@@ -81,7 +97,10 @@ export class Mail {
     this.#options = options;
   }
 
-  /** Sends a message. With a dependency it arrives in order; without one in any order, or not at all. */
+  /**
+   * Sends a message. A message with a dependency arrives in order. A message without one may arrive in any order, or be
+   * lost.
+   */
   send(process: string, message: MailMessage, after: Dependency): void {
     const { unsent } = this.#destinationOf(process);
     (after === null ? unsent.free : unsent.ordered).push(message);
@@ -90,27 +109,27 @@ export class Mail {
     this.#options.plan();
   }
 
-  /** Returns what this turn sends. */
+  /** Returns the mail of this turn. */
   take(): readonly OutgoingMail[] {
     return [...this.#destinations].flatMap(([process, destination]) => this.#takeFor(process, destination));
   }
 
   /**
-   * Tells processes how much was sent to them, so that they notice if the last of it is lost: each one that has not said
-   * that it has all, and to which nothing was sent since the last beat. Any later envelope shows a gap too, so a busy or
-   * an idle pair of processes needs no beats, nor does one that exchanges only requests and answers, which are repeated.
+   * Tells processes the number of the last envelope, so that they notice if the last ones were lost. Only those
+   * processes are told that have not confirmed all envelopes and were sent nothing since the last beat: any later
+   * envelope would show the gap as well. Nor is a process told that got only requests and answers, which are repeated.
    */
   beat(): void {
     for (const [process, destination] of this.#destinations) {
-      const { series, last, lastUnasked, beaten, has } = destination;
+      const { series, last, lastUnrepeated, beaten, has } = destination;
       destination.beaten = last;
-      if (last === beaten && has < lastUnasked) this.#tell(process, 'last', series, last);
+      if (last === beaten && has < lastUnrepeated) this.#tell(process, 'last', series, last);
     }
   }
 
   /**
-   * Begins a new series: a part of what was sent may never leave, because it depends on what this process has lost. The
-   * receivers take note.
+   * Begins a new series for each receiver, because a part of the mail may never be sent: it depends on decisions that
+   * this process has lost. Receivers treat the old series as lost.
    */
   restart(): void {
     for (const destination of this.#destinations.values()) {
@@ -121,8 +140,8 @@ export class Mail {
   }
 
   /**
-   * Forgets a process that has ended. The number of the next envelope from it is kept: if it was forgotten by mistake,
-   * what it has sent before is not delivered again.
+   * Forgets a process that has ended. The number of its next envelope is kept: if it was forgotten by mistake, its
+   * earlier messages are not delivered again.
    */
   forget(process: string): void {
     this.#destinations.delete(process);
@@ -132,7 +151,7 @@ export class Mail {
     Object.assign(source, { known: source.next - 1, heldChars: 0 });
   }
 
-  /** Takes a text that has arrived on the channel of this process. */
+  /** Handles a text that arrived on the channel of this process. */
   receive(text: string): void {
     const envelope = readEnvelope(text);
     if (!envelope) return this.#options.log.warn({ characters: text.length }, 'mail of another relay cannot be read');
@@ -165,7 +184,7 @@ export class Mail {
     if (free.length > 0) mail.push({ process, text: this.#write('free', 0, free, 0), after: new Set() });
     if (ordered.length > 0) {
       const number = ++destination.last;
-      if (ordered.some(({ kind }) => kind !== 'request')) destination.lastUnasked = number;
+      if (ordered.some(({ kind }) => kind !== 'request')) destination.lastUnrepeated = number;
       const text = this.#write('mail', number, ordered, destination.series);
       keep(destination, { number, text });
       mail.push({ process, text, after: isAfterAll ? 'all' : after });
@@ -186,14 +205,14 @@ export class Mail {
     if (destination?.series === series) destination.has = Math.max(destination.has, number);
   }
 
-  /** Sends envelopes again from this number on. */
+  /** Sends the kept envelopes again, beginning with the number `from`. */
   #repeat(process: string, series: number, from: number): void {
     const destination = this.#destinations.get(process);
     if (destination?.series !== series) return;
     const first = destination.kept[0]?.number ?? destination.last + 1;
     if (from < first) this.#tell(process, 'begin', series, first);
     const again = destination.kept.filter(({ number }) => number >= from);
-    // Some of it may wait for what it depends on.
+    // The envelopes may depend on decisions that are not recorded yet.
     this.#options.onRecord(() => again.forEach(({ text }) => this.#options.publish(process, text)));
   }
 
@@ -253,7 +272,7 @@ export class Mail {
     for (const message of messages) this.#options.receive(from, message);
   }
 
-  /** Asks for what is missing now, and again until it is here. */
+  /** Requests the missing envelopes now, and repeats the request until they have arrived. */
   #ask(from: string, { series, next }: Source): void {
     if (this.#stopAsking) return;
     this.#tell(from, 'ask', series, next);
@@ -268,7 +287,7 @@ export class Mail {
 }
 
 function newSeries(series: number): Omit<Destination, 'unsent'> {
-  return { series, last: 0, lastUnasked: 0, beaten: 0, has: NOTHING, kept: [], chars: 0 };
+  return { series, last: 0, lastUnrepeated: 0, beaten: 0, has: NOTHING, kept: [], chars: 0 };
 }
 
 function newUnsent(): Unsent {
@@ -279,30 +298,31 @@ function keep(destination: Destination, envelope: KeptEnvelope): void {
   destination.kept.push(envelope);
   destination.chars += envelope.text.length;
   if (destination.kept.length <= KEPT && destination.chars <= KEPT_CHARS) return;
-  // Half of them at once, because the front of an array is expensive to remove.
+  // Removes half of them at once, because removing from the front of an array is expensive.
   const forgotten = destination.kept.splice(0, Math.floor(destination.kept.length / 2));
   destination.chars -= forgotten.reduce((sum, { text }) => sum + text.length, 0);
 }
 
-// The form of mail: an envelope says who sent it, and has messages of several kinds.
+// The format of mail: an envelope names its sender, and contains messages of several kinds.
 
 /**
- * `request`: of a port, or its answer. `row`: of a node's mailbox. `event`: of the bus. `note`: about the owner of a
- * partition.
+ * `request`: a request of a port method, or its response. `row`: a mailbox row of a node. `event`: an event of the bus.
+ * `note`: a note about the owner of a partition.
  */
 type MailKind = 'request' | 'row' | 'event' | 'note';
 export type MailMessage = { readonly kind: MailKind; readonly text: string };
 
 /**
- * `mail`: messages in the order of numbers. `free`: messages that may come in any order, or not at all; they have no
- * number. `last`: the number of the last envelope that was sent. `has`: the answer if all up to it have arrived. `ask`: asks
- * for the envelopes from this number on. `begin`: no envelope before this number is kept.
+ * `mail`: numbered messages, delivered in order. `free`: messages without a number, which may be lost or reordered.
+ * `last`: tells the number of the last envelope that was sent. `has`: confirms that all envelopes up to this number
+ * have arrived. `ask`: requests the envelopes from this number on. `begin`: tells that earlier envelopes are no longer
+ * kept.
  */
 type EnvelopeKind = 'mail' | 'free' | 'last' | 'has' | 'ask' | 'begin';
 
 /**
- * `series`: numbers begin again with each series of the sender, and so does what it has sent. In an `ask` and a `has` it is
- * the series of the other process.
+ * `series`: envelope numbers begin again with each series of the sender. In an `ask` and a `has`, it is the series of
+ * the process that receives this envelope.
  */
 export type MailEnvelope = {
   readonly from: string;
@@ -318,18 +338,18 @@ const HEAD = /^(\S+) (mail|free|last|has|ask|begin) (\d+) (\d+)\n/;
 const FRAME = /([a-z])(\d+)\n/y;
 
 export function writeEnvelope({ from, kind, series, number, messages }: MailEnvelope): string {
-  // A length in front of each message: its text may contain anything.
+  // Each message has its length before it, because its text may contain any character.
   const frames = messages.map((message) => `${LETTERS[message.kind]}${message.text.length}\n${message.text}`);
   return `${from} ${kind} ${series} ${number}\n${frames.join('')}`;
 }
 
-/** Reads an envelope; null if the text is none. */
+/** Reads an envelope; null if the text is not an envelope. */
 export function readEnvelope(text: string): MailEnvelope | null {
   const head = HEAD.exec(text);
   if (!head) return null;
   const [whole, from = '', kind, series, number] = head;
   const messages = readMessages(text, whole.length);
-  // The pattern names the kinds.
+  // The pattern HEAD matches only valid kinds.
   return messages && { from, kind: kind as EnvelopeKind, series: Number(series), number: Number(number), messages };
 }
 

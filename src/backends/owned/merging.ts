@@ -17,28 +17,28 @@ import type { ListedPauses, Pause } from '../../core/pauses/pause.ts';
 /** The order of positions: negative if `a` comes first. */
 export type Order = (a: Position, b: Position) => number;
 
-/** The order of the pages that are read from the greatest position to the least. */
+/** The order of pages that are read from the greatest position down. */
 export const falling: Order = (a, b) => comparePositions(b, a);
 
-/** A page of one source, and how many characters of text it took to get it here. */
+/** A page of one source. `chars`: the length of the text that was transferred for it. */
 type SourcePage = { readonly scan: Scan<unknown>; readonly chars: number };
 
-/** A source of rows. `read`: reads a page of it; null if the source does not answer. */
+/** A source of rows. `read` reads a page; it resolves with null if the source does not answer. */
 export type PageSource = { read(page: PageRequest): Promise<SourcePage | null> };
 
 type Row = Scan<unknown>['rows'][number];
 
-/** How far a source was read. */
+/** A source, with the rows that were read from it so far. */
 class Reading {
   readonly #source: PageSource;
-  /** The rows that were read, and how many of them were taken. */
+  /** The rows that were read. The first `#taken` of them are in the page already. */
   #rows: readonly Row[] = [];
   #taken = 0;
   #started = false;
   #silent = false;
-  /** Where the rows begin that were not read; null: at the first one, or there are none. */
+  /** The position after which unread rows begin; null before the first read, and if there are no more rows. */
   next: Position | null;
-  /** Whether the source scanned as many rows as it may for one page. */
+  /** Whether the source stopped because it had scanned the most rows that one page allows. */
   cut = false;
   gaps: readonly ObservedSource[] = [];
 
@@ -47,7 +47,7 @@ class Reading {
     this.next = after;
   }
 
-  /** The next row that was read and not taken. */
+  /** The next row that was read but is not in the page yet. */
   get head(): Row | undefined {
     return this.#rows[this.#taken];
   }
@@ -56,17 +56,17 @@ class Reading {
     this.#taken++;
   }
 
-  /** Whether all rows that were read were taken, and there may be more. */
+  /** Whether all rows that were read are in the page, and the source may have more. */
   get open(): boolean {
     return this.head === undefined && !this.#silent && (!this.#started || this.next !== null);
   }
 
-  /** Whether a row that was not read may come before this one. */
+  /** Whether an unread row may come before this row. */
   mayPrecede({ position }: Row, order: Order): boolean {
     return this.open && (!this.#started || this.next === null || order(position, this.next) > 0);
   }
 
-  /** Reads a page. Returns how many characters it took. */
+  /** Reads the next page. Returns how many characters were transferred. */
   async read(page: PageRequest): Promise<number> {
     const found = await this.#source.read({ ...page, after: this.next });
     this.#started = true;
@@ -81,17 +81,17 @@ class Reading {
 }
 
 /**
- * The characters after which a page ends early: more than SCAN_BUDGET records of commands take, which the largest page
- * has.
+ * A page ends early after this many characters. It is more than SCAN_BUDGET records of commands take, the most that one
+ * page contains.
  */
 const MERGED_CHARS = 16 * 1024 * 1024;
-/** The rows that each source is asked for at first, beyond its even part of the page. */
+/** Each source is first asked for its even part of the page and this many rows more. */
 const SPARE_ROWS = 2;
 
 /**
- * Reads one page of the rows of several sources, in order. Each source is read only as far as the page needs. The page
- * ends early where the next row is not known: after a source that scanned as many rows as it may, or once MERGED_CHARS
- * arrived. Positions are those of the sources, so a page can begin after any row of any source.
+ * Reads one page from several sorted sources, in order. Reads each source only as far as the page needs. The page ends
+ * early if the next row is unknown: after a source that stopped at its scan limit, or once MERGED_CHARS characters were
+ * transferred. Positions are those of the sources, so a page can begin after any row of any source.
  */
 export async function mergePages(
   sources: readonly PageSource[],
@@ -103,7 +103,7 @@ export async function mergePages(
   let first = Math.min(page.first, Math.ceil(page.first / sources.length) + SPARE_ROWS);
   let chars = 0;
   while (takeKnown(readings, taken, page.first, order) && chars <= MERGED_CHARS) {
-    // A source that was cut is not read again for this page.
+    // A source that stopped at its scan limit is not read again for this page.
     const needed = readings.filter(({ open, cut }) => open && !cut);
     if (needed.length === 0) break;
     page.reading?.check();
@@ -122,7 +122,7 @@ export async function mergePages(
   };
 }
 
-/** Takes rows as long as it is known which one is next. Returns whether the page has room for more. */
+/** Takes rows as long as the next row is known. Returns whether the page has room for more rows. */
 function takeKnown(readings: readonly Reading[], taken: Row[], most: number, order: Order): boolean {
   while (taken.length < most) {
     const least = leastOf(readings, order);
@@ -143,10 +143,13 @@ function leastOf(readings: readonly Reading[], order: Order): Reading | undefine
   return least;
 }
 
-/** Returns where the next page begins; null if there are no more rows. `last`: the last row of a full page. */
+/**
+ * Returns the position after which the next page begins; null if there are no more rows. `last`: the last row of a full
+ * page; null if the page is not full.
+ */
 function endOf(readings: readonly Reading[], last: Position | null, order: Order): Position | null {
   if (last !== null) return readings.some(({ head, open }) => head || open) ? last : null;
-  // All rows before the nearest end of what was read were taken.
+  // The page contains all rows before the nearest of the positions that the sources were read to.
   const ends = readings.filter(({ open }) => open).map(({ next }) => next);
   return ends.reduce((nearest, end) => {
     if (nearest === null || end === null) return nearest ?? end;
@@ -154,7 +157,7 @@ function endOf(readings: readonly Reading[], last: Position | null, order: Order
   }, null);
 }
 
-/** Merges pages that were read from their beginning. */
+/** Merges first pages of several partitions. */
 export function joinPages<T>(parts: readonly Scan<T>[], first: number, gaps: readonly ObservedSource[]): Scan<T> {
   const bound = parts.reduce<Position | null>((least, { next }) => nearerEnd(least, next), null);
   const known = parts
@@ -171,7 +174,7 @@ export function joinPages<T>(parts: readonly Scan<T>[], first: number, gaps: rea
   };
 }
 
-/** Keeps one of the gaps of the same source, node and reason, which several partitions may have. */
+/** Removes duplicates among gaps: several partitions may report the same source, node and reason. */
 export function joinGaps(gaps: readonly ObservedSource[]): readonly ObservedSource[] {
   const known = new Map(gaps.map((gap) => [JSON.stringify([gap.source, gap.nodeId, gap.reason, gap.limit]), gap]));
   return [...known.values()];
@@ -179,7 +182,7 @@ export function joinGaps(gaps: readonly ObservedSource[]): readonly ObservedSour
 
 // Samples, counts and sums.
 
-/** The rest of an answer that lacks what silent owners have. */
+/** The part of an answer that names the gaps left by owners that did not answer. */
 function lacking(gaps: readonly ObservedSource[]): { readonly gaps?: readonly ObservedSource[] } {
   return gaps.length === 0 ? {} : { gaps };
 }
@@ -193,12 +196,12 @@ function least(numbers: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : Math.min(...known);
 }
 
-/** Returns the sum of the numbers; null if one of them is not known. */
+/** Returns the sum of the numbers; null if one of them is unknown. */
 function sumOf(numbers: readonly (number | null)[]): number | null {
   return numbers.includes(null) ? null : sum(numbers.filter((number) => number !== null));
 }
 
-/** Merges the rows that lead by a measure. A row is in one partition. */
+/** Merges lists of the rows with the greatest values of a measure. Each row belongs to one partition. */
 export function joinLeading<Row>(compare: (a: Row, b: Row) => number) {
   return (
     parts: readonly Leading<Row>[],
@@ -226,7 +229,7 @@ export function addWaits(parts: readonly WaitCounts[], _: unknown, gaps: readonl
   return { counts, complete: parts.every(({ complete }) => complete), ...lacking(gaps) };
 }
 
-/** Adds the summaries. The sample is that of all partitions together. */
+/** Adds up summaries. The sample is taken over all partitions together. */
 export function addSummaries(
   parts: readonly DeliverySummary[],
   _: unknown,
@@ -249,7 +252,7 @@ function greatest(numbers: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : Math.max(...known);
 }
 
-/** Adds the counters. They are not exact if an owner did not answer. */
+/** Adds up counters. The result is not exact if an owner did not answer. */
 export function addDedup(parts: readonly DedupStats[], [windowSeconds]: readonly [number], gaps: readonly unknown[]) {
   const [one] = parts;
   if (!one) throw new CallboardError('store_unavailable', 'No owner answers.', { retryAfterMs: 1_000 });
@@ -265,7 +268,10 @@ export function addDedup(parts: readonly DedupStats[], [windowSeconds]: readonly
   };
 }
 
-/** Returns for each id the scope that a partition has. Answers only if all owners did. */
+/**
+ * Returns the scope for each id, from the partition that has it; null if none has it. Callers must pass the answers of
+ * all partitions, because a missing answer could contain the scope.
+ */
 export function findScopes(
   parts: readonly (readonly (CapacityScope | null)[])[],
   [scopeIds]: readonly [readonly string[]],
@@ -273,7 +279,7 @@ export function findScopes(
   return scopeIds.map((_, i) => parts.map((scopes) => scopes[i]).find((scope) => scope != null) ?? null);
 }
 
-/** Merges samples of the newest messages, within the same bounds. Null: no partition has the stream. */
+/** Merges samples of the newest messages, within the same bounds. Null if no partition has the stream. */
 export function joinSamples(
   parts: readonly (RawSample | null)[],
   [stream, bounds]: readonly [unknown, SampleBounds],
@@ -292,7 +298,7 @@ export function joinSamples(
   };
 }
 
-/** Returns each pause once: one of all users is in all partitions. */
+/** Removes duplicates: a pause that covers all users is in all partitions. */
 export function oncePaused(rows: readonly Pause[]): readonly Pause[] {
   return [...new Map(rows.map((pause) => [pause.pauseId, pause])).values()];
 }
@@ -302,8 +308,8 @@ export function joinPauses(parts: readonly ListedPauses[], _: unknown, gaps: rea
 }
 
 /**
- * Merges the commands that are due in several partitions: one of each in turn, so that none waits behind all of another.
- * The oldest of each partition comes first.
+ * Merges the commands that are due in several partitions. Takes one of each partition in turn, oldest first, so that no
+ * partition waits for all commands of another one.
  */
 export function takeTurns(parts: readonly (readonly CommandKey[])[], most: number): readonly CommandKey[] {
   const longest = Math.max(0, ...parts.map((part) => part.length));

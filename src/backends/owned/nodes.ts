@@ -1,6 +1,7 @@
 /**
- * The nodes of a deployment as a process that owns partitions sees them, and the mailbox of its own node. Which nodes there
- * are, and when they reported, is known here; their reports are read from Redis when they are shown.
+ * Core's NodeStore for a process that owns partitions: the nodes of the deployment, and the mailbox of its own node.
+ *
+ * The leases tell which nodes exist and when they reported. Their reports are read from Redis on demand.
  */
 import { gapOf, type ObservedSource } from '../../core/completeness.ts';
 import type {
@@ -24,21 +25,21 @@ type NodesOptions = {
   readonly nodeId: string;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;
-  /** The living processes, and when they reported; null: they have not yet. */
+  /** The living processes, with the time of their last report; null if they have made none. */
   readonly alive: () => ReadonlyMap<string, number | null>;
-  /** The living processes, by the ids of their nodes. */
+  /** The living processes by node id. */
   readonly processes: () => ReadonlyMap<string, string>;
-  /** Sets what this process reports, and when. `isDraining`: it takes no more links. */
+  /** Stores the report of this process and its time. `isDraining`: the relay accepts no more links. */
   readonly report: (text: string, at: number, isDraining: boolean) => void;
-  /** Reads what processes reported last; null: nothing is kept. Rejects if Redis does not answer. */
+  /** Reads the last report of each process; null if there is none. Rejects if Redis does not answer. */
   readonly reportsOf: (processes: readonly string[]) => Promise<readonly (string | null)[]>;
-  /** Sends a row to the node of another process, or to that of this one. */
+  /** Sends a mailbox row to a process, which may be this one. */
   readonly send: (process: string, row: string, after: Dependency) => void;
 };
 
-/** A node that has reported: its process, and when. */
+/** A node that has reported, with its process and the time of the report. */
 type KnownNode = { readonly nodeId: string; readonly process: string; readonly updatedAt: number };
-/** A node whose process has ended without a release. `until`: until when it is listed. */
+/** A node whose process ended without releasing its lease. `until`: when it is no longer listed. */
 type GoneNode = KnownNode & { readonly until: number };
 
 export class Nodes {
@@ -52,7 +53,7 @@ export class Nodes {
     this.#options = options;
   }
 
-  /** The methods that concern this process alone. */
+  /** The methods of NodeStore that concern this process only. */
   get store(): Omit<NodeStore, 'due'> {
     return {
       attach: (nodeId, listener) => this.#attach(nodeId, listener),
@@ -79,40 +80,43 @@ export class Nodes {
     };
   }
 
-  /** The mailboxes as a partition sees them: its rows leave once what they follow from is recorded. */
+  /** Returns mailboxes for the rows that a partition posts. A row is sent once the act that posted it is recorded. */
   mailboxesOf(partition: number): Mailboxes {
     return new SentMailboxes((nodeId, row) => this.#postRow(nodeId, row, partition));
   }
 
-  /** Takes a row that another process has sent. */
+  /** Handles a mailbox row that another process sent. */
   receive(text: string): void {
-    // Only `encode` writes the texts of rows.
+    // The text was written by `encode` from a MailboxRow.
     this.#own.post(this.#options.nodeId, decode(text) as MailboxRow);
   }
 
-  /** Another process owns the partition of some users: waits and links of these users must be made known to it. */
+  /**
+   * Called when another process becomes the owner of the partition of some users. Their waiters and links must be made
+   * known to it.
+   */
   moved(concerns: (userId: string) => boolean): void {
     this.#listener?.moved?.(concerns);
   }
 
-  /** The store has forgotten something of these users for good. */
+  /** Called when the store has lost data of these users for good. */
   forgotten(concerns: (userId: string) => boolean): void {
     this.#listener
       ?.lost('store_lost', concerns)
       .catch((error: unknown) => this.#options.log.error({ err: error }, 'a loss of the store could not be handled'));
   }
 
-  /** Others may have counted this process as dead, and its links as lost. */
+  /** Called when other processes may have treated this one as dead, and its links as lost. */
   revived(): void {
     this.#listener?.revived();
   }
 
-  /** Tells of links that are lost, because their process is gone. */
+  /** Passes on connections that are lost because their process is gone. */
   linksLost(connections: readonly Connection[]): void {
     if (connections.length > 0) this.#listener?.linksLost(connections);
   }
 
-  /** Remembers for a while the node of a process that has died. */
+  /** Keeps the node of a dead process in listings for a while. */
   noteGone(process: string, updatedAt: number): void {
     const nodeId = nodeOf(process);
     this.#gone.set(nodeId, { nodeId, process, updatedAt, until: this.#options.clock.now() + NODE_GONE_MS });
@@ -136,7 +140,7 @@ export class Nodes {
 
   #post(nodeId: string, row: MailboxRow): boolean {
     if (row.kind !== 'pulse') return this.#postRow(nodeId, row, 'all');
-    // Through Redis, so that its arrival proves that mail is read.
+    // The row is sent through Redis, so that its arrival proves that mail arrives.
     this.#options.send(this.#options.process, encode(row), null);
     return true;
   }
@@ -149,7 +153,7 @@ export class Nodes {
     return true;
   }
 
-  /** Returns all nodes that have reported, in order. */
+  /** Returns all nodes that have reported, sorted by id. */
   #all(): readonly KnownNode[] {
     const { alive, processes, process, nodeId, clock } = this.#options;
     const now = clock.now();
@@ -161,7 +165,7 @@ export class Nodes {
     return [...own, ...others, ...this.#gone.values()].sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
   }
 
-  /** Reads the reports of nodes, in order; null: Redis has lost it. */
+  /** Reads the reports of nodes, in the same order; null if Redis has lost a report. */
   #read(nodes: readonly KnownNode[]): MaybePromise<readonly (DispatcherNode | null)[]> {
     const others = nodes.map(({ process }) => process).filter((process) => process !== this.#options.process);
     const reports = others.length === 0 ? [] : this.#options.reportsOf(others);
@@ -170,7 +174,7 @@ export class Nodes {
       return nodes.map(({ process }) => {
         if (process === this.#options.process) return this.#report;
         const text = found.get(process) ?? null;
-        // Only `encode` writes reports.
+        // The text was written by `encode` from a DispatcherNode.
         return text === null ? null : (decode(text) as DispatcherNode);
       });
     });
@@ -186,7 +190,7 @@ export class Nodes {
   }
 }
 
-/** Mailboxes whose rows are sent by a function. */
+/** Mailboxes whose rows are sent by a function instead of delivered here. */
 class SentMailboxes extends Mailboxes {
   readonly #post: (nodeId: string, row: MailboxRow) => boolean;
 

@@ -1,6 +1,6 @@
 /**
- * Opens the backend of a process that owns partitions: its connections to Redis, the partitions, mail with the other
- * processes, and the backend that finds the owner of each call.
+ * Opens the backend of a process that owns partitions: connects to Redis, and wires partitions, mail between processes,
+ * and the routing of calls to owners.
  */
 import type { Backend, Capabilities } from '../../core/backend.ts';
 import { CallboardError } from '../../core/errors.ts';
@@ -27,34 +27,40 @@ import { Reports } from './reports.ts';
 import { Turns } from './turns.ts';
 
 export type OwnedOptions = {
-  /** Creates a client that is not connected yet. `findNode`: where the bus goes in a cluster, see `connectTo`. */
+  /** Creates a client that is not connected yet. `findNode`: chooses the cluster node for the bus, see `connectTo`. */
   readonly connect: (purpose: 'commands' | 'bus', findNode?: FindNode) => Client;
   readonly namespace: string;
-  /** The number of partitions that users are divided into, and of slots that their keys are in. */
+  /**
+   * `partitions`: the number of partitions that users are divided into. `groups`: the number of slots that their keys
+   * are in.
+   */
   readonly partitions: number;
   readonly groups: number;
   readonly scopeOf: (userId: string) => string;
-  /** Says how `scopeOf` divides users: it must be the same for all processes. */
+  /**
+   * A digest of the rule behind `scopeOf`. It must be the same in all processes, because the rule determines the
+   * partition of a user.
+   */
   readonly digest: string;
   readonly nodeId: string;
   readonly version: string;
-  /** The address at which clients reach this relay, without spaces. Absent: it has none of its own. */
+  /** The address at which clients reach this relay, without spaces. Absent if the relay has no address of its own. */
   readonly address?: string | null | undefined;
   /** Whether this process may own partitions. */
   readonly claims: boolean;
-  /** Absent: LEASE_MS. */
+  /** The length of the lease, in milliseconds. Default: LEASE_MS. */
   readonly leaseMs?: number;
   readonly recordRoom?: PartitionOptions['recordRoom'];
   readonly memory: Omit<
     MemoryOptions,
     'watcher' | 'makeTransaction' | 'mailboxes' | 'keepsAttempts' | 'evidence' | 'clock' | 'log'
   >;
-  /** The clock of the deployment, for times that are kept. */
+  /** The clock of the deployment, for times that are stored. */
   readonly clock: Clock;
-  /** Timers of this machine. */
+  /** The timers of this machine. */
   readonly system: Clock;
   readonly loop: EventLoop;
-  /** Makes the id of the process. */
+  /** Generates the random part of the process id. */
   readonly random: Pick<Crypto, 'randomToken'>;
   readonly log: Log;
 };
@@ -64,9 +70,9 @@ export type OwnedBackend = {
   readonly owners: Owners;
 };
 
-/** How many random characters make the id of a process unique. */
+/** The number of random characters that make the id of a process unique. */
 const TOKEN_CHARS = 8;
-/** How long a process that does not answer counts as alive, in milliseconds. */
+/** How long a process that does not renew its lease still counts as alive, in milliseconds. */
 const LEASE_MS = 2_500;
 
 const CAPABILITIES: Capabilities = {
@@ -76,7 +82,7 @@ const CAPABILITIES: Capabilities = {
   cheapStreamSummaries: true,
 };
 
-/** Opens the backend. Rejects if Redis does not answer. After an error nothing stays open. */
+/** Opens the backend. Rejects if Redis does not answer. After an error, everything is closed again. */
 export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
   const client = options.connect('commands');
   await client.connect();
@@ -85,7 +91,7 @@ export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
     await checkDivision(client, parts.keys);
     await parts.channels.ready();
     await parts.owners.start();
-    // Another first relay of the namespace may have divided the users otherwise.
+    // If another relay of the namespace started at the same time, it may have set a different division of users.
     await checkDivision(client, parts.keys);
   } catch (error) {
     parts.owners.stop();
@@ -95,7 +101,10 @@ export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
   return { backend: parts.backend, owners: parts.owners };
 }
 
-/** Throws `invalid_argument` if the other relays of the namespace divide users otherwise: calls would miss their data. */
+/**
+ * Throws `invalid_argument` if the namespace has another division of users: calls would look for data in the wrong
+ * partition.
+ */
 async function checkDivision(client: Pick<Client, 'get'>, keys: Keys): Promise<void> {
   const map = await client.get(keys.ofGroup(0).map);
   if (map === null || map === keys.map) return;
@@ -113,9 +122,10 @@ function composed(options: OwnedOptions, client: Client) {
   const shares = memory.shares ?? createShares();
   const { evidence, hasRoom } = createBudget(shares, memory.history?.linkBytes);
   const placement = createPlacement(options.partitions, options.scopeOf);
-  // One more has the chain of the audit.
+  // The additional partition holds the chain of the audit.
   const partitions = options.partitions + 1;
-  // What is kept in a log, and what callers are shown, has the time of the deployment, whatever this machine's is.
+  // Stored times, and times that callers see, come from the clock of the deployment; elapsed time comes from this
+  // machine.
   const kept: Clock = {
     now: () => clock.now(),
     monotonic: () => system.monotonic(),
@@ -137,7 +147,7 @@ function composed(options: OwnedOptions, client: Client) {
     ...{ process, nodeId, clock, log, alive: () => owners.alive, processes: () => owners.nodes },
     report(text, at, isDraining) {
       lease.report = { text, at };
-      // The first report is that of a relay which takes links.
+      // The lease contains an address only while the relay accepts links.
       lease.address = isDraining ? null : address;
     },
     reportsOf: (processes) => lease.reportsOf(processes),
@@ -182,7 +192,7 @@ function composed(options: OwnedOptions, client: Client) {
   };
   let onTextsLost: () => void = () => {};
   let isLossPlanned = false;
-  /** Requests are sent again once, whatever is lost in this turn. */
+  /** Plans one repetition of the open requests, however many texts are lost in this turn. */
   const textsLost = (): void => {
     if (isLossPlanned) return;
     isLossPlanned = true;
@@ -249,7 +259,7 @@ function composed(options: OwnedOptions, client: Client) {
     },
     members: {
       capabilities: CAPABILITIES,
-      // The clients of a process that died report again when they come back, or are forgotten by then.
+      // By this time, clients of a process that died have reported again or are forgotten.
       reportsMissingUntil: () => reportsMissingUntil,
       homeOf(userId) {
         const owner = owners.ownerOf(placement.ofUser(userId));
@@ -268,7 +278,8 @@ function composed(options: OwnedOptions, client: Client) {
       },
       async close() {
         const { promise: late, resolve } = Promise.withResolvers<void>();
-        // Without Redis nothing can be given away: then the others wait for the end of the lease.
+        // If Redis does not answer, no partition can be given away. Then the other processes wait for the end of the
+        // lease.
         const cancel = system.after(leaseMs, resolve);
         const closed = owners.close().catch((error: unknown) => {
           log.warn({ err: error }, 'partitions could not be given away; others take them over');
@@ -288,8 +299,11 @@ function composed(options: OwnedOptions, client: Client) {
   return { backend: { ...routed, ...reports.stores }, owners, channels, keys, stop };
 }
 
-/** How often each process tells the others how much mail it has sent, and again what it listens to. Milliseconds. */
+/**
+ * How often each process repeats, for the others, how much mail it has sent and which topics it listens to.
+ * Milliseconds.
+ */
 const MAIL_BEAT_MS = 500;
 
-/** The pause that a refusal names before the next attempt. */
+/** The delay that a refusal tells the caller to wait. */
 const RETRY = { retryAfterMs: 1_000 } as const;

@@ -1,7 +1,4 @@
-/**
- * A process that owns partitions: renews its lease, claims what has no owner, gives away what another process should own,
- * and knows who owns the rest.
- */
+/** Owns partitions: renews the lease of this process, claims and gives away partitions, and tracks all owners. */
 import { CallboardError } from '../../core/errors.ts';
 import type { Cancel, Clock, Log } from '../../core/ports.ts';
 import { isRecord, parsedJson } from '../../core/json.ts';
@@ -14,27 +11,26 @@ import type { Owner, OwnerTable } from './owners.ts';
 import { Partition, type PartitionOptions } from './partition.ts';
 import type { PartitionStores } from './routes.ts';
 
-/** After how many leases without a break a process claims from a dead one; others have lost theirs by then. */
+/** A process claims from a dead one after this many unbroken leases of its own; the dead one then knows it has none. */
 const CLAIM_LEASES = 1.5;
-/**
- * After this many leases without an answer of Redis, a process lets nothing leave any more: others may have decided, and
- * answered, as if it were gone.
- */
+/** After this many leases without Redis, a process sends nothing: others may have decided in its partitions. */
 export const SUSPEND_LEASES = 1.5;
-/** How many leases a process waits before it claims what lost something in Redis: another process may have that. */
+/**
+ * The wait, in leases, before claiming a partition of which Redis lost data: another process may still have the data.
+ */
 const CUT_LEASES = 2;
-/** How often the lease is renewed in its time. */
+/** How many times per lease the lease is renewed. */
 const BEATS = 4;
-/** How soon it is looked again whether this process still owns what it decides in, in milliseconds. */
+/** How soon this process checks again whether it still owns its partitions, in milliseconds. */
 const DOUBT_MS = 50;
-/** How often it is looked for a process that says that it is there. */
+/** How many times a process that announced itself is looked for among the living processes. */
 const GREETING_LOOKS = 3;
 
 /**
- * What processes say to each other. `joins`, `ends`, `owns`: to all, when a process starts or ends, or owns a partition.
- * `given`: the partitions that others own now. `knows`: the answer to `joins`. `forgot`: to all, when Redis has lost
- * something of a partition for good. `follow`, `ready`, `yours`: the steps by which a partition moves. `leaves`: to all, when
- * a process begins to give all its partitions away.
+ * The notes that processes send each other. To all: `joins`, `ends`, `owns` (a process starts, ends, owns a partition),
+ * `leaves` (it begins to give its partitions away; `ends` lists those `given`), `forgot` (Redis has lost data of a
+ * partition for good). To one: `knows` (answers `joins`), and `follow`, `ready`, `yours`, the steps by which a
+ * partition moves.
  */
 type OwnerNote =
   | { readonly kind: 'joins' }
@@ -44,29 +40,29 @@ type OwnerNote =
   | { readonly kind: 'owns' | 'forgot' | 'follow' | 'ready' | 'yours'; readonly partition: number };
 
 type OwnersOptions = Omit<PartitionOptions, 'isAlive' | 'nodes' | 'onMove' | 'onLost' | 'onForgotten' | 'memory'> & {
-  /** What the state of a partition is made with. */
+  /** Returns the options of the memory state of a partition. */
   readonly memory: (partition: number) => PartitionOptions['memory'];
   /** Whether this process may own partitions. */
   readonly claims: boolean;
   readonly lease: Lease;
   readonly leaseMs: number;
-  /** The number of partitions, with that of the audit. */
+  /** The number of partitions, including the audit's. */
   readonly partitions: number;
-  /** Sends a note to a process; null: to all. It may be lost. */
+  /** Sends a note to a process; null: to all. The note may be lost. */
   readonly send: (process: string | null, text: string) => void;
-  /** Whether this process has room for the rows of one more partition that rules need. */
+  /** Whether this process has room for the rows that rules need of one more partition. */
   readonly hasRoom: () => boolean;
-  /** Called when a process is there that was not before. */
+  /** Called when a new process was seen. */
   readonly onJoined: (process: string) => void;
-  /** Called when the address of another process is known that was not before. */
+  /** Called when the address of another process became known. */
   readonly onAddress: (process: string) => void;
-  /** Called when a process has died or ended, with the time of its last report; null: it had made none. */
+  /** Called when a process has died or ended. `reportedAt`: the time of its last report; null if it had made none. */
   readonly onGone: (process: string, reportedAt: number | null) => void;
-  /** Called when others may have counted this process as dead, and once more after a lease: its links may be lost. */
+  /** Called when others may have treated this process as dead and its links as lost, and again after one lease. */
   readonly onRevived: () => void;
-  /** Called when a partition is lost in which this process has decided. */
+  /** Called when this process has lost a partition that it decided in. */
   readonly onLost: (partition: number) => void;
-  /** Called when Redis has lost something of a partition for good, whichever process found that. */
+  /** Called when Redis has lost data of a partition for good, no matter which process found out. */
   readonly onForgotten: (partition: number) => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -80,32 +76,32 @@ export class Owners implements OwnerTable {
   #alive: ReadonlyMap<string, number | null> = new Map();
   /** The living processes that may own partitions. */
   #claiming: readonly string[] = [];
-  /** The addresses of the relays of living processes that have one. */
+  /** The addresses of living relays, by process. */
   #addresses: ReadonlyMap<string, string> = new Map();
-  /** The living processes, by the ids of their nodes. */
+  /** The living processes by node id. */
   #nodes: ReadonlyMap<string, string> = new Map();
-  /** Since when a partition is seen without a living owner, by elapsed time. */
+  /** Since when each partition has had no living owner, by elapsed time. */
   readonly #orphanSince = new Map<number, number>();
   #stopBeats: Cancel | null = null;
-  /** The look at the fences and leases that is in progress. */
+  /** The pass over fences and leases that is in progress. */
   #looking: Promise<void> | null = null;
   readonly #knownBy = new Set<string>();
   #onKnown: (() => void) | null = null;
   #isMoving = false;
-  /** The living processes that give their partitions away, because they end. */
+  /** The living processes that are giving away their partitions because they end. */
   readonly #leaving = new Set<string>();
   #departure: Departure | null = null;
   /** The partitions that this process has given away because it ends. */
   readonly #given: number[] = [];
-  /** The last partition that is given away because this process ends. */
+  /** Resolves when the last of these handovers has ended. */
   #giving: Promise<void> = Promise.resolve();
   #hasStarted = false;
   #isClosing = false;
-  /** Whether this process cannot know whether it still owns what it did. */
+  /** Whether this process cannot know if it still owns its partitions. */
   #isSuspended = false;
-  /** Whether another process may own a partition in which this one decides: until it knows, nothing leaves. */
+  /** Whether another process may own a partition that this one decides in. Until that is known, nothing is sent. */
   #isDoubtful = false;
-  /** Cancels the look that a doubt has planned. */
+  /** Cancels the next check that `#isDoubtful` has scheduled. */
   #stopDoubt: Cancel = () => {};
   #losses = 0;
   #waiting: { readonly run: () => void; readonly holder: Holder | undefined }[] = [];
@@ -123,7 +119,7 @@ export class Owners implements OwnerTable {
       onMove: (partition) => this.#moved(partition),
       onLost: (partition) => {
         options.log.warn({ partition }, 'another relay owns a partition that was of this one');
-        // What waits may depend on it.
+        // Calls that wait may depend on decisions in this partition.
         this.#loseWaiting();
         options.onLost(partition);
       },
@@ -138,8 +134,9 @@ export class Owners implements OwnerTable {
   }
 
   /**
-   * Renews the lease and begins to claim. Resolves when the living processes know this one, or after a lease. Waits for
-   * the end of an earlier process of this node. Rejects if that lives on, or if Redis does not answer.
+   * Waits until an earlier process of the same node has ended, renews the lease and begins to claim. Resolves when all
+   * living processes know this one, at the latest after one lease. Rejects if the earlier process lives on, or if Redis
+   * does not answer.
    */
   async start(): Promise<void> {
     const { clock, leaseMs } = this.#options;
@@ -189,12 +186,11 @@ export class Owners implements OwnerTable {
     void this.#beat();
   }
 
-  /** The partitions that this process owns. */
   get owned(): readonly Partition[] {
     return this.#partitions.filter(({ stores }) => stores !== null);
   }
 
-  /** How many partitions have no living owner. */
+  /** The number of partitions without a living owner. */
   get orphans(): number {
     return this.#partitions.filter(({ number }) => this.ownerOf(number) === null).length;
   }
@@ -203,22 +199,22 @@ export class Owners implements OwnerTable {
     return process === this.#options.process || this.#alive.has(process);
   }
 
-  /** The address at which clients reach the relay of another living process; null: none is known. */
+  /** Returns the address at which clients reach the relay of another living process; null if none is known. */
   addressOf(process: string): string | null {
     return process === this.#options.process ? null : (this.#addresses.get(process) ?? null);
   }
 
-  /** The living processes, by the ids of their nodes. */
+  /** The living processes by node id. */
   get nodes(): ReadonlyMap<string, string> {
     return this.#nodes;
   }
 
-  /** The living processes, and when they reported; null: they have not yet. */
+  /** The living processes, with the time of their last report; null if they have made none. */
   get alive(): ReadonlyMap<string, number | null> {
     return this.#alive;
   }
 
-  /** Calls `run` when the lease is valid, at once if it is: what this process has read counts only then. */
+  /** Calls `run` once the lease is valid, at once if it already is: what this process has read counts only then. */
   whileOwner(run: () => void, holder?: Holder): void {
     if (this.#waiting.length === 0 && this.mayAnswer) return run();
     this.#waiting.push({ run, holder });
@@ -236,7 +232,6 @@ export class Owners implements OwnerTable {
     return new Promise((resolve) => this.whileOwner(resolve, { destroy: resolve }));
   }
 
-  /** Takes a note of another process. */
   receive(from: string, text: string): void {
     const note = readNote(text);
     if (!note) return this.#options.log.warn({ from }, 'a note of another relay cannot be read');
@@ -246,7 +241,7 @@ export class Owners implements OwnerTable {
   }
 
   async #act(from: string, note: OwnerNote): Promise<void> {
-    // A process that ends must not renew its lease, nor one that starts while an earlier one of its node may live.
+    // A process that ends must not renew its lease, nor one that starts while an earlier process of its node may live.
     if (this.#isClosing || !this.#hasStarted) return;
     if (note.kind === 'knows') return this.#known(from);
     if (note.kind === 'joins') return this.#greet(from);
@@ -269,28 +264,27 @@ export class Owners implements OwnerTable {
     }
   }
 
-  /** Notes that a process knows this one. */
   #known(by: string): void {
     const { process } = this.#options;
     this.#knownBy.add(by);
     if ([...this.#alive.keys()].every((other) => other === process || this.#knownBy.has(other))) this.#onKnown?.();
   }
 
-  /** A process gives its partitions away, because it ends. */
+  /** Notes that a process is giving away its partitions because it ends. */
   #leaves(process: string): void {
     this.#leaving.add(process);
     this.#claiming = this.#claiming.filter((other) => other !== process);
     this.#departure?.changed();
   }
 
-  /** A process has ended its lease, and has given these partitions away. */
+  /** Handles the end of a process, which has given these partitions away. */
   async #left(process: string, given: readonly number[]): Promise<void> {
     const reportedAt = this.#alive.get(process);
     this.#alive = new Map([...this.#alive].filter(([other]) => other !== process));
     this.#addresses = new Map([...this.#addresses].filter(([other]) => other !== process));
     this.#leaves(process);
     if (reportedAt !== undefined) this.#options.onGone(process, reportedAt);
-    // Its note about the last one may arrive later, and is from a dead process then.
+    // A note from the process about the last partition may arrive after this one, when its sender counts as dead.
     for (const number of given) {
       const partition = this.#partitions[number];
       if (partition) await this.#accept(partition, process);
@@ -298,17 +292,17 @@ export class Owners implements OwnerTable {
     await this.#beat();
   }
 
-  /** Tells a process that starts that it is known here, once it is. */
+  /** Tells a starting process that this one knows it, as soon as it does. */
   async #greet(process: string): Promise<void> {
     for (let looks = 0; looks < GREETING_LOOKS && !this.#alive.has(process); looks++) {
-      // A look that began before may not have seen it.
+      // A pass that began before the note may have missed the new process.
       await this.#looking;
       await this.#look();
     }
     this.#note(process, { kind: 'knows' });
   }
 
-  /** Ends at once, as a process that dies: the others wait for the end of its lease. */
+  /** Stops at once, like a process that dies. The other processes wait until its lease expires. */
   stop(): void {
     this.#isClosing = true;
     this.#stopBeats?.();
@@ -316,8 +310,8 @@ export class Owners implements OwnerTable {
   }
 
   /**
-   * Gives all partitions away, or leaves them to a process that starts later, and ends the lease. This process decides until
-   * the next owners have read the logs, for a few leases at most.
+   * Gives away all partitions, or leaves them for a process that starts later, and ends the lease. This process decides
+   * until the next owners have read the logs, at most for a few leases.
    */
   async close(): Promise<void> {
     const { clock, leaseMs, lease, process } = this.#options;
@@ -335,7 +329,7 @@ export class Owners implements OwnerTable {
     await this.#giving.catch(() => undefined);
     this.#isClosing = true;
     this.#stopBeats?.();
-    // A renewal that is in progress would begin the lease again.
+    // A renewal in progress would restore the lease after it was ended.
     await this.#looking?.catch(() => undefined);
     for (const partition of this.owned) {
       const next = shouldOwn(partition.number, this.#claiming);
@@ -343,12 +337,12 @@ export class Owners implements OwnerTable {
       else await this.#giveNow(partition, next);
     }
     await lease.end();
-    // Without a lease this process takes nothing back.
+    // Without a lease this process cannot take a partition back, so it needs no state of a failed handover.
     for (const partition of this.#partitions) partition.forgetGiven();
     this.#note(null, { kind: 'ends', given: this.#given });
   }
 
-  /** Gives partitions away one after the other, in the order in which their next owners are ready. */
+  /** Gives partitions away one after another, in the order in which their next owners are ready. */
   #giveAtEnd(partition: Partition, to: string): Promise<void> {
     const give = async (): Promise<void> => {
       const isNext = partition.stores !== null && shouldOwn(partition.number, this.#claiming) === to;
@@ -377,7 +371,7 @@ export class Owners implements OwnerTable {
     }
   }
 
-  /** One pass: renews the lease, notes what was seen, and claims or gives away. */
+  /** Runs one pass: renews the lease, handles the changes that were read, and claims or gives away partitions. */
   #look(): Promise<void> {
     this.#looking ??= this.#lookOnce().finally(() => (this.#looking = null));
     return this.#looking;
@@ -386,13 +380,13 @@ export class Owners implements OwnerTable {
   async #lookOnce(): Promise<void> {
     const { clock, lease, leaseMs, log } = this.#options;
     const began = clock.monotonic();
-    // Before the first renewal there was no lease that could have ended.
+    // Before the first renewal there was no lease that could have expired.
     if (this.#lastSeenAt !== -Infinity && !lease.isValid)
       log.warn({ ms: Math.round(began - this.#lastSeenAt) }, 'the lease of this relay ended before it was renewed');
     for (const partition of this.#partitions) partition.mark();
     void this.#options.turns.probe();
     const renewal = await lease.renew();
-    // A process that was stopped finds Redis as it left it, and what it holds back is of the past.
+    // After a long suspension, the messages that this process holds back are outdated, even if Redis is unchanged.
     const hasSeen = this.#lastSeenAt > -Infinity;
     if (hasSeen && clock.monotonic() - this.#lastSeenAt > SUSPEND_LEASES * leaseMs) this.#suspend();
     this.#see(this.#withSilent(renewal));
@@ -401,19 +395,21 @@ export class Owners implements OwnerTable {
     if (renewal.hasLapsed) this.#noteLapse();
     this.#stopDoubt();
     if (this.#isDoubtful) this.#stopDoubt = this.#options.clock.after(DOUBT_MS, () => void this.#beat());
-    // A renewal whose answer came too late is none.
+    // A renewal does not count if its answer came too late.
     else if (this.mayAnswer) this.#release();
     void this.#claimOrphans().then(() => this.#startMove());
   }
 
-  /** Others notice within a lease that this process was gone, if they do, and mark its links as lost. */
+  /**
+   * Reports the lapse now and again after a lease: a process that noticed it has marked these links as lost by then.
+   */
   #noteLapse(): void {
     const { clock, leaseMs, onRevived } = this.#options;
     onRevived();
     clock.after(leaseMs, onRevived);
   }
 
-  /** Adds the processes that were alive before, as long as a missing lease is no sign of their death. */
+  /** Adds the processes that were alive before, while a missing lease does not prove that its process is dead. */
   #withSilent(renewal: Renewal): Renewal {
     if (this.#options.lease.showsDeaths) return renewal;
     const claiming = [...new Set([...renewal.claiming, ...this.#claiming])];
@@ -443,7 +439,7 @@ export class Owners implements OwnerTable {
     if (isDoubtful) turns.settle();
     for (const partition of this.#partitions) {
       partition.meet();
-      // The note about it may be lost, or the one that it was accepted.
+      // The note about the handover, or the answer to it, may have been lost.
       if (partition.givenTo !== null && this.isAlive(partition.givenTo))
         this.#note(partition.givenTo, { kind: 'yours', partition: partition.number });
     }
@@ -453,7 +449,7 @@ export class Owners implements OwnerTable {
     for (const { number } of this.owned) this.#moved(number);
   }
 
-  /** Gives up what waits to leave, because this process may not own anything any more. */
+  /** Drops everything that waits to be sent, because this process may no longer own any partition. */
   #suspend(): void {
     if (this.#isSuspended) return;
     this.#isSuspended = true;
@@ -482,7 +478,10 @@ export class Owners implements OwnerTable {
     }
   }
 
-  /** Without room a partition waits, for another process, or for room here. */
+  /**
+   * Whether this process has room for one more partition. If not, the partition waits for room here or for another
+   * process.
+   */
   #hasRoom({ number }: Partition): boolean {
     const { hasRoom, log } = this.#options;
     const has = hasRoom();
@@ -500,7 +499,7 @@ export class Owners implements OwnerTable {
     }
   }
 
-  /** Whether a partition has no living owner, and this process should try to become it now. */
+  /** Whether a partition has no living owner and this process should claim it now. */
   #mayClaim(partition: Partition): boolean {
     const { number, stores, isTaking, owner } = partition;
     const { lease, leaseMs, clock, process } = this.#options;
@@ -513,11 +512,11 @@ export class Owners implements OwnerTable {
     const since = this.#orphanSince.get(number) ?? now;
     this.#orphanSince.set(number, since);
     const isMine = shouldOwn(number, this.#claiming) === process;
-    // Nobody else may be about to go on in it.
+    // A partition without an owner, or left without a receiver, has no process that could still go on with it.
     if (owner === null || owner === NOBODY) return isMine || now - since > leaseMs;
     if (lease.heldMs < CLAIM_LEASES * leaseMs) return false;
     if (owner === process || partition.isForgotten) return now - since > CLAIM_LEASES * leaseMs;
-    // A living process may have what Redis has lost, and claims before this one.
+    // A living process may have the data that Redis lost, and gets the chance to claim first.
     if (partition.isCut) return now - since > CUT_LEASES * leaseMs;
     return isMine || now - since > leaseMs;
   }
@@ -539,7 +538,7 @@ export class Owners implements OwnerTable {
       return;
     if (this.orphans > 0 || this.#claiming.length < 2) return;
     const { owned } = this;
-    // Links that are told their homes go there.
+    // If relays have addresses, clients are told their homes and connect there by themselves.
     if (this.#addresses.size > 0) this.#moves.countNone();
     else this.#moves.count(owned);
     const move = this.#moves.next(owned, this.#view());
@@ -553,7 +552,7 @@ export class Owners implements OwnerTable {
   async #follow(partition: Partition, owner: string): Promise<void> {
     if (!this.#moves.mayTake(partition.number, this.#view()) || !this.#hasRoom(partition)) return;
     if (await partition.follow()) this.#note(owner, { kind: 'ready', partition: partition.number });
-    // The owner asks again.
+    // If this process still decides in the partition, `settle` finds out who owns it. The owner asks again.
     else this.#options.turns.settle();
   }
 
@@ -583,7 +582,7 @@ export class Owners implements OwnerTable {
   }
 }
 
-/** The owner in the fence of a partition that was left by a process that had nobody to give it to. */
+/** Stands for the owner in a fence if a process left the partition and no process could receive it. */
 export const NOBODY = '-';
 
 const OF_PROCESSES: ReadonlySet<unknown> = new Set<OwnerNote['kind']>(['joins', 'knows', 'leaves']);
@@ -594,6 +593,6 @@ function readNote(text: string): OwnerNote | null {
   if (!isRecord(note)) return null;
   const isKnown = OF_PARTITIONS.has(note['kind']) && Number.isSafeInteger(note['partition']);
   const isEnd = note['kind'] === 'ends' && Array.isArray(note['given']) && note['given'].every(Number.isSafeInteger);
-  // The kind and its members were checked.
+  // The kind of the note and its members were checked above.
   return isKnown || isEnd || OF_PROCESSES.has(note['kind']) ? (note as OwnerNote) : null;
 }

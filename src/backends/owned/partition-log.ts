@@ -1,6 +1,8 @@
 /**
- * The log of a partition that this process owns: numbers its batches, knows the fence that Redis must have, and begins
- * snapshots. `turns.ts` sends the batches of all partitions.
+ * The log of a partition that this process owns: numbers its batches, tracks the fence that Redis should have, and
+ * begins snapshots.
+ *
+ * `turns.ts` sends the batches of all partitions.
  */
 import type { Clock } from '../../core/ports.ts';
 import { CallboardError } from '../../core/errors.ts';
@@ -14,45 +16,48 @@ import { beginAnew, commitSnapshot, type Append, type SnapshotCommit } from './s
 import { readSnapshotAt, STREAM_FORMAT, writePieces } from './stream.ts';
 import { Tail, type Batch } from './tail.ts';
 
-/** The most characters of batches that Redis has not confirmed, before nothing may be added any more. */
+/** The most unconfirmed characters of batches. Beyond this, nothing may be added. */
 const UNCONFIRMED_CHARS = 8 * 1024 * 1024;
 
 export type PartitionLogOptions = {
   readonly partition: number;
   readonly keys: PartitionKeys;
-  /** The fence that this process has set. */
+  /** The fence that this process has set in Redis. */
   readonly fence: Fence;
   readonly version: string;
-  /** The records to append. Their `onFirst` wakes the turns. */
+  /** The records to append. Their `onFirst` must wake the turns. */
   readonly records: Pick<ActWriter, 'take' | 'beginFile'>;
   readonly room: Pick<RecordRoom, 'full' | 'written' | 'uncovered' | 'want'>;
-  /** What the first batch begins with, if the records go on that an earlier log of this process had; absent: they begin. */
+  /**
+   * The text before the first batch, if an earlier PartitionLog of this process used the same records. If absent, the
+   * log begins a new numbering of commands.
+   */
   readonly head?: string | undefined;
-  /** Called once, when another process owns the partition. */
+  /** Called once, when another process is found to own the partition. */
   readonly onLost: () => void;
-  /** Writes a whole snapshot, because Redis has lost more of the log than is kept here. */
+  /** Writes a snapshot of the whole state. Called if Redis has lost more of the log than this process still holds. */
   readonly writeSnapshot: () => Promise<void>;
 };
 
-/** What the turns of a process do for each of its logs. */
+/** The parts of `Turns` that a log uses. */
 export type TurnsOfLog = {
   readonly client: Client;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
-  /** Appends what was decided so far. */
+  /** Sends everything decided so far. */
   flush(): void;
-  /** Resolves once everything that was decided so far in this process is recorded. */
+  /** Resolves once everything decided so far in this process is recorded. */
   recorded(): Promise<void>;
-  /** A log has batches that Redis has not confirmed. */
+  /** Called when a log has batches that Redis has not confirmed. */
   noteUnconfirmed(log: PartitionLog): void;
-  /** Whether the Redis of a log has no memory for more. */
+  /** Whether the Redis of a log has no memory left. */
   isFull(log: PartitionLog): boolean;
-  /** Whether a snapshot of a log must wait for another one, because both together may be too much for Redis. */
+  /** Whether a snapshot of this log must wait until another one is complete, because Redis may lack memory for both. */
   isCrowded(log: PartitionLog): boolean;
-  /** A snapshot of a log begins or ends. */
+  /** Called when a snapshot of a log begins (`isWritten` true) or ends. */
   noteSnapshot(log: PartitionLog, isWritten: boolean): void;
 };
 
-/** `begin`: resolves when a log must be begun anew with a snapshot. */
+/** The state of a replacement of the whole log by a snapshot. `begin` resolves when a replacement is wanted. */
 type Anew = { readonly begin: PromiseWithResolvers<void>; isWanted: boolean; isDone: boolean };
 
 function newAnew(): Anew {
@@ -63,16 +68,16 @@ export class PartitionLog implements FactLog {
   readonly partition: number;
   readonly keys: PartitionKeys;
   readonly tail: Tail;
-  /** The epoch that this process last tried to set; 0: none. The answer may be lost although it is set. */
+  /** The last epoch that this process tried to set; 0 if it tried none. It may be set although no answer arrived. */
   triedEpoch = 0;
   readonly #options: PartitionLogOptions;
   readonly #turns: TurnsOfLog;
   #isLost = false;
-  /** The fence after the last batch that was decided. */
+  /** The fence that Redis has once all decided batches are appended. */
   #fence: Fence;
-  /** How many snapshots were begun. */
+  /** The number of snapshots that were begun. */
   #begun = 0;
-  /** The record with which a new numbering of commands begins. */
+  /** The record that begins a new numbering of commands; '' if the next batch goes on with the current one. */
   #head: string;
   #anew = newAnew();
 
@@ -87,7 +92,7 @@ export class PartitionLog implements FactLog {
     this.judgeRoom();
   }
 
-  /** What the next batch begins with. */
+  /** The text that the next batch begins with. */
   get head(): string {
     return this.#head;
   }
@@ -101,7 +106,7 @@ export class PartitionLog implements FactLog {
     return this.#isLost;
   }
 
-  /** Whether Redis has all that was decided. */
+  /** Whether Redis has confirmed everything decided so far. */
   get isConfirmed(): boolean {
     return this.tail.confirmed >= this.#fence.number;
   }
@@ -110,12 +115,15 @@ export class PartitionLog implements FactLog {
     return this.#options.room.full;
   }
 
-  /** Whether no snapshot may be written. A log that must begin anew has no choice. */
+  /**
+   * Whether a snapshot that is being written must be given up. A snapshot that replaces the whole log is always
+   * written.
+   */
   get crowded(): boolean {
     return this.#isLost || (!this.#anew.isWanted && this.#turns.isCrowded(this));
   }
 
-  /** What no snapshot covers of the log, as RecordRoom counts it. */
+  /** The cost of the records that no snapshot covers, as RecordRoom counts it. */
   get uncovered(): number {
     return this.#options.room.uncovered;
   }
@@ -124,7 +132,7 @@ export class PartitionLog implements FactLog {
     this.#options.room.want();
   }
 
-  /** Makes a batch of what was decided since the last call; null: nothing was. */
+  /** Returns a batch of the records made since the last call; null if there are none. */
   take(turn: number): Batch | null {
     const { records, room } = this.#options;
     const text = records.take();
@@ -141,30 +149,32 @@ export class PartitionLog implements FactLog {
     return batch;
   }
 
-  /** What a call needs to append a batch. */
+  /** Returns the arguments with which the script appends a batch. */
   append({ number, text }: Batch): Append {
     return { keys: this.keys, before: this.#textAt(number - 1), after: this.#textAt(number), number, text };
   }
 
-  /** The fence that Redis has once all batches are appended. */
+  /** The text of the fence that Redis has once all batches are appended. */
   get expected(): string {
     return fenceText(this.#fence);
   }
 
-  /** Redis has all batches up to this number. */
+  /** Notes that Redis has all batches up to this number. */
   confirm(number: number): void {
     this.tail.confirm(number, this.#turns.clock.monotonic());
     this.judgeRoom();
   }
 
-  /** The log goes on after this batch, under a new epoch. */
+  /**
+   * Notes that this process has set the fence to the new epoch and to the batch `number`, after which the log goes on.
+   */
   resume(epoch: number, number: number): void {
     this.#fence = { ...this.#fence, epoch };
     this.tail.lose(number);
     this.#turns.noteUnconfirmed(this);
   }
 
-  /** Another process owns the partition: nothing is appended any more. */
+  /** Notes that another process owns the partition. Nothing is appended from then on. */
   lose(): void {
     if (this.#isLost) return;
     this.#isLost = true;
@@ -172,8 +182,8 @@ export class PartitionLog implements FactLog {
   }
 
   /**
-   * Begins the log in Redis anew with the whole state, because it ends before what is kept of it here. Resolves with
-   * whether it did. Nothing else may be appended meanwhile.
+   * Replaces the log in Redis by a snapshot of the whole state, because Redis has lost more batches than this process
+   * still holds. Resolves with whether it was replaced. Nothing else may be appended until then.
    */
   async beginAnew(): Promise<boolean> {
     this.#anew.isWanted = true;
@@ -213,7 +223,7 @@ export class PartitionLog implements FactLog {
     const { client } = this.#turns;
     await Promise.race([this.#turns.recorded(), this.#anew.begin.promise]);
     const { process, epoch } = this.#fence;
-    // A commit before this one may have run although its answer was lost.
+    // The previous commit may have run although its answer was lost, so the name of the valid snapshot is read again.
     const { name: replaces } = readSnapshotAt(await client.get(this.keys.snapshotAt));
     const commit = { keys: this.keys, owner: { process, epoch }, name, number, replaces };
     if (this.#anew.isWanted) await this.#commitAnew(commit);
@@ -243,7 +253,10 @@ export class PartitionLog implements FactLog {
     return headOf(this.#header(), this.#turns.clock.now());
   }
 
-  /** Refuses what would add to the log while Redis has no memory for more, or does not confirm what it got. */
+  /**
+   * Sets `room.full`, which refuses new data, while Redis has no memory left or has too much unconfirmed data of this
+   * log.
+   */
   judgeRoom(): void {
     this.#options.room.full = this.#turns.isFull(this) || this.tail.unconfirmedChars > UNCONFIRMED_CHARS;
   }

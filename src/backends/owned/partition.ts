@@ -1,6 +1,6 @@
 /**
- * One partition, as a process that may own it sees it: who owns it, how this process takes it over, and its state while
- * this process decides in it.
+ * One partition from the point of view of one process: who owns it, how this process takes it over and gives it away,
+ * and its state while this process owns it.
  */
 import type { Binding } from '../../core/commands/command-store.ts';
 import type { Connection } from '../../core/connections/connection.ts';
@@ -20,12 +20,12 @@ import { BrokenLog, StreamReader } from './stream.ts';
 import type { Turns } from './turns.ts';
 
 /**
- * A snapshot has all records that are kept, and a log that is shorter makes each call pay for several of them. The total
- * is what a log takes in Redis at most while its snapshot is late.
+ * A snapshot contains all kept records, so with a low due cost each call would pay for writing several records into
+ * snapshots. `total` bounds the size of a log in Redis while its snapshot is late.
  */
 const RECORD_ROOM: RecordRoomOptions = { dueCost: 256 * 1024 * 1024, dueAtMost: 1, total: 2 };
 
-/** What all partitions of a process share. */
+/** The dependencies that all partitions of a process share. */
 export type PartitionOptions = {
   /** The id of this process. */
   readonly process: string;
@@ -35,30 +35,33 @@ export type PartitionOptions = {
   readonly clock: Clock;
   readonly loop: EventLoop;
   readonly log: Log;
-  /** The version of the relay, for the log. */
+  /** The version of the relay, which is written into the log. */
   readonly version: string;
   readonly replicas: Pick<Replicas, 'have'>;
   readonly memory: Omit<StateOptions, 'room'>;
-  /** When a snapshot of a log is due, and how much may be recorded until it is written; absent: RECORD_ROOM. */
+  /** When a snapshot of a log is due, and how much may be recorded before it is written. Default: RECORD_ROOM. */
   readonly recordRoom?: RecordRoomOptions | undefined;
-  /** Whether a process is alive, as far as this one knows. */
+  /** Whether a process is alive, to the knowledge of this process. */
   readonly isAlive: (process: string) => boolean;
-  /** The living processes, by the ids of their nodes. */
+  /** The living processes by node id. */
   readonly nodes: () => ReadonlyMap<string, string>;
-  /** Called with connections whose links are lost, because their process is gone. */
+  /** Called with connections whose links are lost because their process is gone. */
   readonly onLinksLost: (connections: readonly Connection[]) => void;
-  /** Called when the owner of a partition is another than before; if it is this process, in the turn in which it decides. */
+  /**
+   * Called when the owner of a partition changes. If this process becomes the owner, called in the turn in which it can
+   * first decide.
+   */
   readonly onMove: (partition: number) => void;
-  /** Called when another process owns a partition in which this one has decided. */
+  /** Called when another process is found to own a partition that this process owned. */
   readonly onLost: (partition: number) => void;
   /**
-   * Called when this process has taken a partition over of which Redis has lost something, and its owner is dead: what
-   * had not ended is given up. Not called if no process had seen what was lost.
+   * Called when this process has taken over a partition of which Redis has lost data and whose owner is dead. All
+   * unfinished commands were ended as unknown. Not called if no process had read the lost data.
    */
   readonly onForgotten: (partition: number) => void;
 };
 
-/** A state that this process decides in. */
+/** The state of a partition that this process owns. */
 type OwnedState = {
   readonly state: RecordedState;
   readonly room: RecordRoom;
@@ -67,10 +70,11 @@ type OwnedState = {
 };
 
 /**
- * A state that is being put back, so that little is left to read when the fence moves. `of`: the owner and epoch of the
- * log. After another one, Redis may have lost what was read here, and the log may have gone on in another way.
+ * A state that is restored ahead of a takeover, so that little is left to read when the fence moves. `of`: the owner
+ * and the epoch of the log that was read. If they change, this state is useless: Redis may have lost batches that were
+ * read here, and the log may go on differently.
  */
-type Followed = {
+type ReadAhead = {
   readonly state: RecordedState;
   readonly room: RecordRoom;
   readonly reader: StreamReader;
@@ -78,10 +82,11 @@ type Followed = {
 };
 
 /**
- * A state that this process has given to another one, until that one decides: a failover may forget the handover, and
- * batches that only this state has. `fence`: the one that was set, or may have been.
+ * The state of a partition that this process gave to another one. It is kept until the other process decides, because a
+ * failover may forget the handover together with batches that only this state contains. `fence`: the fence of the new
+ * owner, which is set or may be set.
  */
-type Given = { readonly owned: OwnedState; readonly fence: Fence };
+type HandedOver = { readonly owned: OwnedState; readonly fence: Fence };
 
 function holdingOf({ process, epoch }: Pick<Fence, 'process' | 'epoch'>): string {
   return `${process} ${epoch}`;
@@ -91,14 +96,14 @@ export class Partition {
   readonly number: number;
   readonly #options: PartitionOptions;
   #owned: OwnedState | null = null;
-  /** The fence as it was seen last; null: there is none. */
+  /** The last fence that was read; null if there is none. */
   #seen: Fence | null = null;
-  /** The furthest fence that was ever seen. */
+  /** The fence with the highest epoch and number that was ever read. */
   #furthest: Fence | null = null;
   #isTaking = false;
-  #followed: Followed | null = null;
-  #given: Given | null = null;
-  /** Whether this process gives the partition away just now: replicas may not have the fence of its next owner yet. */
+  #followed: ReadAhead | null = null;
+  #given: HandedOver | null = null;
+  /** True during a handover. Replicas may not have the fence of the next owner yet. */
   #isGiving = false;
   #marked = 0;
 
@@ -107,32 +112,32 @@ export class Partition {
     this.#options = options;
   }
 
-  /** The stores, while this process owns the partition. */
+  /** The stores, if this process owns the partition; otherwise null. */
   get stores(): PartitionStores | null {
     return this.#owned?.state.ports ?? null;
   }
 
-  /** The log, while this process owns the partition. */
+  /** The log, if this process owns the partition; otherwise null. */
   get log(): PartitionLog | null {
     return this.#owned?.log ?? null;
   }
 
-  /** How many facts were decided here since this process owns the partition. */
+  /** The number of facts that this process has decided in the partition since it became the owner. */
   get decided(): number {
     return this.#owned?.state.records.added ?? 0;
   }
 
-  /** The process that owns the partition, as far as this one knows. */
+  /** The process that owns the partition, to the knowledge of this process. */
   get owner(): string | null {
     return this.#owned ? this.#options.process : (this.#seen?.process ?? null);
   }
 
-  /** Whether this process is about to own the partition: it claims it, or reads its log. */
+  /** Whether this process is taking the partition over: it is claiming the partition or reading its log. */
   get isTaking(): boolean {
     return this.#isTaking;
   }
 
-  /** Counts the links of the partition's clients, by the processes that hold them. */
+  /** Counts the links of the partition's clients, by the process that holds them. */
   countLinks(): ReadonlyMap<string, number> {
     const links = new Map<string, number>();
     const nodes = this.#options.nodes();
@@ -143,33 +148,36 @@ export class Partition {
     return links;
   }
 
-  /** The process that this one has given the partition to, as long as it is not known that it decides. */
+  /** The process to which this one gave the partition, until that process is known to decide; otherwise null. */
   get givenTo(): string | null {
     const given = this.#isGiving ? null : this.#given;
     return given && this.#seen?.process === given.fence.process ? given.fence.process : null;
   }
 
-  /** Whether this process has the state that it gave away, and Redis has forgotten the handover. */
+  /** Whether Redis has forgotten the handover of this partition, while this process still has the state. */
   get isForgotten(): boolean {
     return this.#forgottenAt(this.#seen) !== null;
   }
 
-  /** Whether Redis has lost something of the partition: a living process may still have it. */
+  /** Whether Redis has lost data of the partition that a living process may still have. */
   get isCut(): boolean {
     return this.#isCut(this.#seen);
   }
 
-  /** Notes that a process decides in the partition. */
+  /** Notes that a process decides in the partition, so the state for a failed handover is no longer needed. */
   accepted(by: string): void {
     if (this.#given?.fence.process === by) this.forgetGiven();
   }
 
-  /** Notes how much of the log is confirmed, before fences are read. */
+  /** Remembers how much of the log is confirmed. Call it before the fences are read. */
   mark(): void {
     this.#marked = this.#owned?.log.tail.confirmed ?? 0;
   }
 
-  /** Whether a fence that was read after `mark` has what was confirmed by then. Only for a partition of this process. */
+  /**
+   * Whether a fence that was read after `mark` includes everything that was confirmed at `mark`. Only for a partition
+   * that this process owns.
+   */
   agreesWith(text: string | null): boolean {
     const found = readFence(text);
     const own = this.#owned?.log.fence;
@@ -177,25 +185,27 @@ export class Partition {
     return found.process === own.process && found.epoch === own.epoch && found.number >= this.#marked;
   }
 
-  /** Notes a fence that was read. One that is missing was lost: the owner writes it again, if it lives. */
+  /** Notes a fence that was read. If it is missing, Redis has lost it, and a living owner writes it again. */
   see(text: string | null): void {
     const fence = readFence(text);
     const seen = this.#seen;
     const [before, epoch] = [this.owner, seen?.epoch ?? 0];
-    // What this process has given away and Redis has forgotten is its own again.
+    // If Redis has lost the fence of a partition that this process gave away, the partition belongs to this process
+    // again.
     this.#seen = fence ?? (this.#given ? null : this.#seen);
     if (!this.#isCut(fence)) this.#furthest = fence;
     if (fence !== null && fence.process !== this.#options.process) this.#keepGivenUnless(fence, seen);
     const isOther = this.owner !== before;
-    // With a higher epoch the same owner may have lost the partition meanwhile, and what it was asked.
+    // If only the epoch has grown, the same owner may have lost the partition in between, and with it the requests it
+    // received.
     if (!isOther && (this.#seen?.epoch ?? 0) <= epoch) return;
     if (isOther && !this.#isTaking && this.owner !== this.#options.process) this.#forgetFollowed();
     this.#options.onMove(this.number);
   }
 
   /**
-   * Claims the partition if its owner is dead, or if there is none, and puts its log back. Resolves with whether this
-   * process owns it now. Rejects if Redis does not answer, or with BrokenLog.
+   * Claims the partition if it has no living owner, and restores its state from the log. Resolves with whether this
+   * process owns it now. Rejects if Redis does not answer, and with BrokenLog if the log cannot be restored.
    */
   claim(): Promise<boolean> {
     return this.#alone(() => this.#claim());
@@ -224,8 +234,9 @@ export class Partition {
   }
 
   /**
-   * Puts back what the log has now, so that `accept` has little to do. Can be called again. Resolves with whether it has:
-   * not while this process still decides here, because it has not noticed yet that another one has taken the partition.
+   * Restores the state from the present log, so that a later `accept` has little to read. It may be called again.
+   * Resolves with false if this process still decides here: another process has taken the partition, and this one has
+   * not noticed yet.
    */
   async follow(): Promise<boolean> {
     const { client, keys } = this.#options;
@@ -241,8 +252,8 @@ export class Partition {
     }
   }
 
-  /** Returns what was read ahead of the log of this owner and epoch, or begins to. */
-  #readerOf(of: string): Followed {
+  /** Returns the state that is being read for this owner and epoch, or starts a new one. */
+  #readerOf(of: string): ReadAhead {
     if (this.#followed?.of === of) return this.#followed;
     this.#forgetFollowed();
     return (this.#followed = this.#newReader(of));
@@ -254,23 +265,20 @@ export class Partition {
     void followed?.reader.settled().then(() => followed.state.tables.discard());
   }
 
-  /**
-   * Decides in the partition from now on, if its owner, `from`, has set the fence to this process. Resolves with whether
-   * it has.
-   */
+  /** Becomes the owner, if the former owner `from` has set the fence to this process. Resolves with whether it has. */
   accept(from: string): Promise<boolean> {
     return this.#alone(async () => {
       const text = await this.#options.client.get(this.#options.keys.of(this.number).fence);
       const fence = readFence(text);
       if (fence?.process !== this.#options.process) return false;
       await this.#take(fence, { process: from, epoch: fence.epoch - 1 });
-      // A batch of this process shows that it decides, also if its note about that is lost.
+      // This batch in the log proves that this process decides, even if its note about that is lost.
       this.#owned?.state.noteNode(nodeOf(fence.process), fence.process);
       return this.#keepEvidence();
     });
   }
 
-  /** Takes the partition, unless that is in progress. Resolves with whether this process owns it then. */
+  /** Runs `take` unless a takeover is in progress. Resolves with whether this process owns the partition afterwards. */
   async #alone(take: () => Promise<boolean>): Promise<boolean> {
     if (this.#owned || this.#isTaking) return this.#owned !== null;
     this.#isTaking = true;
@@ -282,9 +290,10 @@ export class Partition {
   }
 
   /**
-   * Gives the partition to another process, which must follow its log. Resolves with whether it did; otherwise another
-   * process owns it, this one keeps it because Redis has not what was expected, or this one ends before Redis has its log.
-   * While this runs, and afterwards, nothing is decided here. The state is kept until the other process decides.
+   * Gives the partition to another process, which must follow its log. Resolves with whether the partition was given.
+   * It is not given if another process owns it, if Redis has another fence than expected (then this process keeps the
+   * partition), or if this process ends before Redis has the whole log. From the start of this call, nothing is decided
+   * here. The state is kept until the other process decides.
    */
   async give(to: string): Promise<boolean> {
     const { turns, onMove, replicas, keys } = this.#options;
@@ -295,11 +304,11 @@ export class Partition {
     let given: Fence | null = null;
     try {
       turns.flush();
-      // After a loss of Redis that needs a snapshot.
+      // After a data loss in Redis, this wait includes a snapshot.
       await turns.confirmed(owned.log);
       if (owned.log.isLost || !owned.log.isConfirmed) return false;
       const next = { ...owned.log.fence, process: to, epoch: owned.log.fence.epoch + 1 };
-      // Without an answer it may be set.
+      // Noted before the call, because the fence may be set even if no answer arrives.
       this.#given = { owned, fence: next };
       if (!(await this.#setGiven(owned.log, next))) {
         this.#given = null;
@@ -320,14 +329,17 @@ export class Partition {
     return setFence(client, { keys: keys.of(this.number), map: keys.map, found: fenceText(fence), next });
   }
 
-  /** Goes on to decide: Redis may have lost a part of the log meanwhile. If it has another owner, that is found now. */
+  /**
+   * Becomes the owner again after a refused handover. Redis may have lost a part of the log, or another process may own
+   * it; `settle` finds out.
+   */
   #keep(owned: OwnedState): false {
     this.#owned = owned;
     this.#options.turns.settle();
     return false;
   }
 
-  /** Ends to append. `given`: the fence that was set; null: it is not known. */
+  /** Stops appending. `given`: the new fence; null if it is unknown whether it was set. */
   #leave(owned: OwnedState, given: Fence | null): void {
     owned.snapshots.stop();
     this.#options.turns.drop(owned.log);
@@ -337,7 +349,10 @@ export class Partition {
     if (given) this.#furthest = given;
   }
 
-  /** Forgets what was given away if a process has decided since, also one that went on from what Redis still had. */
+  /**
+   * Discards the state that was handed over if a process has decided since, even if that process went on from an older
+   * state because Redis had forgotten the handover.
+   */
   #keepGivenUnless(fence: Fence, seen: Fence | null): void {
     if (!this.#given) return;
     const { fence: given } = this.#given;
@@ -346,31 +361,37 @@ export class Partition {
     if (isAfter(fence, given) || (wasForgotten && isAfter(fence, seen))) this.forgetGiven();
   }
 
-  /** Returns what was given away if a fence is of before that; otherwise null. */
-  #forgottenAt(fence: Fence | null): Given | null {
+  /** Returns the state that was handed over if this fence is older than the handover; otherwise null. */
+  #forgottenAt(fence: Fence | null): HandedOver | null {
     const given = this.#isGiving ? null : this.#given;
     return given && (fence === null || fence.epoch < given.fence.epoch) ? given : null;
   }
 
-  /** Discards what was given away and is kept until the next owner decides. */
+  /** Discards the state that was kept for a failed handover. */
   forgetGiven(): void {
     this.#given?.owned.state.tables.discard();
     this.#given = null;
   }
 
-  /** Goes on in what was given away: Redis has forgotten that, and its receiver has not set the fence again. */
-  #takeBack({ owned: { state, room, log } }: Given, epoch: number): boolean {
+  /**
+   * Goes on with the state that was handed over: Redis has forgotten the handover, and the receiver has not set the
+   * fence again.
+   */
+  #takeBack({ owned: { state, room, log } }: HandedOver, epoch: number): boolean {
     const { turns, log: logger } = this.#options;
     this.#given = null;
     const again = this.#decide({ state, room, head: log.head }, { ...log.fence, epoch });
     logger.warn({ partition: this.number }, 'Redis has forgotten that this was given away: it stays here');
-    // If Redis has less of the log than this state, it gets a snapshot.
+    // If the log in Redis ends before this state, `settle` appends the rest or replaces the log by a snapshot.
     turns.settle();
     turns.wake(again);
     return true;
   }
 
-  /** Notes the living processes: links of the others are lost, also of a process whose node has another process now. */
+  /**
+   * Compares the living processes with those in the log. The links of a process are lost if it is dead or if its node
+   * now has another process.
+   */
   meet(): void {
     const owned = this.#owned;
     if (!owned) return;
@@ -385,19 +406,19 @@ export class Partition {
     for (const [nodeId, process] of nodes) if (replay.nodes.get(nodeId) !== process) state.noteNode(nodeId, process);
   }
 
-  /** Ends snapshots. What was decided must be recorded by then. */
+  /** Stops snapshots and forgets the state. Everything decided must be recorded before. */
   stop(): void {
     this.#owned?.snapshots.stop();
     this.#owned = null;
     this.#given = null;
   }
 
-  /** Whether Redis has lost something of the partition, if this is its fence. */
+  /** Whether Redis has lost data of the partition, if `fence` is its present fence. */
   #isCut(fence: Fence | null): boolean {
     return this.#furthest !== null && isBefore(fence, this.#furthest);
   }
 
-  /** Ends what had not ended as unknown: what Redis has lost may have been a dispatch. */
+  /** Ends all unfinished commands as unknown, because the lost data may contain their dispatch. */
   #giveUp(): void {
     if (!this.#owned) return;
     const { log, onForgotten } = this.#options;
@@ -409,11 +430,13 @@ export class Partition {
     onForgotten(this.number);
   }
 
-  /** Replays the log, and begins to decide. This process owns the fence. `before`: the owner until then. */
+  /**
+   * Replays the log, and begins to decide. The fence must name this process. `before`: the previous owner and epoch.
+   */
   async #take(fence: Fence, before: Pick<Fence, 'process' | 'epoch'>): Promise<void> {
     const { clock, log, process } = this.#options;
     const began = clock.monotonic();
-    // A snapshot may have replaced what was read ahead, or what is being read.
+    // The second attempt is needed if a snapshot replaced the part of the log that was read or was being read.
     const followed = await this.#readWhole(before, fence).catch(() => this.#readWhole(before, fence));
     const { state } = followed;
     this.#followed = null;
@@ -422,8 +445,10 @@ export class Partition {
     if (fence.number > 0) log.info({ partition: this.number, process, acts: state.replay.acts, ms }, 'took over');
   }
 
-  /** Puts back all of the log of this owner and epoch. Rejects if it does not end where the fence says. */
-  async #readWhole(of: Pick<Fence, 'process' | 'epoch'>, { number }: Fence): Promise<Followed> {
+  /**
+   * Restores the whole log of this owner and epoch. Rejects if the log does not end at the batch that the fence names.
+   */
+  async #readWhole(of: Pick<Fence, 'process' | 'epoch'>, { number }: Fence): Promise<ReadAhead> {
     const followed = this.#readerOf(holdingOf(of));
     const { reader } = followed;
     try {
@@ -448,7 +473,7 @@ export class Partition {
     return this.#owned !== null;
   }
 
-  #newReader(of: string): Followed {
+  #newReader(of: string): ReadAhead {
     const { client, keys, clock, loop, memory, recordRoom = RECORD_ROOM } = this.#options;
     const room = new RecordRoom({ ...recordRoom, where: 'Redis' });
     const state = new RecordedState({ ...memory, room });
@@ -457,15 +482,15 @@ export class Partition {
     return { state, room, reader, of };
   }
 
-  #begin({ state, room, reader }: Followed, fence: Fence): void {
+  #begin({ state, room, reader }: ReadAhead, fence: Fence): void {
     const { replay } = state;
-    // Time does not go back when another clock takes over.
+    // Time must not go back when a process with another clock takes over.
     state.begin(replay.lastAt);
     room.start(reader.bytes.snapshot, { bytes: reader.bytes.batches, records: replay.journalActs });
     this.#decide({ state, room }, fence, () => resume(state, this.#options.clock.now()));
   }
 
-  /** Decides in the partition from now on. `head`: see the parts of a log. `begin`: what is decided first. */
+  /** Begins to decide in the partition. `head`: see PartitionLogOptions. `begin`: makes the first decisions. */
   #decide(
     { state, room, head }: Pick<OwnedState, 'state' | 'room'> & Pick<PartitionLogOptions, 'head'>,
     fence: Fence,
@@ -513,10 +538,10 @@ export class Partition {
   }
 }
 
-/** What a partition notes of a node whose process is gone. */
+/** Recorded as the process of a node whose process is gone. */
 const NO_PROCESS = '';
 
-/** Makes the connections as they were, after the log is put back. A snapshot keeps no bindings. */
+/** Restores connections and bindings after the log was restored. A snapshot stores no bindings. */
 function resume({ replay, tables, ports, plain }: RecordedState, now: number): void {
   for (const [hash, until] of replay.tickets) if (until > now) void plain.tickets.take(hash, until - now);
   if (replay.acts > 0) tables.dedup.resume(now);
@@ -527,13 +552,16 @@ function resume({ replay, tables, ports, plain }: RecordedState, now: number): v
   for (const { head } of unbound.toArray()) loseQueue(head, null, { tables, ports });
 }
 
-/** Marks the links of these nodes as lost: their commands wait for the clients again. Returns the connections. */
+/**
+ * Marks the links of these nodes as lost, so that their commands wait for the clients again. Returns the lost
+ * connections.
+ */
 function loseLinks({ tables, ports }: RecordedState, nodes: ReadonlySet<string>): readonly Connection[] {
   const linked = tables.connections.all(null).filter((one) => one.disconnectedAt === null && nodes.has(one.nodeId));
   const lost: Connection[] = [];
   for (const { userId, clientId, epoch } of linked.toArray()) {
     const connection = ports.connections.disconnect({ userId, clientId }, epoch, 'node_lost');
-    // The state answers in the same turn.
+    // A recorded state always answers in the same turn, so this is never a promise.
     if (connection && !(connection instanceof Promise)) lost.push(connection);
   }
   for (const { head, binding } of tables.ledger.clients().toArray())

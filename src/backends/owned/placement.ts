@@ -1,25 +1,31 @@
-/** Says to which partition a user, an id or a text belongs, and which process should own a partition. */
+/** Computes the partition of a user, an id or a text, and the process that should own a partition. */
 import type { Clock } from '../../core/ports.ts';
 
-/** The partitions of a deployment. All relays compute the same ones. They are numbered from 0. */
+/**
+ * The mapping of users, ids and texts to partitions, which are numbered from 0. All relays of a deployment compute the
+ * same mapping.
+ */
 export interface Placement {
   /** The number of partitions that users are divided into. */
   readonly count: number;
-  /** The partition of the audit's chain, which has no users. */
+  /** The partition of the audit's chain. It contains no users. */
   readonly audit: number;
-  /** The numbers of the partitions that have users. */
+  /** The numbers of the partitions that contain users. */
   readonly ofUsers: readonly number[];
-  /** All users of an admission scope are in one partition. */
+  /** Returns the partition of a user. All users of an admission scope are in the same partition. */
   ofUser(userId: string): number;
-  /** The text that the ids of sessions, tokens and tickets of a user begin with. */
+  /** Returns the prefix of the ids of a user's sessions, tokens and tickets. */
   prefixOf(userId: string): string;
-  /** The partition that an id names. An id that names none belongs to one that does not know it. */
+  /**
+   * Returns the partition that an id names by its prefix. For an id without a valid prefix, returns any partition; none
+   * knows such an id.
+   */
   ofId(id: string): number;
-  /** The partition of a text that names nobody, such as the digest of a sign-in ticket. */
+  /** Returns the partition of a text that names no user, such as the digest of a sign-in ticket. */
   ofText(text: string): number;
 }
 
-/** The characters of an id that name its partition: a number of this base. */
+/** The prefix of an id that names its partition: this many digits in this base. */
 const PREFIX_CHARS = 2;
 const PREFIX_BASE = 36;
 const PREFIX = /^[0-9a-z]{2}/;
@@ -43,7 +49,7 @@ export function createPlacement(count: number, scopeOf: (userId: string) => stri
   };
 }
 
-/** The hash FNV-1a of a text's UTF-16 units. It divides users evenly and protects nothing. */
+/** The FNV-1a hash of a text's UTF-16 units. It distributes users evenly and has no security purpose. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
@@ -53,8 +59,9 @@ function hashOf(text: string): number {
 // Which process should own a partition.
 
 /**
- * Returns the process that should own a partition: that of the greatest hash. All processes compute the same, and when one
- * joins or leaves, only its own partitions move. Null: there is no process.
+ * Returns the process that should own a partition: the one with the greatest hash (rendezvous hashing). All processes
+ * compute the same result, and when a process joins or leaves, only its own partitions move. Null if there is no
+ * process.
  */
 export function shouldOwn(partition: number, processes: Iterable<string>): string | null {
   let [best, most]: [string | null, number] = [null, -1];
@@ -65,37 +72,37 @@ export function shouldOwn(partition: number, processes: Iterable<string>): strin
   return best;
 }
 
-/** The last step of MurmurHash3: each bit of the hash changes about half of those of the result. */
+/** The last step of MurmurHash3: changing one bit of the hash changes about half of the bits of the result. */
 function mixed(hash: number): number {
   let bits = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
   return (bits ^ (bits >>> 16)) >>> 0;
 }
 
-// Where partitions move to.
+// The moves of partitions between processes.
 
 /** The number of links of each process. */
 type Links = ReadonlyMap<string, number>;
 
-/** What an owner sees of the deployment. */
+/** What an owner knows about the deployment. */
 export type PlacementView = {
   /** The living processes that may own partitions. */
   readonly processes: readonly string[];
-  /** The owners of all partitions, by partition; null: none is known. */
+  /** The owner of each partition, by partition number; null if no owner is known. */
   readonly owners: readonly (string | null)[];
 };
 
-/** Which part of the links of a partition must be with a process so that it moves there, and so that it stays there. */
+/** The fraction of a partition's links that one process must hold so that the partition moves there, or stays there. */
 const NEAR = { moves: 3 / 4, stays: 3 / 5 } as const;
-/** The same in links: what has fewer is not worth a move. */
+/** The least number of links that one process must hold for the same: fewer links are not worth a move. */
 const NEAR_LINKS = { moves: 8, stays: 4 } as const;
-/** How many times its share of the partitions a process owns at most because of links. */
+/** A process gets partitions because of links only up to this multiple of its fair share of the partitions. */
 const MOST_SHARES = 1.5;
 
 /**
- * Returns the process that should own a partition of `owner` next; it may be `owner` itself. If one process has nearly all
- * links of the partition, and does not own far more than its share, it is that one; otherwise the hash chooses. `links`:
- * those of the partition; null: links do not count.
+ * Returns the process that should own a partition next; this may be the present owner. If one process holds nearly all
+ * links of the partition and does not own far more than its share, that process is chosen; otherwise the hash decides.
+ * `links`: the links of the partition; null if links are ignored.
  */
 export function nextOwner(partition: number, owner: string, view: PlacementView, links: Links | null): string | null {
   const ofHash = shouldOwn(partition, view.processes);
@@ -124,29 +131,33 @@ function mostOwned({ owners, processes }: PlacementView): number {
   return Math.ceil((MOST_SHARES * owners.length) / processes.length);
 }
 
-/** For how many leases a partition must want to move to its links, and how many leases are between two such moves. */
+/**
+ * SETTLED_LEASES: for how many leases links must have stayed with a process before a partition follows them.
+ * PACE_LEASES: the least number of leases between two such moves.
+ */
 const SETTLED_LEASES = 24;
 const PACE_LEASES = 4;
 
 type MovesOptions = {
-  /** This process. */
+  /** The id of this process. */
   readonly process: string;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly leaseMs: number;
 };
 
-/** A partition of this process. `countLinks` reads all its connections. */
+/** A partition of this process. `countLinks` is expensive: it reads all connections of the partition. */
 type CountedPartition = { readonly number: number; countLinks(): Links };
 
 /**
- * Decides which partition of this process moves next. Moves to where links are have a pace, and begin only when links
- * have stayed there for a while: after the death or the start of a relay they are with others for a short time.
+ * Decides which partition of this process moves next. Moves that follow links are rate-limited, and begin only when the
+ * links have stayed in one place for a while, because after the death or the start of a relay its links are elsewhere
+ * for a short time.
  */
 export class Moves {
   readonly #options: MovesOptions;
-  /** The links of the partitions of this process, as they were counted last; null: they do not count. */
+  /** The last counted links of the partitions of this process; null if links are ignored. */
   #links: Map<number, Links> | null = null;
-  /** Since when a partition should move to where its links are. */
+  /** The wish of each partition to follow its links: the process to move to, and since when, by elapsed time. */
   readonly #wishes = new Map<number, { readonly to: string; readonly since: number }>();
   #turn = 0;
   #movedAt = -Infinity;
@@ -155,7 +166,7 @@ export class Moves {
     this.#options = options;
   }
 
-  /** Counts the links of partitions of this process: of those that are new, and of one more, in turns. */
+  /** Counts the links of each partition of this process that is new, and of one more partition, in rotation. */
   count(owned: readonly CountedPartition[]): void {
     const before = this.#links;
     const again = owned[this.#turn++ % owned.length];
@@ -167,13 +178,13 @@ export class Moves {
     );
   }
 
-  /** Links do not count, because they go to the owners of their users themselves. */
+  /** Ignores links from now on. Call it when clients connect to the owners of their users by themselves. */
   countNone(): void {
     this.#links = null;
     this.#wishes.clear();
   }
 
-  /** Returns the first partition that should move now, and its next owner; null: none should. */
+  /** Returns the first partition that should move now, with its next owner; null if none should move. */
   next(owned: readonly { readonly number: number }[], view: PlacementView) {
     const { process } = this.#options;
     for (const { number } of owned) {
@@ -184,18 +195,18 @@ export class Moves {
     return null;
   }
 
-  /** Returns the process that should own a partition of this one. */
+  /** Returns the process that should own a partition that this process owns now. */
   ownerOf(partition: number, view: PlacementView): string | null {
     return nextOwner(partition, this.#options.process, view, this.#links?.get(partition) ?? null);
   }
 
-  /** Whether this process may take over a partition that another one wants to give to it. */
+  /** Whether this process accepts a partition that another process wants to give to it. */
   mayTake(partition: number, view: PlacementView): boolean {
     const { process } = this.#options;
     return this.#links === null || shouldOwn(partition, view.processes) === process || hasShareFor(process, view);
   }
 
-  /** Notes that a partition was given to another process. */
+  /** Notes that a partition was given away. */
   gave(partition: number): void {
     if (this.#wishes.delete(partition)) this.#movedAt = this.#options.clock.monotonic();
   }

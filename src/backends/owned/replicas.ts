@@ -1,29 +1,33 @@
-/** Waits until the replicas of Redis have the fence of a partition, so that a failover does not take its owner back. */
+/**
+ * Waits until the replicas of Redis have a partition's new fence, so that a failover does not undo the change of owner.
+ */
 import type { Clock, Log } from '../../core/ports.ts';
 import type { Client } from '../redis/client.ts';
 import type { PartitionKeys } from './keys.ts';
 
-/** How long a change of owners waits for replicas, in milliseconds. */
+/** How long a change of owner waits for replicas, in milliseconds. */
 const WAIT_MS = 500;
-/** For how long the number of replicas is believed, in milliseconds. */
+/** How long the number of replicas is cached, in milliseconds. */
 const COUNTED_MS = 2_000;
-/** For how long no change of owners waits after one for which replicas were too far behind, in milliseconds. */
+/** After replicas were too far behind: how long changes of owner do not wait for replicas, in milliseconds. */
 const BEHIND_MS = 10_000;
 
 type ReplicasOptions = {
   readonly client: Client;
-  /** Creates the connection that waits, because nothing else can use it meanwhile. Called if there are replicas. */
+  /** Creates the connection for WAIT, which blocks its connection. Called only if there are replicas. */
   readonly connect: () => Client;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
-  /** Absent: WAIT_MS. */
+  /** Default: WAIT_MS. */
   readonly waitMs?: number | undefined;
 };
 
-/** The keys of a partition by which the Redis is found that has them. */
+/** Keys of a partition, used to find the Redis that holds them. */
 type FenceKeys = Pick<PartitionKeys, 'fence' | 'map'>;
 
-/** The replicas of the Redis of a slot group. `until`: until when the number is believed. */
+/**
+ * The number of replicas of the Redis of a slot group. `until`: when the number has to be read again, by elapsed time.
+ */
 type Count = { readonly replicas: number; readonly until: number };
 
 export class Replicas {
@@ -38,9 +42,9 @@ export class Replicas {
   }
 
   /**
-   * Resolves once all replicas that follow have the fence, or after a while. Then the owner goes on without them: an
-   * owner whose fence a failover takes back sets it again, so only its death at the same time loses something, and
-   * without an owner each call of these users would wait for the slowest replica.
+   * Resolves once all connected replicas have the fence, or after `waitMs`. The owner then goes on without the rest.
+   * The risk is small: if a failover undoes the fence, its owner sets the fence again, so data is lost only if the owner
+   * dies at the same time. Waiting longer would make each call of these users wait for the slowest replica.
    */
   async have(keys: FenceKeys): Promise<void> {
     const { clock, log } = this.#options;
@@ -70,34 +74,35 @@ export class Replicas {
     this.#isWarned = true;
   }
 
-  /** Returns how many replicas follow the Redis that has the keys. */
+  /** Returns the number of replicas that follow the Redis with these keys. */
   async #count({ fence, map }: FenceKeys): Promise<number> {
     const { client, clock } = this.#options;
     const known = this.#counts.get(map);
     if (known && clock.monotonic() < known.until) return known.replicas;
-    // The key leads the question to the right node of a cluster.
+    // The call of EXISTS sends the pipeline to the node that holds the key in a cluster.
     const replies = await client.pipeline().exists(fence).info('replication').exec();
-    // One that has acknowledged nothing since it copied the data does not follow yet.
+    // A replica that has acknowledged nothing since it copied the data (offset 0) is not counted.
     const replicas = String(replyAt(replies, 1)).match(/^slave\d+:.*state=online,offset=[1-9]/gm)?.length ?? 0;
     this.#counts.set(map, { replicas, until: clock.monotonic() + COUNTED_MS });
     return replicas;
   }
 
-  /** Returns how many replicas have what Redis had written when this was called. */
+  /** Returns how many replicas have everything that Redis had written when this method was called. */
   async #wait({ fence }: FenceKeys, replicas: number): Promise<number> {
     const { connect, waitMs = WAIT_MS } = this.#options;
     this.#waiting ??= opened(connect());
     const client = await this.#waiting;
-    // In a cluster this call learns where the key is now. WAIT has none, so it follows a call that does.
+    // In a cluster, this call finds the node that now holds the key. WAIT has no key, so it must follow a call that has
+    // one.
     await client.exists(fence);
-    // WAIT waits for what was written before the last call of its own connection.
+    // WAIT waits for the writes that came before the last call on its own connection.
     const replies = await client.pipeline().exists(fence).wait(replicas, waitMs).exec();
     return Number(replyAt(replies, 1));
   }
 }
 
 async function opened(client: Client): Promise<Client> {
-  // A failure shows at the first call, and the client tries again by itself.
+  // A failure is reported by the first call, and the client reconnects by itself.
   await client.connect().catch(() => undefined);
   return client;
 }

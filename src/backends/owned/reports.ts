@@ -1,6 +1,6 @@
 /**
- * Keeps what the clients on the links of this process report of their contexts and windows. The log has no reports, so a
- * new owner of their partition gets them again from here.
+ * Keeps the reports of clients on this process's links about their contexts and windows, and sends them again to a new
+ * owner of the clients' partition, because the log contains no reports.
  */
 import type { Backend } from '../../core/backend.ts';
 import type { Connection } from '../../core/connections/connection.ts';
@@ -13,8 +13,8 @@ import { applyReport, emptyInstance, type ReportingInstance } from '../memory/co
 type Stores = Pick<Backend, 'connections' | 'contexts'>;
 
 /**
- * What one link has reported. `instance`: what was taken; null: nothing was reported, as on most links. `pending`: the
- * reports whose outcome is not known yet, in their order.
+ * The reports of one link. `instance`: the accepted reports; null if there were none, as on most links. `pending`: the
+ * reports without a known outcome, in order.
  */
 type LinkReports = {
   readonly connection: Pick<Connection, 'userId' | 'clientId' | 'instanceId' | 'clientType' | 'epoch'>;
@@ -29,14 +29,14 @@ export class Reports {
   readonly #log: Log;
   readonly #links = new Map<string, LinkReports>();
 
-  /** `stores`: those that find the owner of each client. */
+  /** `stores`: the stores that route each call to the owner of the client. */
   constructor(stores: Stores, { clock, log }: { readonly clock: Pick<Clock, 'now'>; readonly log: Log }) {
     this.#stores = stores;
     this.#clock = clock;
     this.#log = log;
   }
 
-  /** The stores as links must use them. */
+  /** The stores that links must use, so that reports are kept. */
   get stores(): Stores {
     const { connections, contexts } = this.#stores;
     return {
@@ -56,7 +56,7 @@ export class Reports {
     };
   }
 
-  /** Reports again for the clients of these users, because another process decides about them now. */
+  /** Reports again for the clients of these users, because another process owns their partition now. */
   again(concerns: (userId: string) => boolean): void {
     for (const link of this.#links.values())
       if (link.instance && concerns(link.connection.userId)) this.#repeat(link, link.instance);
@@ -67,7 +67,7 @@ export class Reports {
     const places = connection.places === true;
     const name = clientKeyText(connection);
     const before = this.#links.get(name);
-    // The rows of an instance outlive its link. A new instance begins without rows.
+    // The rows of an instance outlive its link, so the same instance keeps them. A new instance has none.
     const instance = before?.connection.instanceId === instanceId ? before.instance : null;
     const link = { userId, clientId, instanceId, clientType, epoch };
     this.#links.set(name, { connection: link, places, instance, pending: new Set() });
@@ -100,10 +100,7 @@ export class Reports {
     );
   }
 
-  /**
-   * Sends what was taken as a whole, and then once more what may have been taken: repeated in its order, a report changes
-   * nothing.
-   */
+  /** Sends the accepted state, and then again all pending reports. Repeating reports in order is harmless. */
   #repeat({ connection, pending }: LinkReports, instance: ReportingInstance): void {
     const { userId, clientId, epoch } = connection;
     const client = { userId, clientId };

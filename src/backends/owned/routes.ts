@@ -1,6 +1,8 @@
 /**
- * Says for each method of each port where it runs: with the owner of one partition, with all owners, whose answers are
- * merged, or in this process. A new method does not compile before it has a row here.
+ * The table of routes: for each method of each port, whether it runs with the owner of one partition, with all owners,
+ * or in this process.
+ *
+ * A new method does not compile until it has a row here.
  */
 import type { Backend, PortMethod, PortName } from '../../core/backend.ts';
 import { compareClients, compareQuiet } from '../../core/connections/connection-store.ts';
@@ -32,8 +34,8 @@ type List = readonly unknown[];
 type Gaps = readonly ObservedSource[];
 
 /**
- * The method runs in one partition, which its arguments name. `isFollowed`: other processes are asked because of the
- * change before anybody is told of it, so it must be recorded first.
+ * The method runs in one partition, which is determined by its arguments. `isFollowed`: the relay asks other processes
+ * because of the change before it answers, so the change must be recorded first.
  */
 type OneRoute<A extends List> = {
   readonly kind: 'one';
@@ -41,13 +43,16 @@ type OneRoute<A extends List> = {
   readonly isFollowed?: true;
 };
 
-/** The method answers each item of its first argument, and runs once in each partition of the items. */
+/**
+ * The first argument is a list and the method answers each item of it. It runs once in each partition that an item
+ * belongs to.
+ */
 type EachRoute<A extends List, R> = A extends readonly [readonly (infer Item)[], ...List]
   ? R extends readonly (infer One)[]
     ? { readonly kind: 'each' } & (
         | { readonly partition: (place: Placement, item: Item) => number; readonly source: null }
         | {
-            /** Null: the item is answered by all partitions. */
+            /** The partition of an item. Null: all partitions must answer the item. */
             readonly partition: (place: Placement, item: Item) => number | null;
             readonly source: EvidenceSource;
             readonly merge: (parts: readonly One[], args: A, gaps: Gaps) => One;
@@ -56,14 +61,14 @@ type EachRoute<A extends List, R> = A extends readonly [readonly (infer Item)[],
     : never
   : never;
 
-/** The index of the argument that is the page. */
+/** The index of the argument that is the page request. */
 type PageIndex<A extends List> = A extends readonly [PageRequest, ...List]
   ? 0
   : A extends readonly [unknown, PageRequest, ...List]
     ? 1
     : never;
 
-/** The method reads a page: of one partition, or of all (`partition` null), in the order of positions. */
+/** The method reads a page, in the order of positions. `partition`: the one partition to read, or null to read all. */
 type PageRoute<A extends List, R> =
   R extends Scan<unknown>
     ? {
@@ -76,8 +81,8 @@ type PageRoute<A extends List, R> =
     : never;
 
 /**
- * The method runs in one partition, or in all (`partition` null). `source`: names what an owner that does not answer
- * leaves out; null: without all answers there is none.
+ * The method runs in one partition, or in all (`partition` null). `source`: the source that an answer names as missing
+ * if an owner does not answer; null if the method must fail then.
  */
 type AllRoute<A extends List, R> = {
   readonly kind: 'all';
@@ -86,19 +91,21 @@ type AllRoute<A extends List, R> = {
   readonly merge: (parts: readonly R[], args: A, gaps: Gaps) => R;
 };
 
-/** The method runs in the partitions of this process. Each process does so for its own. */
+/** The method runs only in the partitions of this process. Each process calls it for its own partitions. */
 type OwnedRoute<A extends List, R> = {
   readonly kind: 'owned';
   readonly merge: (parts: readonly R[], args: A) => R;
 };
 
-/** The answer follows from the arguments. */
+/** The answer is computed from the arguments and needs no partition. */
 type PureRoute<A extends List, R> = { readonly kind: 'pure'; readonly of: (place: Placement, ...args: A) => R };
 
-/** The method is about this process, or reaches other processes by means of its own. */
+/** The method concerns this process only, or contacts other processes by its own means. */
 type HereRoute = { readonly kind: 'here' };
 
-/** The routes of a method. What cannot be encoded stays in this process. */
+/**
+ * The routes that a method may have. A method whose arguments or answer cannot be encoded must stay in this process.
+ */
 type RouteOf<A extends List, R> =
   | ([A, R] extends [Encodable<A>, Encodable<R>]
       ? OneRoute<A> | EachRoute<A, R> | PageRoute<A, R> | AllRoute<A, R>
@@ -110,7 +117,7 @@ type RouteOf<A extends List, R> =
 /** The route of a method. */
 type MethodRoute<F> = F extends (...args: infer A) => infer R ? RouteOf<A, Awaited<R>> : never;
 
-/** The routes of ports: one for each method, also of those that only some stores have. */
+/** The routes of ports: one for each method, including optional methods. */
 export type RoutesOf<Ports> = {
   readonly [P in keyof Ports]: { readonly [M in keyof Ports[P]]-?: MethodRoute<NonNullable<Ports[P][M]>> };
 };
@@ -137,7 +144,7 @@ const pages = <P, I extends 0 | 1>(source: EvidenceSource, pageAt: I, partition:
   ({ kind: 'page', source, pageAt, partition, order: rising }) as const;
 const all = <P, F>(source: EvidenceSource | null, partition: P, merge: F) =>
   ({ kind: 'all', source, partition, merge }) as const;
-/** First pages, each of one user or of all. */
+/** The route of methods that return first pages, each of one user or of all users. */
 const firstPages = <Row>(source: EvidenceSource) =>
   ({
     kind: 'each',
@@ -173,7 +180,7 @@ export const ROUTES = {
     summary: all('delivery', ofAll, addSummaries),
     scopes: pages('delivery', 0, ofAll),
     getScopes: all(null, ofAll, findScopes),
-    // Metrics: a scrape of one relay asks no other.
+    // Each process answers for its own partitions, so that a scrape of metrics at one relay asks no other relay.
     reservedScopes: { kind: 'owned', merge: (parts) => parts.flat().slice(0, SCAN_BUDGET) },
     busiest: all('delivery', ofAll, joinLeading(byBacklog)),
     list: {
@@ -224,9 +231,9 @@ export const ROUTES = {
     deciderOf: HERE,
   },
   tickets: { take: one((place: Placement, ticketHash: string) => place.ofText(ticketHash)) },
-  // In one partition, so that their numbers grow.
+  // All revocations are in one partition, so that their numbers grow.
   revocations: { add: followed(ofRevocations), after: one(ofRevocations) },
-  // In one partition, so that each code, key and client id is there once.
+  // All devices are in one partition, so that each code, key and client id is unique.
   devices: {
     ...{ begin: one(ofDevices), find: one(ofDevices), decide: one(ofDevices), ofKey: one(ofDevices) },
     ...{ get: one(ofDevices), use: one(ofDevices), list: one(ofDevices), rename: one(ofDevices) },
@@ -247,14 +254,17 @@ type PortsWith<K> = {
   readonly [P in PortName as MethodsOf<P, K> extends never ? never : P]: Pick<Backend[P], MethodsOf<P, K>>;
 };
 
-/** What the owner of a partition has for it: the methods that run in partitions. */
+/** The stores of one partition: the methods that run in partitions. */
 export type PartitionStores = PortsWith<'one' | 'each' | 'page' | 'all' | 'owned'>;
-/** What a routed backend makes of the table. */
+/** The stores that a routed backend creates from the table. */
 export type RoutedStores = PortsWith<'one' | 'each' | 'page' | 'all' | 'owned' | 'pure'>;
-/** What each process has of its own. */
+/** The stores that each process has of its own. */
 export type OwnStores = PortsWith<'here'>;
 
-/** A route as it is followed, whatever its method: the table says that the arguments and answers are those of it. */
+/**
+ * A route of any method, as the router uses it. The types of the table guarantee that arguments and answers fit the
+ * method.
+ */
 export type AnyRoute =
   | OneRoute<List>
   | (
@@ -272,6 +282,6 @@ export function routeOf(port: string, method: string): AnyRoute | undefined {
   const routes: Readonly<Record<string, unknown>> = ROUTES;
   const rows = Object.hasOwn(ROUTES, port) ? routes[port] : undefined;
   if (!isRecord(rows) || !Object.hasOwn(rows, method)) return undefined;
-  // The table has the route of this method, whose types are lost with its name.
+  // The types of the route cannot be derived from a method name that is only known at run time.
   return rows[method] as AnyRoute;
 }

@@ -1,6 +1,9 @@
 /**
- * The scripts by which processes agree through Redis. Each compares a text first and writes nothing if it differs; the
- * found value comes back. They run in a Redis without room too, because ends must be recorded.
+ * The Lua scripts, and the functions that call them, by which processes that own partitions write and read their common
+ * state in Redis.
+ *
+ * All scripts but one allow writes when Redis has no memory left, because ends must be recorded even then. A script
+ * that depends on a fence compares it first, and writes nothing if it differs.
  */
 import { createHash } from 'node:crypto';
 import { CallboardError } from '../../core/errors.ts';
@@ -11,10 +14,11 @@ import type { PartitionKeys } from './keys.ts';
 const HEAD = '#!lua flags=allow-oom\n';
 
 /**
- * Appends the facts of one turn to the logs of a slot group, and publishes what depends on them. KEYS: the map; for each
- * append a fence and a log; for each check a fence. ARGV: the map, the numbers of appends and of checks; for each append
- * the fence that must be there, the one to set, the number and the batch; for each check the fence that must be there;
- * then channels and messages. Returns 0, or which key differs (0: the map) and its value.
+ * Appends the facts of one turn to the logs of a slot group, and publishes the messages that depend on them. KEYS: the
+ * map; for each append a fence and a log; for each check a fence. ARGV: the expected map; the number of appends; the
+ * number of checks; for each append the expected fence, the new fence, the number and the batch; for each check the
+ * expected fence; then channels and messages in pairs. Returns 0, or the index of the first key with another value (0
+ * for the map) and that value.
  */
 const turnScript = (publish: 'PUBLISH' | 'SPUBLISH'): string => `${HEAD}
 local appends, checks = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -35,13 +39,15 @@ end
 for i = 4 + 4 * appends + checks, #ARGV, 2 do redis.call('${publish}', ARGV[i], ARGV[i + 1]) end
 return 0`;
 
-/** A cluster sends what PUBLISH publishes to each of its nodes; what SPUBLISH publishes stays where the slot is. */
+/**
+ * In a cluster, PUBLISH sends a message to every node, but SPUBLISH only to the node that serves the channel's slot.
+ */
 const [TURN, SHARDED_TURN] = [turnScript('PUBLISH'), turnScript('SPUBLISH')];
 
 /**
- * Sets a fence. KEYS: fence, map, then keys of processes. ARGV: the fence that must be there ('': none), the one to set,
- * the map, how many of the processes must be alive; the others must be dead. Returns 1, or 0. A call that runs twice,
- * because its first answer was lost, returns 1 twice.
+ * Sets a fence. KEYS: fence, map, then lease keys of processes. ARGV: the expected fence ('' if there must be none),
+ * the new fence, the expected map, and how many of the processes must be alive; the processes after these must be dead.
+ * Returns 1 if the fence is set, otherwise 0. If the answer of the first call is lost, a repeated call also returns 1.
  */
 const SET_FENCE = `${HEAD}
 local found = redis.call('GET', KEYS[1]) or ''
@@ -56,12 +62,15 @@ end
 redis.call('SET', KEYS[1], ARGV[2])
 return 1`;
 
-/** Returns 0 if the partition has another owner. */
+/** Returns 0 from the script unless the fence begins with ARGV[1], which names the owner and its epoch. */
 const OWNED = `
 local fence = redis.call('GET', KEYS[1])
 if not fence or string.sub(fence, 1, #ARGV[1]) ~= ARGV[1] then return 0 end`;
 
-/** Makes a snapshot the one that counts, and removes what it replaces; or returns 0, if its pieces are gone. */
+/**
+ * Makes a snapshot the valid one and removes the data that it replaces. Returns 0 if the pieces of the snapshot have
+ * expired.
+ */
 const REPLACE = `
 if redis.call('PERSIST', KEYS[4]) == 0 then return 0 end
 redis.call('SET', KEYS[2], ARGV[3])
@@ -69,18 +78,19 @@ if KEYS[5] ~= KEYS[4] then redis.call('UNLINK', KEYS[5]) end
 redis.call('XTRIM', KEYS[3], 'MINID', string.format('%.0f', tonumber(ARGV[2]) + 1) .. '-0')`;
 
 /**
- * Commits a snapshot. KEYS: fence, snapshotAt, log, the new snapshot, the one before. ARGV: how the fence must begin, the
- * number of the last batch that the snapshot replaces, the value of snapshotAt. Returns 1, or 0; 0 too if Redis has lost
- * batches that the snapshot replaces, because then the fence does not fit it.
+ * Commits a snapshot. KEYS: fence, snapshotAt, log, the new snapshot, the previous one. ARGV: the beginning that the
+ * fence must have, the number of the last batch that the snapshot replaces, the new value of snapshotAt. Returns 1, or
+ * 0 if the snapshot was not committed. It is not committed either if Redis has lost batches that it replaces, because
+ * then the fence has a lower number than the snapshot.
  */
 const COMMIT_SNAPSHOT = `${HEAD}${OWNED}
 if tonumber(string.sub(fence, #ARGV[1] + 1)) < tonumber(ARGV[2]) then return 0 end${REPLACE}
 return 1`;
 
 /**
- * Begins a log anew with a snapshot, and with the batches that follow it. KEYS and ARGV as for COMMIT_SNAPSHOT, then the
- * fence to set, and numbers and batches. It is one script, because a Redis without memory refuses transactions. Returns 1,
- * or 0.
+ * Replaces a log by a snapshot and the batches that follow it. KEYS and ARGV as for COMMIT_SNAPSHOT; then ARGV has the
+ * new fence, and numbers and batches in pairs. It is a script because a Redis without memory refuses transactions.
+ * Returns 1, or 0 if nothing was replaced.
  */
 const BEGIN_ANEW = `${HEAD}${OWNED}${REPLACE}
 for i = 5, #ARGV, 2 do redis.call('XADD', KEYS[3], ARGV[i] .. '-0', 'b', ARGV[i + 1]) end
@@ -88,10 +98,11 @@ redis.call('SET', KEYS[1], ARGV[4])
 return 1`;
 
 /**
- * Renews the lease of a process, and reads those of all in the same step: what is read here was written before the
- * renewal, so a Redis that still has the renewal has lost none of it. KEYS: the lease; the set of processes, or none; the
- * report of the process, or none. ARGV: the text, its length of life in ms, the process, how the keys of leases begin; and
- * the report and its length of life in ms. Returns the text before, and with a set each process and its text.
+ * Renews the lease of a process. In the same step it reads the leases of all processes: whatever it reads was written
+ * before the renewal, so a Redis that still has the renewal has lost none of it. KEYS: the lease; the set of processes
+ * (optional); the report of the process (optional). ARGV: the text of the lease, its lifetime in ms, the process, the
+ * prefix of lease keys; with a report, the report and its lifetime in ms. Returns the previous text of the lease; with
+ * a set, also each process and its text.
  */
 const RENEW = `${HEAD}
 local found = { redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'GET') }
@@ -119,14 +130,14 @@ const ADD_PIECE = `${HEAD}
 redis.call('RPUSH', KEYS[1], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])`;
 
-/** Removes a snapshot unless it is committed: then it has no expiry. KEYS: the snapshot. */
+/** Removes a snapshot that is not committed. A committed snapshot has no expiry. KEYS: the snapshot. */
 const DROP_PIECES = `${HEAD}
 if redis.call('PTTL', KEYS[1]) >= 0 then redis.call('UNLINK', KEYS[1]) end`;
 
-/** Does nothing. It is declared as one that may write, so a Redis without memory refuses it. */
+/** Does nothing. It does not have the flag allow-oom, so a Redis without memory refuses to run it. */
 const MAY_GROW = '#!lua\nreturn 1';
 
-/** The texts of all scripts, for those who run them elsewhere. */
+/** The texts of all scripts, for callers that run them by themselves. */
 export const OWNER_SCRIPTS = {
   turn: TURN,
   setFence: SET_FENCE,
@@ -141,7 +152,7 @@ export const OWNER_SCRIPTS = {
 const digestOf = (text: string): string => createHash('sha1').update(text).digest('hex');
 const [TURN_SHA, SHARDED_TURN_SHA] = [digestOf(TURN), digestOf(SHARDED_TURN)];
 
-/** A batch, the fence that must be there before it, and the one that is there after it. */
+/** A batch to append, with the fence that must be in Redis before it and the fence that is set with it. */
 export type Append = {
   readonly keys: PartitionKeys;
   readonly before: string;
@@ -150,20 +161,21 @@ export type Append = {
   readonly text: string;
 };
 
-/** One call of the script that appends batches to the logs of partitions, all of one slot group. */
+/** One call of the script that appends batches to the logs of one slot group. */
 export type TurnCall = {
   readonly mapKey: string;
   readonly map: string;
   readonly appends: readonly Append[];
-  /** Fences that must be there, because mail depends on their partitions. */
+  /** Fences that must have these values, because mail of this call depends on their partitions. */
   readonly checks: readonly { readonly key: string; readonly fence: string }[];
-  /** Channels and messages, one after the other. */
+  /** Channels and messages in pairs. */
   readonly mail: readonly string[];
 };
 
 /**
- * Runs a call. Resolves with whether it wrote; it wrote nothing if the map or a fence differs. Rejects if there is no
- * answer: then it may have run, or may still run. `by`: `text` also makes the script known to this Redis.
+ * Runs the call, and resolves with whether it wrote. It wrote nothing if the map or a fence differs. Rejects if there
+ * is no answer: then the script may have run, or may still run. `by`: `text` sends the whole script, so that this Redis
+ * caches it.
  */
 export async function runTurn(client: Client, call: TurnCall, by: 'sha' | 'text'): Promise<boolean> {
   const [count, ...words] = wordsOf(call);
@@ -174,7 +186,9 @@ export async function runTurn(client: Client, call: TurnCall, by: 'sha' | 'text'
   return reply === 0;
 }
 
-/** Publishes a message as the script of a turn does. Rejects if it is not known whether Redis did. */
+/**
+ * Publishes a message to the same channel as the script of a turn. Rejects if it is unknown whether Redis published it.
+ */
 export async function publish(client: Client, channel: string, text: string): Promise<void> {
   await (isCluster(client) ? client.spublish(channel, text) : client.publish(channel, text));
 }
@@ -194,15 +208,15 @@ function wordsOf({ mapKey, map, appends, checks, mail }: TurnCall): readonly [nu
 type FenceChange = {
   readonly keys: Pick<PartitionKeys, 'fence' | 'map'>;
   readonly map: string;
-  /** The text that must be there; null: there must be none. */
+  /** The expected fence; null if there must be none. */
   readonly found: string | null;
   readonly next: Fence;
-  /** The keys of processes that must be alive, and of those that must be dead. */
+  /** The lease keys of processes that must be alive (`alive`) or dead (`dead`). */
   readonly alive?: readonly string[];
   readonly dead?: readonly string[];
 };
 
-/** Sets a fence, if the one that was found is still there. Resolves with whether it did. */
+/** Sets a fence if the current fence is the expected one. Resolves with whether it was set. */
 export async function setFence(client: Client, change: FenceChange): Promise<boolean> {
   const { keys, map, found, next, alive = [], dead = [] } = change;
   const names = [keys.fence, keys.map, ...alive, ...dead];
@@ -210,7 +224,7 @@ export async function setFence(client: Client, change: FenceChange): Promise<boo
   return (await client.eval(SET_FENCE, names.length, ...names, ...args)) === 1;
 }
 
-/** A snapshot whose pieces are there. `replaces`: the name of the one before. */
+/** A snapshot whose pieces are written. `replaces`: the name of the previous snapshot. */
 export type SnapshotCommit = {
   readonly keys: PartitionKeys;
   readonly owner: Pick<Fence, 'process' | 'epoch'>;
@@ -219,15 +233,18 @@ export type SnapshotCommit = {
   readonly replaces: string;
 };
 
-/** Throws `store_unavailable` if another process owns the partition, or if pieces have expired or batches are lost. */
+/**
+ * Commits a snapshot. Throws `store_unavailable` if another process owns the partition, if pieces have expired, or if
+ * Redis has lost batches.
+ */
 export async function commitSnapshot(client: Client, commit: SnapshotCommit): Promise<void> {
   const [count, ...words] = commitWords(commit);
   if ((await client.eval(COMMIT_SNAPSHOT, count, ...words)) !== 1) refuseSnapshot();
 }
 
 /**
- * Begins a log anew with a snapshot, and with the batches that follow it. Redis gets all of it or nothing. Throws
- * `store_unavailable` if another process owns the partition, or if pieces have expired.
+ * Replaces the log in Redis by a snapshot and the batches that follow it, atomically. Throws `store_unavailable` if
+ * another process owns the partition, or if pieces have expired.
  */
 export async function beginAnew(
   client: Client,
@@ -260,8 +277,9 @@ function refuseSnapshot(): never {
 }
 
 /**
- * `live`: returns the key of a process' lease. `processes`: the set of processes; absent: it is in another group. `report`:
- * the key of what the process reports, its text and how long it is kept, in milliseconds; null: it is as before.
+ * `live`: returns the lease key of a process. `processes`: the key of the set of processes; absent if it is in another
+ * slot group. `report`: the key, text and lifetime (in milliseconds) of the report of the process; null if the report
+ * has not changed.
  */
 type LeaseText = Pick<PartitionKeys, 'live'> & {
   readonly processes?: string;
@@ -271,12 +289,12 @@ type LeaseText = Pick<PartitionKeys, 'live'> & {
   readonly process: string;
 };
 
-/** What a process says in its lease. */
+/** A process id, with the text of its lease. */
 type ProcessText = readonly [process: string, text: string];
 
 /**
- * Renews the lease of a process in one slot group. Resolves with what it said before (null: it had no lease), and with
- * the leases of all processes, if they are in this group.
+ * Renews the lease of a process in one slot group. Resolves with the previous text of the lease (null if there was
+ * none). If the set of processes is in this group, resolves with the leases of all processes as well.
  */
 export async function renewLease(
   client: Client,
@@ -290,7 +308,10 @@ export async function renewLease(
   return { before, leases };
 }
 
-/** Appends a piece to a snapshot that is not committed. Without another one it expires after this many milliseconds. */
+/**
+ * Appends a piece to a snapshot that is not committed. The snapshot expires unless another piece follows within
+ * `expiryMs` milliseconds or it is committed.
+ */
 export async function addPiece(client: Client, key: string, piece: string, expiryMs: number): Promise<void> {
   await client.eval(ADD_PIECE, 1, key, piece, expiryMs);
 }
@@ -300,7 +321,7 @@ export async function dropPieces(client: Client, key: string): Promise<void> {
   await client.eval(DROP_PIECES, 1, key);
 }
 
-/** Resolves with whether the Redis that has this key has memory for more. Rejects if it does not answer. */
+/** Resolves with whether the Redis that holds this key has memory left. Rejects if Redis does not answer. */
 export async function hasMemory(client: Client, key: string): Promise<boolean> {
   try {
     await client.eval(MAY_GROW, 1, key);

@@ -1,6 +1,8 @@
 /**
- * The calls of one slot group: one after the other, without waiting for answers. After a refusal or a broken call none
- * follows until it is known what Redis has of each log, and the logs have what was decided meanwhile.
+ * Sends the calls of one slot group to Redis, one after another, without waiting for answers.
+ *
+ * After a refused or failed call the group settles: it reads how much of each log Redis has, and appends what is
+ * missing. No other call is sent until then.
  */
 import type { Clock, Log } from '../../core/ports.ts';
 import type { Client } from '../redis/client.ts';
@@ -10,20 +12,20 @@ import type { PartitionLog } from './partition-log.ts';
 import { hasMemory, runTurn, setFence, type Append, type TurnCall } from './scripts.ts';
 import type { Batch } from './tail.ts';
 
-/** How long after a failed attempt to settle the next one follows, in milliseconds. */
+/** The delay between two attempts to settle, in milliseconds. */
 const RETRY_MS = 100;
-/** The most characters that one call appends when a log is filled again. */
+/** The most characters that one round of calls appends when missing batches are appended again. */
 const REFILL_CHARS = 256 * 1024;
 
-/** After how many characters of batches it is looked whether Redis has memory for more. */
+/** The number of sent characters after which the group checks whether Redis has memory left. */
 const PROBED_CHARS = 256 * 1024;
 
-/** What one turn sends to a group. `checks`: logs without a new batch on which mail depends. */
+/** What one turn sends to a group. `checks`: the logs without a new batch that some mail depends on. */
 export type GroupTurn = {
   readonly turn: number;
   readonly batches: readonly (readonly [PartitionLog, Batch])[];
   readonly checks: readonly PartitionLog[];
-  /** Channels and messages, one after the other. */
+  /** Channels and messages in pairs. */
   readonly mail: readonly string[];
 };
 
@@ -33,49 +35,49 @@ type SlotGroupOptions = {
   readonly number: number;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
-  /** Called when logs have more than before. */
+  /** Called when Redis has confirmed more batches. */
   readonly onRecorded: () => void;
-  /** Called when another process owns a partition of the group, before its log knows. */
+  /** Called when another process is found to own a partition of the group, before `log.lose`. */
   readonly onLost: (log: PartitionLog) => void;
-  /** Called when Redis has no memory for more, and when it has again. */
+  /** Called when Redis has run out of memory, and when it has memory again. */
   readonly onFull: () => void;
-  /** Publishes mail of a call that failed, once everything up to its turn is recorded. */
+  /** Publishes the mail of a failed call, once everything up to its turn is recorded. */
   readonly publishLater: (turn: number, mail: readonly string[]) => void;
 };
 
-/** What was found of a log, and the text of its fence. */
-type Found = { readonly log: PartitionLog; readonly text: string | null };
+/** A log, with the text of its fence in Redis. */
+type LogFence = { readonly log: PartitionLog; readonly text: string | null };
 
 export class SlotGroup {
   readonly #options: SlotGroupOptions;
   readonly #logs = new Set<PartitionLog>();
   #isSettling = false;
   #isClosed = false;
-  /** Whether Redis knows the script. */
+  /** Whether Redis has the script in its cache. */
   #isKnown = false;
   #unanswered = 0;
   #onIdle: (() => void) | null = null;
   #unpublished: GroupTurn[] = [];
   #isFull = false;
   #isProbing = false;
-  /** The characters that were sent since it was looked whether Redis has memory. */
+  /** The number of characters sent since the last check of Redis' memory. */
   #unprobedChars = 0;
 
   constructor(options: SlotGroupOptions) {
     this.#options = options;
   }
 
-  /** Whether calls are sent in the turn that made them. */
+  /** Whether calls are sent at once. They are not while the group settles. */
   get isRunning(): boolean {
     return !this.#isSettling && !this.#isClosed;
   }
 
-  /** Whether the Redis of the group has no memory for more: only what needs no room may be decided. */
+  /** Whether the Redis of the group has no memory left, so that only acts that need no room may be decided. */
   get isFull(): boolean {
     return this.#isFull;
   }
 
-  /** Looks whether Redis has memory for more. What it cannot say stays as it was. Never rejects. */
+  /** Checks whether Redis has memory left. If Redis does not answer, the former result stays. Never rejects. */
   async probe(): Promise<void> {
     if (this.#isProbing || this.#isClosed) return;
     this.#isProbing = true;
@@ -103,7 +105,7 @@ export class SlotGroup {
     this.#logs.delete(log);
   }
 
-  /** Sends what a turn decided. While the group settles, the batches follow when it has. */
+  /** Sends the batches and mail of a turn. While the group settles, sends nothing: settling appends the batches. */
   send(turn: GroupTurn): void {
     if (!this.isRunning) {
       if (turn.mail.length > 0) this.#unpublished.push(turn);
@@ -129,7 +131,10 @@ export class SlotGroup {
     return { mapKey: keys.ofGroup(number).map, map: keys.map, appends, checks: expected, mail };
   }
 
-  /** Finds out what Redis has of the logs. To be called if it may be less than was confirmed, after a failover. */
+  /**
+   * Reads how much of the logs Redis has, and appends the rest. Call it if Redis may have lost confirmed data, for
+   * example after a failover.
+   */
   settle(): void {
     if (!this.isRunning || this.#logs.size === 0) return;
     this.#isSettling = true;
@@ -163,7 +168,7 @@ export class SlotGroup {
     }
   }
 
-  /** Resolves with whether all logs have all that was decided, so that calls may follow. */
+  /** Resolves with whether Redis has all batches of all logs, so that calls may be sent again. */
   async #trySettle(isFirst: boolean): Promise<boolean> {
     const { log, onRecorded, publishLater } = this.#options;
     try {
@@ -171,7 +176,7 @@ export class SlotGroup {
       this.#onIdle = null;
       for (const found of await this.#find()) if (!(await this.#goOn(found))) return false;
       for (const one of this.#logs) if (!(await this.#refill(one))) return false;
-      // What was decided while the last log was filled is sent now: from here on nothing waits.
+      // Batches that were decided while the last log was refilled are appended by another pass.
       for (const one of this.#logs) if (one.tail.unconfirmedChars > 0) return await this.#trySettle(false);
     } catch (error) {
       if (isFirst) log.warn({ err: error }, 'the logs of partitions are out of reach: answers wait');
@@ -184,17 +189,20 @@ export class SlotGroup {
     return true;
   }
 
-  async #find(): Promise<readonly Found[]> {
+  async #find(): Promise<readonly LogFence[]> {
     const { client, keys, number } = this.#options;
     const logs = [...this.#logs];
     const [map, ...fences] = await client.mget(keys.ofGroup(number).map, ...logs.map((log) => log.keys.fence));
-    // Under another division of users none of these partitions means what it meant.
+    // Users are divided differently now, so the partitions of this process no longer contain the same users.
     if (typeof map === 'string' && map !== keys.map) logs.forEach((log) => this.#lose(log));
     return logs.flatMap((log, i) => (this.#logs.has(log) ? [{ log, text: fences[i] ?? null }] : []));
   }
 
-  /** Resolves with false if the fence has changed since it was read. */
-  async #goOn({ log, text }: Found): Promise<boolean> {
+  /**
+   * Compares the fence in Redis with the log, and prepares the log for appending. Resolves with false if the attempt
+   * must be repeated, for example because the fence has changed since it was read.
+   */
+  async #goOn({ log, text }: LogFence): Promise<boolean> {
     const { client, keys } = this.#options;
     const found = readFence(text);
     const own = log.fence;
@@ -221,13 +229,13 @@ export class SlotGroup {
     return log.tail.after(number) !== null || log.beginAnew();
   }
 
-  /** Appends what the log lacks. Resolves with false if that was refused. */
+  /** Appends the batches that Redis lacks. Resolves with false if an append was refused. */
   async #refill(log: PartitionLog): Promise<boolean> {
     for (;;) {
       const batches = firstOf(log.tail.after(log.tail.confirmed) ?? []);
       const last = batches.at(-1);
       if (!last || !this.#logs.has(log)) return true;
-      // Each append expects the fence that the one before it sets, so each has a call of its own.
+      // Each append expects the fence that the previous one sets, so each is a call of its own.
       const calls = batches.map((batch) => runTurn(this.#options.client, this.#callOf([log.append(batch)]), 'text'));
       const done = await Promise.allSettled(calls);
       if (!done.every((one) => one.status === 'fulfilled' && one.value)) return false;
@@ -238,7 +246,8 @@ export class SlotGroup {
 
   #lose(log: PartitionLog): void {
     this.#logs.delete(log);
-    // It may depend on what is lost. Each kind of mail is repeated by whoever needs it.
+    // This mail may depend on lost facts. It may be dropped, because the sender of each kind of mail repeats it if
+    // necessary.
     this.#unpublished = [];
     this.#options.onLost(log);
   }
@@ -246,7 +255,7 @@ export class SlotGroup {
 
 const NOTHING = { checks: [], mail: [] } as const;
 
-/** Returns the first batches that fit into one round of calls. */
+/** Returns the first batches that fit into REFILL_CHARS, but at least one. */
 function firstOf(batches: readonly Batch[]): readonly Batch[] {
   let chars = 0;
   const end = batches.findIndex(({ text }) => (chars += text.length) > REFILL_CHARS);

@@ -1,6 +1,7 @@
 /**
- * The log of a partition as Redis keeps it: a stream of numbered batches, and the pieces of a snapshot. Reads both in
- * slices, so that the lease of a process lives on while it takes a partition over, and writes the pieces.
+ * The log of a partition as Redis stores it: a stream of numbered batches, and the pieces of a snapshot.
+ *
+ * It is read in slices, so that a process can renew its lease while it takes a partition over.
  */
 import { CallboardError } from '../../core/errors.ts';
 import type { Clock, EventLoop } from '../../core/ports.ts';
@@ -11,24 +12,24 @@ import type { Client } from '../redis/client.ts';
 import type { PartitionKeys } from './keys.ts';
 import { addPiece, dropPieces } from './scripts.ts';
 
-/** The form of batches and pieces. A process does not take over a log of another form. */
+/** The version of the format of batches and pieces. A process takes over no log with another version. */
 export const STREAM_FORMAT = 1;
-/** How long a slice of a replay may take, in milliseconds. */
+/** The longest duration of a slice of a replay, in milliseconds. */
 const SLICE_MS = 8;
-/** How many batches are read at once. */
+/** The number of batches that are read at once. */
 const READ = 256;
-/** After how long the pieces of an unfinished snapshot are removed, in milliseconds. */
+/** How long after its last piece an unfinished snapshot expires, in milliseconds. */
 const UNFINISHED_MS = 600_000;
-/** The name of no snapshot. */
+/** Stands for the name of a snapshot if there is none. */
 export const NO_SNAPSHOT = '-';
 
-/** Reads which snapshot counts: its name, and the number of the last batch that it replaces. */
+/** Reads the name of the valid snapshot, and the number of the last batch that it replaces. */
 export function readSnapshotAt(text: string | null): { readonly number: number; readonly name: string } {
   const [number = '0', name = NO_SNAPSHOT] = (text ?? '').split(' ').filter(Boolean);
   return { number: Number(number), name };
 }
 
-/** A log that cannot be put back: batches are missing, a snapshot is not whole, or it has another form. */
+/** Thrown if a log cannot be replayed: batches are missing, a snapshot is incomplete, or the format is another one. */
 export class BrokenLog extends CallboardError {
   constructor(what: string) {
     super('store_unavailable', `The log of a partition cannot be put back: ${what}.`);
@@ -43,7 +44,10 @@ type ReaderOptions = {
   readonly loop: EventLoop;
 };
 
-/** Puts a log back: first the snapshot that counts, then the batches that follow it, as often as there are more. */
+/**
+ * Restores a state from a log: first from the valid snapshot, then from the batches after it. Further calls read new
+ * batches.
+ */
 export class StreamReader {
   readonly #options: ReaderOptions;
   #snapshot: string | null = null;
@@ -51,38 +55,40 @@ export class StreamReader {
   #sliceAt = 0;
   #snapshotBytes = 0;
   #batchBytes = 0;
-  /** The last call of `catchUp`. */
+  /** The last call of `catchUp`; the next call waits for it. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(options: ReaderOptions) {
     this.#options = options;
   }
 
-  /** The number of the last batch that was put back, or that the snapshot replaces. */
+  /**
+   * The number of the last batch that was restored. After a snapshot, the number of the last batch that it replaces.
+   */
   get number(): number {
     return this.#number;
   }
 
-  /** The name of the snapshot that was put back. */
+  /** The name of the snapshot that was restored. */
   get snapshot(): string {
     return this.#snapshot ?? NO_SNAPSHOT;
   }
 
-  /** The length of the snapshot, and that of the batches after it, in bytes. */
+  /** The length of the snapshot and of the batches after it, in bytes. */
   get bytes(): { readonly snapshot: number; readonly batches: number } {
     return { snapshot: this.#snapshotBytes, batches: this.#batchBytes };
   }
 
   /**
-   * Puts back all that is there now. Throws BrokenLog if it cannot be put back, for example because a batch is missing;
-   * then nothing that was put back may be used. One call follows the other, so that no batch is put back twice.
+   * Restores everything that is in the log now. Throws BrokenLog if that fails, for example because a batch is missing;
+   * the state must not be used then. Calls run one after another, so that no batch is restored twice.
    */
   catchUp(): Promise<void> {
     this.#last = this.#last.then(() => this.#catchUp());
     return this.#last;
   }
 
-  /** Resolves when nothing is being put back. */
+  /** Resolves when no call of `catchUp` is running. */
   async settled(): Promise<void> {
     await this.#last.catch(() => undefined);
   }
@@ -141,7 +147,7 @@ export class StreamReader {
 
 type StreamPieces = {
   readonly client: Client;
-  /** The key of the pieces. No other snapshot has it, not even one that was given up. */
+  /** The key of the pieces. It is unique to this snapshot: not even a snapshot that was given up had it. */
   readonly key: string;
   readonly header: Header;
   /** The time of the snapshot, in epoch milliseconds. */
@@ -149,8 +155,8 @@ type StreamPieces = {
 };
 
 /**
- * Begins to write the pieces of a snapshot. They expire unless the snapshot is committed, so a process that is no longer
- * the owner can neither spoil a snapshot nor leave one.
+ * Begins to write the pieces of a snapshot. The pieces expire unless the snapshot is committed, so a process that is no
+ * longer the owner can neither damage a snapshot nor leave an unfinished one behind.
  */
 export function writePieces({ client, key, header, at }: StreamPieces): Omit<SnapshotPieces, 'commit'> {
   let size = 0;
@@ -165,7 +171,7 @@ export function writePieces({ client, key, header, at }: StreamPieces): Omit<Sna
       head = '';
       await addPiece(client, key, piece, UNFINISHED_MS);
     },
-    // If the connection is gone, the pieces expire. Another attempt has another name.
+    // If the connection is gone, the pieces expire by themselves. Another attempt uses another name.
     discard: () => void dropPieces(client, key).catch(() => undefined),
   };
 }

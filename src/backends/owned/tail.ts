@@ -1,20 +1,25 @@
 /**
- * The last batches of a log: those that Redis has not confirmed, and those that it may lose again in a failover. Their
- * owner then appends them once more.
+ * The last batches of a log, which its owner appends again if Redis loses them: those that Redis has not confirmed, and
+ * those that a failover may still lose.
  */
 
-/** The facts of one turn of the event loop. `turn`: its number. `at`: its time, in elapsed milliseconds. */
+/** The facts of one turn of the event loop. `turn`: the number of the turn. `at`: its time, in elapsed milliseconds. */
 export type Batch = { readonly number: number; readonly text: string; readonly turn: number; readonly at: number };
 
-/** How long a confirmed batch is kept, in milliseconds. A replica that is further behind should not become the primary. */
+/**
+ * How long a confirmed batch is kept, in milliseconds. A replica that is further behind should not become the primary.
+ */
 export const KEPT_MS = 10_000;
-/** How long forgetting waits, in milliseconds: to remove a batch moves all that follow, so many are removed at once. */
+/**
+ * The interval at which old batches are removed, in milliseconds. Removing moves all later batches in the array, so
+ * many are removed at once.
+ */
 export const FORGET_EVERY_MS = 1_000;
 /** The most characters of confirmed batches that are kept. */
 export const KEPT_CHARS = 16 * 1024 * 1024;
 
 export class Tail {
-  /** Their numbers follow each other. */
+  /** The kept batches, with consecutive numbers. */
   readonly #batches: Batch[] = [];
   #confirmed: number;
   /** The number of the last batch that is no longer kept. */
@@ -22,7 +27,7 @@ export class Tail {
   #confirmedChars = 0;
   #unconfirmedChars = 0;
 
-  /** `number`: the number of the last batch that is in the log. */
+  /** `number`: the number of the last batch in the log. */
   constructor(number: number) {
     this.#confirmed = this.#forgotten = number;
   }
@@ -32,12 +37,12 @@ export class Tail {
     return this.#confirmed;
   }
 
-  /** The characters of the batches that Redis has not confirmed. */
+  /** The number of characters in the batches that Redis has not confirmed. */
   get unconfirmedChars(): number {
     return this.#unconfirmedChars;
   }
 
-  /** The turn of the first batch that Redis has not confirmed; Infinity: there is none. */
+  /** The turn of the first batch that Redis has not confirmed; Infinity if all are confirmed. */
   get unconfirmedTurn(): number {
     return this.#batches[this.#after(this.#confirmed)]?.turn ?? Infinity;
   }
@@ -48,7 +53,7 @@ export class Tail {
     this.#unconfirmedChars += batch.text.length;
   }
 
-  /** Notes that Redis has all batches up to this number, and forgets what need not be kept. */
+  /** Notes that Redis has all batches up to this number. Forgets batches that are too old or too many to be kept. */
   confirm(number: number, now: number): void {
     if (number <= this.#confirmed) return;
     const chars = charsOf(this.#batches.slice(this.#after(this.#confirmed), this.#after(number)));
@@ -68,17 +73,20 @@ export class Tail {
     this.#confirmed = Math.min(this.#confirmed, number);
   }
 
-  /** Forgets the batches up to this number, because a snapshot has replaced them. Redis must have them. */
+  /**
+   * Forgets the batches up to this number, because a snapshot has replaced them. Redis must have confirmed
+   * these batches.
+   */
   replace(number: number): void {
     this.#forget((batch) => batch.number <= number);
   }
 
-  /** Returns the batches after this number; null: not all of them are kept. */
+  /** Returns the batches after this number; null if some of them are no longer kept. */
   after(number: number): readonly Batch[] | null {
     return number < this.#forgotten ? null : this.#batches.slice(this.#after(number));
   }
 
-  /** The index of the batch after this number. */
+  /** Returns the index of the batch after this number. */
   #after(number: number): number {
     const first = this.#batches[0]?.number ?? number + 1;
     return Math.max(0, number + 1 - first);

@@ -1,24 +1,22 @@
-/** The messages of requests between relays, and the port that carries them. */
+/** The format of requests and responses between relays, and the port that carries them. */
 import { isRecord, parsedJson } from '../../core/json.ts';
 
-/**
- * Carries texts between the processes of a deployment. A text may be lost, arrive twice, late, or after a later one.
- */
+/** Carries texts between the processes of a deployment. A text may be lost, duplicated, delayed or reordered. */
 export interface Transport {
   /**
-   * Sends a text. `after`: what must be recorded before it leaves: what was decided so far in this partition, in all
-   * partitions of this process (`all`), or nothing (null).
+   * Sends a text to a process. `after`: which decisions must be recorded before the text is sent: all so far in this
+   * partition, all so far in all partitions of this process (`all`), or none (null).
    */
   send(process: string, text: string, after: number | 'all' | null): void;
-  /** Calls `receive` with each text that arrives, and the process that sent it. Called once. */
+  /** Registers the function that receives each text and the id of its sender. Call it once. */
   onText(receive: (from: string, text: string) => void): void;
-  /** Calls `run` when texts may have been lost for good, which were sent or would have arrived. Called once. */
+  /** Registers the function that is called when texts, sent or expected, may have been lost for good. Call it once. */
   onLoss(run: () => void): void;
 }
 
 /**
- * A request: the call of a method in a partition. Its process numbers its requests to each partition, and repeats one
- * with the same number. `oldest`: the number of its oldest request to the partition that has no answer.
+ * A request to call a method in a partition. The sending process numbers its requests to each partition, and repeats a
+ * request under the same number. `oldest`: the number of its oldest request to the partition that has no answer yet.
  */
 export type Request = {
   readonly kind: 'request';
@@ -30,8 +28,8 @@ export type Request = {
 };
 
 /**
- * What the owner of a partition says about a request. `answer` and `error`: the body has the value or the error.
- * `not_owner`: the process does not own the partition, and did not run the call.
+ * The response of a process to a request. `answer`: the body is the returned value. `error`: the body is the error.
+ * `not_owner`: the process does not own the partition and did not run the call.
  */
 export type Response = {
   readonly kind: 'answer' | 'error' | 'not_owner';
@@ -39,14 +37,14 @@ export type Response = {
   readonly number: number;
 };
 
-/** A message: a line of JSON about it, and then the text of the arguments, of the value or of the error. */
+/** A message: one line of JSON (`head`), followed by the text of the arguments, the value or the error (`body`). */
 type WireMessage = { readonly head: Request | Response; readonly body: string };
 
 export function writeMessage(head: Request | Response, body: string): string {
   return `${JSON.stringify(head)}\n${body}`;
 }
 
-/** Reads a message; null if the text is none. */
+/** Reads a message; null if the text is not a message. */
 export function readMessage(text: string): WireMessage | null {
   const end = text.indexOf('\n');
   const head = end < 0 ? undefined : parsedJson(text.slice(0, end));

@@ -1,6 +1,6 @@
 /**
- * Appends what each turn of the event loop decided to the logs of its partitions, together with the mail that depends on
- * it, and lets nothing leave the process before.
+ * Appends the decisions of each turn of the event loop to the logs of their partitions, together with the mail that
+ * depends on them, and holds back everything that leaves the process until they are recorded.
  */
 import { CallboardError } from '../../core/errors.ts';
 import type { Clock, EventLoop, Log } from '../../core/ports.ts';
@@ -12,8 +12,8 @@ import { publish } from './scripts.ts';
 import { SlotGroup, type GroupTurn } from './slot-group.ts';
 
 /**
- * A message of this turn. `after`: the partitions whose facts, of this turn and before, must be recorded before it leaves;
- * `all`: those of all partitions of this process.
+ * A message of this turn. `after`: the partitions whose facts, up to and including this turn, must be recorded before
+ * the message is sent; `all`: all partitions of this process.
  */
 export type OutgoingMail = {
   readonly process: string;
@@ -26,22 +26,26 @@ type TurnsOptions = {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly log: Log;
-  /** Returns the messages of a turn. Called at its end. */
+  /** Returns the messages of a turn. Called at the end of the turn. */
   readonly takeMail?: () => readonly OutgoingMail[];
   readonly loop: Pick<EventLoop, 'atTurnEnd'>;
-  /** The cost of all logs beyond which the longest one gets a snapshot, as RecordRoom counts it; absent: LOGS_COST. */
+  /**
+   * The total cost of all logs, as RecordRoom counts it, above which the longest log gets a snapshot. Default:
+   * LOGS_COST.
+   */
   readonly logsCost?: number | undefined;
 };
 
 /**
- * A survivor reads no more than this of a process that is gone, besides snapshots, and Redis holds about half as many
- * bytes: the cost of some 240,000 calls, which a takeover puts back in about five seconds.
+ * Bounds what a surviving process must read of a dead one, besides snapshots, and therefore the duration of a takeover.
+ * It is the cost of about 240,000 calls, which a takeover restores in about five seconds. In Redis they take about half
+ * as many bytes.
  */
 const LOGS_COST = 512 * 1024 * 1024;
-/** The part of that cost after which the logs are measured again, in appended characters. */
+/** The logs are measured again whenever this fraction of that cost has been appended, in characters. */
 const MEASURED_PART = 1 / 1024;
 
-/** What a turn sends to one group, while it is collected. */
+/** What a turn sends to one slot group, while it is being collected. */
 type Collected = { [M in keyof Omit<GroupTurn, 'turn'>]: GroupTurn[M][number][] };
 
 export class Turns {
@@ -51,19 +55,19 @@ export class Turns {
   readonly #logs = new Map<number, PartitionLog>();
   /** The logs with batches that Redis has not confirmed. */
   readonly #unconfirmed = new Set<PartitionLog>();
-  /** The logs with facts that are not sent. */
+  /** The logs with facts that were not sent yet. */
   readonly #woken = new Set<PartitionLog>();
   readonly #ofLog: TurnsOfLog;
-  /** The number of the last turn that was sent. */
+  /** The number of the last turn that sent something. */
   #last = 0;
   #isPlanned = false;
-  /** The logs whose snapshots are being written. */
+  /** The logs with a snapshot that is being written. */
   readonly #snapshots = new Set<PartitionLog>();
-  /** The characters that were appended since the logs were measured. */
+  /** The number of characters appended since the logs were last measured. */
   #addedChars = 0;
   #wasFull = false;
   #isClosed = false;
-  /** Called when a log may have all that was decided. */
+  /** Calls that wait until Redis may have confirmed more. */
   #confirming: (() => void)[] = [];
 
   constructor(options: TurnsOptions) {
@@ -92,7 +96,7 @@ export class Turns {
     };
   }
 
-  /** Begins to append to the log of a partition that this process owns. */
+  /** Opens the log of a partition that this process owns, for appending. */
   open(parts: PartitionLogOptions): PartitionLog {
     const log = new PartitionLog(parts, this.#ofLog);
     this.#logs.set(log.partition, log);
@@ -100,19 +104,19 @@ export class Turns {
     return log;
   }
 
-  /** Ends to append to a log, because its partition was given away. Everything must be recorded. */
+  /** Stops appending to a log, because its partition was given away. All its batches must be confirmed. */
   drop(log: PartitionLog): void {
     this.#forget(log);
     this.#release();
   }
 
-  /** Tells that this turn has decided something in the partition of a log. */
+  /** Notes that something was decided in the partition of this log, so that `flush` runs at the end of the turn. */
   wake(log: PartitionLog): void {
     this.#woken.add(log);
     this.plan();
   }
 
-  /** Tells that there is something to send at the end of this turn. */
+  /** Schedules `flush` for the end of this turn. */
   plan(): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;
@@ -120,14 +124,14 @@ export class Turns {
   }
 
   /**
-   * Calls `run` once everything that was decided so far is recorded, at once if it is. Keeps the order of calls.
-   * `holder`: see `Gate.pass`.
+   * Calls `run` once everything decided so far is recorded; at once if it already is. Runs calls in order. `holder`:
+   * see `Gate.pass`.
    */
   onRecord(run: () => void, holder?: Holder): void {
     this.#gate.pass(this.#last + (this.#woken.size > 0 ? 1 : 0), run, holder);
   }
 
-  /** Resolves once everything that was decided so far is recorded. Rejects if a part of it may be lost. */
+  /** Resolves once everything decided so far is recorded. Rejects if a part of it may be lost. */
   recorded(): Promise<void> {
     return new Promise((resolve, reject) =>
       this.onRecord(resolve, {
@@ -137,15 +141,16 @@ export class Turns {
   }
 
   /**
-   * Resolves once Redis has all of a log that was decided so far; after a failover that may be longer than `recorded`.
-   * Resolves too if the log is lost, or if this ends: its tail tells.
+   * Resolves once Redis has confirmed everything decided so far in one log. After a failover this may take longer than
+   * `recorded`, because confirmed batches may have to be appended again. It resolves as well if the log is lost or this
+   * object is closed; the caller must check the log.
    */
   async confirmed(log: PartitionLog): Promise<void> {
     while (!this.#isClosed && !log.isLost && !log.isConfirmed)
       await new Promise<void>((resolve) => this.#confirming.push(resolve));
   }
 
-  /** Sends what was decided since the last call. */
+  /** Sends the batches and the mail of this turn. */
   flush(): void {
     this.#isPlanned = false;
     const mail = this.#options.takeMail?.() ?? [];
@@ -166,27 +171,27 @@ export class Turns {
     this.#release();
   }
 
-  /** Finds out again what Redis has of all logs. */
+  /** Reads again how much of each log Redis has. */
   settle(): void {
     for (const group of this.#groups) group.settle();
   }
 
-  /** Whether a Redis has no memory for more: only what needs no room is decided. */
+  /** Whether some Redis has no memory left, so that only acts that need no room may be decided. */
   get isFull(): boolean {
     return this.#groups.some(({ isFull }) => isFull);
   }
 
-  /** Looks whether Redis has memory for more. Never rejects. */
+  /** Checks whether each Redis has memory left. Never rejects. */
   async probe(): Promise<void> {
     await Promise.all(this.#groups.map((group) => group.probe()));
   }
 
-  /** Gives up what waits to leave: the process may no longer own what it depends on. */
+  /** Drops everything that is held back, because this process may no longer own the partitions that it depends on. */
   loseWaiting(): void {
     this.#gate.lose();
   }
 
-  /** Ends. What is not recorded by now never leaves. */
+  /** Stops sending. Whatever is held back is dropped. */
   close(): void {
     this.#isClosed = true;
     for (const group of this.#groups) group.close();
@@ -205,7 +210,10 @@ export class Turns {
     if (cost > logsCost) longest?.wantSnapshot();
   }
 
-  /** In a full Redis snapshots follow each other: each needs memory until it replaces what was before it. */
+  /**
+   * If Redis has no memory left, only one snapshot is written at a time, because each one needs memory until it
+   * replaces older data.
+   */
   #isCrowded(log: PartitionLog): boolean {
     const [first = log] = this.#snapshots;
     return this.#groupOf(log.partition).isFull && first !== log;
@@ -235,10 +243,13 @@ export class Turns {
     return made;
   }
 
-  /** Puts a message into the call that records what it depends on; if that is more than one, it leaves after them. */
+  /**
+   * Adds a message to the call that records what the message depends on. If that takes several calls, the message is
+   * published after them.
+   */
   #address(collected: Map<SlotGroup, Collected>, { process, text, after }: OutgoingMail, turn: number): void {
     const logs = this.#dependencies(after);
-    // It depends on a partition that was lost.
+    // A partition that the message depends on is lost, so the message must not be sent.
     if (!logs) return;
     const { keys } = this.#options;
     const plain = (): void => this.#publish([keys.mailOf(process, keys.mailGroupOf(process)), text]);
@@ -254,7 +265,7 @@ export class Turns {
   }
 
   #dependencies(after: OutgoingMail['after']): readonly PartitionLog[] | null {
-    // What is recorded already cannot be lost without the process being told.
+    // Recorded facts need no check: if one of them is lost, this process is told.
     if (after === 'all') return [...this.#unconfirmed].filter(({ tail }) => tail.unconfirmedChars > 0);
     const logs = [...after].map((partition) => this.#logs.get(partition));
     return logs.every((log) => log !== undefined) ? logs : null;

@@ -1,6 +1,6 @@
 /**
- * Keeps large lists of actions out of the messages of the bus. Every node receives every event of a connection, and
- * most nodes have no listener for it.
+ * Leaves large lists of actions out of bus messages, and adds them again at the receiver, because every node receives
+ * every event of a connection and most nodes have no listener for it.
  */
 import type { ConnectionEvent } from '../../core/backend.ts';
 import type { Connection } from '../../core/connections/connection.ts';
@@ -8,13 +8,15 @@ import type { ClientKey } from '../../core/ids.ts';
 import { advertisedChars, revisionOf } from './connections-actions.ts';
 import type { Store } from './store.ts';
 
-/** The most characters of JSON that the actions of a connection may have in a message. */
+/** The most characters that the JSON of a connection's actions may have in a message. */
 const CARRIED = 16 * 1024;
 
-/** An event as a message has it. If `revision` is given, the list of actions was left out, and this is its revision. */
+/**
+ * An event as it is sent. If `revision` is given, the list of actions was left out; this is the revision of the list.
+ */
 type SentEvent = ConnectionEvent & { readonly revision?: string };
 
-/** Returns the event to send: with an empty list of actions if the list is large. */
+/** Returns the event in the form that is sent: with an empty list of actions if the list is large. */
 export function lightEvent(store: Store, event: ConnectionEvent): SentEvent {
   const { actions } = event.connection;
   if (advertisedChars(store, actions) <= CARRIED) return event;
@@ -29,9 +31,9 @@ type WholeEventsOptions = {
 };
 
 /**
- * Returns a function that takes events as they arrive, and delivers them in that order with their actions, which it
- * reads if they were left out. An event is dropped if its actions cannot be read: the client is gone or has advertised
- * other actions since, and then a later event follows; or Redis is unavailable.
+ * Returns a function that takes arriving events, and delivers them in order with their actions. It reads actions that
+ * were left out. It drops an event if its actions cannot be read, which has three possible causes: the client is gone;
+ * the client has advertised other actions since, so a later event follows; or Redis is unavailable.
  */
 export function createWholeEvents({ store, read, deliver }: WholeEventsOptions): (event: SentEvent) => void {
   let last: Promise<void> | null = null;

@@ -1,10 +1,13 @@
-/** What this node wants of the hints of commands: their channels, and notes in Redis that it listens to them. */
+/**
+ * Tracks which hints of commands this node listens to: the channels of the commands, and records in Redis that a node
+ * listens.
+ */
 import type { CommandKey } from '../../core/ids.ts';
 import { commandOf, placeOfCommand } from './bus-messages.ts';
 import type { RedisDeps } from './deps.ts';
 import type { Store } from './store.ts';
 
-/** The topic of a command that has a listener on this node. */
+/** The topic of a command, for which this node has a listener. */
 export type CommandTopic = {
   readonly topic: string;
   readonly key: CommandKey;
@@ -21,7 +24,10 @@ export function createCommandChannels(store: Store) {
     return store.key(partition, kind, hash);
   };
   return {
-    /** Records whether the topic has listeners. Returns the command's channel; null if the topic is not a command's. */
+    /**
+     * Notes whether the topic has listeners. Returns the channel of the command; null if the topic is not about a
+     * command.
+     */
     changed(topic: string, wanted: boolean) {
       const key = commandOf(topic);
       if (!key) return null;
@@ -45,22 +51,22 @@ export function createCommandChannels(store: Store) {
   };
 }
 
-// Notes in Redis that this node listens to hints of commands. Hints that no node listens to are not published.
+// Records in Redis that this node listens to hints of commands. Without such a record, hints are not published.
 
-/** How long a note lasts in Redis, milliseconds. */
+/** The lifetime of a record in Redis, in milliseconds. */
 const WATCH_MS = 15_000;
-/** The age at which a note is renewed, milliseconds. */
+/** The age at which a record is renewed, in milliseconds. */
 const RENEW_MS = 4_000;
 
 type WatchOptions = Pick<RedisDeps, 'store' | 'system'> & {
   /**
-   * Called when the note of this partition had ended before it was renewed. Hints of the partition's commands may not
-   * have been published in between.
+   * Called when the record of this partition had expired before it was renewed. In between, hints about the partition's
+   * commands may not have been published.
    */
   readonly lapsed: (partition: number) => void;
 };
 
-/** The notes of this node, one for each partition. */
+/** The records of this node, one for each partition. */
 export function createWatch({ store, system, lapsed }: WatchOptions) {
   const noted = new Map<number, number>();
   const asking = new Map<number, Promise<void>>();
@@ -71,15 +77,15 @@ export function createWatch({ store, system, lapsed }: WatchOptions) {
       noted.set(partition, at);
       if (at - before >= WATCH_MS) lapsed(partition);
     } catch {
-      // Redis is unavailable. The next call tries again.
+      // Redis is unavailable; the next call tries again.
     } finally {
       asking.delete(partition);
     }
   };
   return {
     /**
-     * Writes or renews the note of this partition. Returns null if the note is new enough. Otherwise returns a promise
-     * that resolves when the note is written or the attempt has failed. The promise never rejects.
+     * Writes or renews the record of this partition. Returns null if the record is new enough. Otherwise returns a
+     * promise that resolves when the record is written or the attempt has failed. The promise never rejects.
      */
     want(partition: number): Promise<void> | null {
       const at = system.now();

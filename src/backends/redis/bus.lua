@@ -18,8 +18,9 @@ acts['bus-publish'] = function(a)
 end
 
 -- act: watch
--- Notes that a node listens to hints of the partition's commands. Hints are published for as long as such a note lasts.
--- a: 1 how long the note lasts, ms.
+-- Records that some node listens to hints about the partition's commands. Hints are published until all such records
+-- have expired.
+-- a: 1 the lifetime of the record, ms.
 -- Returns nothing.
 -- class: grow
 -- grouped: yes

@@ -1,15 +1,16 @@
--- How commands are found: by deadline, in spans of time, and by the time of admission. commands/record.ts says how a
--- record is written.
+-- How commands are found: by deadline, in spans of time, and by time of admission. commands/record.ts defines the
+-- format of a record.
 
 -- library: lib-due
--- Finds commands that are due. The reservations of a scope (`reserved`) are ordered by deadline, so they are also the
--- index of deadlines. `scopedue` says which scopes to search: it has the hash of each scope, ordered by a time that is
--- never later than the scope's earliest deadline. An admission lowers that time, and a search for due commands raises
--- it. An end leaves it as it is, so most calls write nothing here. `connectdue` has the commands that were never
--- queued, ordered by connect deadline. Each is named by its deadline (13 digits), its client's hash and its id.
+-- Finds commands that are due. The reservations of a scope (`reserved`) are sorted by deadline, so they serve as the
+-- index of deadlines. `scopedue` tells which scopes to search: it contains the hash of each scope, sorted by a time
+-- that is never later than the scope's earliest deadline. An admission lowers that time, and a search for due commands
+-- raises it. An end does not change it, so most calls write nothing here. `connectdue` contains the commands that were
+-- never queued, sorted by connect deadline; a name there consists of the command's deadline (13 digits), its client's
+-- hash and its id.
 
--- One search reads at most `limit` plus this many scopes. It raises the time of each scope without due commands, so the
--- next search reaches other scopes.
+-- One search reads at most `limit` plus this many scopes. It raises the time of each scope without due commands, so
+-- that the next search reaches other scopes.
 lib.due_scopes = 256
 -- One search stops once it has found `limit` times this many commands.
 lib.due_spare = 10
@@ -43,9 +44,9 @@ lib.due_found = function(found, name, since)
   found.list[#found.list + 1] = { since = tonumber(since), name = name }
 end
 
--- Finds the commands past their connect deadline or deadline. Returns a list of names, the longest due first, each with
--- the time since when its command is due. The list has at least `limit` names if there are that many. The second result
--- says whether the same search would find more in other scopes.
+-- Finds the commands that are past their deadline or connect deadline. The first result is a list of names, the longest
+-- due first, each with the time since which the command is due. The list has at least `limit` names if so many are due.
+-- The second result is whether another search would find more in other scopes.
 lib.due_find = function(limit)
   local found, budget = { list = {}, known = {} }, limit + lib.due_scopes
   lib.due_unconnected(limit, found)
@@ -59,17 +60,19 @@ lib.due_find = function(limit)
 end
 
 -- library: lib-spans
--- Spans of time. The records, names and results of a user's commands are in keys. Each key holds one span of time and
--- is removed as a whole. `spans:<user's hash>` has the spans of a user, by when they are removed; `endedspans` has
--- those of all users. The name of a span says what its key holds and when the span began: `<began>.<window>` records of
--- commands that ended in it; `n<began>.<window>` names of commands that were admitted in it; `r<began>` results of
--- commands that ended in it; `d<began>` the order of the marks of messages that were set in it. `window` is the
--- idempotency window of those records: records with different windows never share a span. A span of records is half as
--- long as the window. Each record says when it is forgotten; after that time it is ignored, although it stays in Redis
--- until its span is removed. A second key, `endorder`, has the order of its records (see lib-bounded).
+-- Spans of time. The records, names and results of a user's commands are stored in one key for each span of time, which
+-- is removed as a whole. `spans:<user's hash>` contains the spans of a user, scored by their time of removal;
+-- `endedspans` contains the spans of all users. The name of a span tells what its key contains and when the span began:
+-- `<began>.<window>` records of commands that ended in it; `n<began>.<window>` names of commands that were admitted in
+-- it; `r<began>` results of commands that ended in it; `d<began>` the order of the marks of messages that were set in
+-- it. `window` is the idempotency window of those records: records with different windows never share a span. A span of
+-- records is half as long as the window. Each record says when it is forgotten; after that time it is ignored, although
+-- it stays in Redis until its span is removed. For each span of records, a second key, `endorder`, contains the order
+-- of the records (see lib-bounded).
 -- needs: lib-shares
 
--- Reads the spans of a user whose names begin with this letter ('' for records), the last to be removed first.
+-- Returns the spans of a user whose names begin with this letter ('' for records). The span that is removed last comes
+-- first.
 lib.spans_of = function(uh, letter)
   local spans = {}
   for _, name in ipairs(call('ZREVRANGE', key('spans', uh), 0, -1)) do
@@ -84,7 +87,7 @@ lib.spans_key = function(uh, name)
   return key(({ [''] = 'ended', n = 'names', r = 'results', d = 'markorder' })[letter], uh, began)
 end
 
--- Removes the counts of records that were to be forgotten in past seconds.
+-- Removes the counts of records whose time to be forgotten is over.
 lib.spans_sweep_counts = function()
   local second, swept = math.floor(now / 1000), tonumber(call('HGET', KEYS[1], 'counted') or 0)
   if swept >= second then return end
@@ -117,24 +120,25 @@ lib.spans_sweep = function(limit)
   end
 end
 
--- The indexes of users with a span.
+-- The indexes in which a user with a span is listed.
 lib.spans_indexes = { 'cmdusers', 'endedoldest', 'endedover', 'markoldest', 'markover' }
 
 -- library: lib-bounded
--- Keeps the totals of two shares: removes ended commands (`e`) and marks of messages (`d`), the oldest first, beyond
--- them. Each user and span has a LIST of both, in the order in which they were written, each as `<time> <name>`: until
--- when it counts, and its name. The first of a list is taken as its oldest, although relays write with their own times,
--- which differ by a second at most. One index has for each user the time of the oldest, or an earlier one, which a search
--- corrects. Another one has the users that were over their guarantee when they last got more, by how many they had.
+-- Keeps two shares within their totals: removes the oldest ended commands (`e`) and marks of messages (`d`). For each
+-- user, span and share, a LIST contains the entries in the order in which they were written, each as `<time> <name>`;
+-- the entry counts until that time. The first element of a list is treated as the oldest, although relays write their
+-- own times, which differ by at most a second. One index contains for each user the time of the oldest entry, or an
+-- earlier time, which a search corrects. Another index contains the users who were over their guarantee when they last
+-- got an entry, scored by the number of their entries then.
 -- needs: lib-shares, lib-spans
 
--- The most that one call removes.
+-- The most entries that one call removes.
 lib.bounded_most = 256
--- The most users that one call looks at to find the oldest of all.
+-- The most users that one call reads to find the oldest entry of all.
 lib.bounded_looks = 1024
 
--- What the functions below need to know of each share. `spans`: the letter of its spans (see spans_of); `order`: the
--- kind of key with the order of a span.
+-- The parameters of each share for the functions below. `spans`: the letter of its spans (see spans_of). `order`: the
+-- kind of key that contains the order of a span.
 lib.bounded_of = {
   e = { share = 'e', spans = '', order = 'endorder', over = 'endedover', oldest = 'endedoldest' },
   d = { share = 'd', spans = 'd', order = 'markorder', over = 'markover', oldest = 'markoldest' },
@@ -144,7 +148,7 @@ lib.bounded_order = function(of, uh, span)
   return key(of.order, uh, of.share == 'd' and string.sub(span, 2) or span)
 end
 
--- Returns the oldest that a user has: its time, its span and its name; nil if there is none.
+-- Returns the oldest entry of a user: its time, its span and its name; nil if there is none.
 lib.bounded_oldest = function(of, uh)
   local spans = lib.spans_of(uh, of.spans)
   for i = #spans, 1, -1 do
@@ -153,8 +157,8 @@ lib.bounded_oldest = function(of, uh)
   end
 end
 
--- Returns the hash and the id of the user who has the oldest of all, and its time; nil if no user has any, or if the
--- call has looked at its most. `life`: for how long what is written now counts.
+-- Returns the hash and the id of the user who has the oldest entry of all, and its time. Returns nil if there are no
+-- entries, or if the call has read `bounded_looks` users. `life`: how long an entry that is written now counts.
 lib.bounded_first = function(of, life)
   local index = key(of.oldest)
   while lib.bounded_looks > 0 do
@@ -165,14 +169,15 @@ lib.bounded_first = function(of, life)
     local userId, uh = string.match(first[1], '^(.*)%z(.*)$')
     local at = lib.bounded_oldest(of, uh)
     if at and at <= known then return uh, userId, at end
-    -- What a user without any writes next counts until then, or 250 ms less if the clock of the relay is behind.
+    -- An entry that a user without entries writes next counts until that time, or 250 ms less if the clock of the relay
+    -- is behind.
     if not at and known >= now + life then return nil end
     call('ZADD', index, text(at or now + life), first[1])
   end
 end
 
--- Removes at most `most` of a user's oldest from the order and the amounts of the share. Calls `drop` with the user's
--- hash and id, the span, and the entries of the order. Returns how many there were.
+-- Removes at most `most` of a user's oldest entries from the order and from the amounts of the share. Calls `drop` with
+-- the hash and id of the user, the span, and the removed entries. Returns how many there were.
 lib.bounded_drop = function(of, uh, userId, most, drop)
   local _, span = lib.bounded_oldest(of, uh)
   if not span then return 0 end
@@ -182,8 +187,9 @@ lib.bounded_drop = function(of, uh, userId, most, drop)
   return #dropped
 end
 
--- Removes what no longer counts, and then, until the total is kept, the oldest of the user who is most over the
--- guarantee, or the oldest of all if no user is over. Returns true if the caller must call again.
+-- Removes entries that no longer count. Then, until the total is within its limit, removes the oldest entry of the user
+-- who is most over the guarantee, or the oldest entry of all if no user is over. Returns true if the caller must call
+-- again.
 lib.bounded_keep = function(of, bounds, drop)
   local excess, left = lib.shares_held(of.share) - bounds.total, lib.bounded_most
   local uh, userId, at = lib.bounded_first(of, bounds.life)
@@ -204,33 +210,34 @@ lib.bounded_keep = function(of, bounds, drop)
 end
 
 -- library: lib-reduce
--- Reduces the record of an ended command to a mark: in the place of the record stands
--- `m NUL <until> NUL <admitted> NUL <ended> NUL <outcome> NUL <execution> NUL <code> NUL <1 if it had a result> NUL
--- <digest> NUL`. A command without room for a mark leaves none. `reduced` says until when listings lack commands of a
--- user, or of any, and has the greatest id of a user's commands that left no mark.
+-- Reduces the record of an ended command to a mark: in the place of the record stands `m NUL <until> NUL <admitted> NUL
+-- <ended> NUL <outcome> NUL <execution> NUL <code> NUL <1 if it had a result> NUL <digest> NUL`. If no room for a mark
+-- is reserved, no mark is written. `reduced` contains the time until which listings lack commands, of a user or of any
+-- user, and the greatest id of a user's commands that left no mark.
 -- needs: lib-newest, lib-shares, lib-spans
 
 -- The longest time between the admission and the end of a command, ms.
 lib.reduce_life = 660000
--- How long after its end a row of a mailbox may still name the result of a command, ms.
+-- How long after the end of a command a mailbox row may still refer to its result, in ms.
 lib.reduce_named = 60000
 
--- Returns the span of the names of commands that were admitted at this time.
+-- Returns the span of names for commands that were admitted at this time.
 lib.reduce_names = function(at, window)
   local hour = at - at % 3600000
   local length = math.min(3600000, math.max(60000, math.floor(tonumber(window) / 2)))
   return 'n' .. text(hour + math.floor((at - hour) / length) * length) .. '.' .. window
 end
 
--- From now on, `count` marks of a user are given back with the span of their ends, and not with that of their names.
+-- Moves `count` marks of a user from the span of their names to the span of their ends: they are now given back when
+-- the latter is removed.
 lib.reduce_move = function(uh, names, ended, count)
   if not call('ZSCORE', key('spans', uh), names) then return end
   lib.shares_add(names .. ':' .. uh, -count)
   lib.shares_add('k' .. ended .. ':' .. uh, count)
 end
 
--- Notes until when listings lack commands, and the greatest id that left no mark, '' if each has one, under the name of
--- a user or of all. Returns whether it is the first such id.
+-- Records, for a user or for all users (`name`), until when listings lack commands, and the greatest id that left no
+-- mark ('' if each command has one). Returns whether this is the first such id.
 lib.reduce_note = function(name, till, id)
   local known = call('HMGET', name, 'until', 'id')
   local before, greatest = tonumber(known[1] or 0), known[2] or ''
@@ -243,7 +250,7 @@ lib.reduce_note = function(name, till, id)
   return first
 end
 
--- Returns fields of a record. `fields`: their names, by their place in a record.
+-- Returns fields of a record. `fields`: their names, by their position in a record.
 lib.reduce_read = function(whole, fields)
   local record, from = {}, 1
   for place = 1, table.maxn(fields) do
@@ -254,7 +261,8 @@ lib.reduce_read = function(whole, fields)
   return record
 end
 
--- Reduces a record, and returns its mark; nil if it leaves none. `together`: collects what many records have in common.
+-- Reduces a record, and returns its mark; nil if no mark is written. `together`: collects the changes that many records
+-- share.
 lib.reduce_record = function(uh, span, name, record, together, done)
   local admitted, ended, window = tonumber(record.admittedAt), tonumber(record.terminalAt), together.window
   local listed, of = record.clientId .. '\0' .. record.commandId, together.keys[admitted]
@@ -270,7 +278,8 @@ lib.reduce_record = function(uh, span, name, record, together, done)
   group(together.unlist, of.newest, uh .. name)
   group(together.seconds, text(math.floor(tonumber(record.forgetAt) / 1000)), name)
   local had = record.resultIn ~= '' and record.resultIn ~= '-'
-  -- A row of a mailbox may still name the result of a command that has just ended: then it goes with its span.
+  -- A mailbox row may still refer to the result of a command that has just ended. Such a result is removed later, with
+  -- its span.
   if had and ended + lib.reduce_named <= now then group(together.results, 'r' .. record.resultIn, name) end
   done.records, done.results = done.records + 1, done.results + (had and 1 or 0)
   local note = done.notes[uh] or { till = 0, id = '', userId = record.userId, marks = {} }
@@ -289,8 +298,9 @@ lib.reduce_record = function(uh, span, name, record, together, done)
   }, '\0')
 end
 
--- Reduces the records of a user that these entries of the order name to marks, or removes those that do not count any
--- more. `fields`: as for reduce_read; `done`: counts what was reduced, and has what reduce_note and reduce_move get.
+-- Reduces those records of a user that the entries of the order name, or removes them if they no longer count.
+-- `fields`: as for reduce_read. `done`: counts the reduced records, and collects the arguments of reduce_note and
+-- reduce_move.
 lib.reduce_records = function(uh, span, entries, fields, done)
   local records, names, counts = lib.spans_key(uh, span), {}, {}
   local together = { unlist = {}, seconds = {}, results = {}, keys = {}, window = string.match(span, '%.(%d+)$') }
@@ -319,8 +329,8 @@ lib.reduce_records = function(uh, span, entries, fields, done)
 end
 
 -- library: lib-newest
--- The index of commands by time of admission: each hour has a ZSET of the commands that were admitted in it. Admissions
--- remove the names of commands that are gone, and the key of each hour expires.
+-- The index of commands by time of admission. For each hour there is a ZSET of the commands that were admitted in it.
+-- Admissions remove the names of commands that no longer exist, and the key of each hour expires.
 
 lib.newest_hour = 3600000
 
@@ -329,7 +339,7 @@ lib.newest_key = function(at)
   return key('admitted', text(at - at % lib.newest_hour))
 end
 
--- Says whether the bytes of a text come before those of another. Lua's own comparison depends on the server's locale.
+-- Whether the bytes of `a` sort before those of `b`. Lua's own comparison depends on the locale of the server.
 lib.newest_before = function(a, b)
   for i = 1, math.min(#a, #b) do
     local left, right = string.byte(a, i), string.byte(b, i)

@@ -1,6 +1,6 @@
 /**
- * The text and the revision of the actions that a client advertises. The revision is a hash, the same for the same
- * actions in the same order.
+ * Encodes and decodes the actions that a client advertises, and computes their revision: a hash that is the same for
+ * the same actions in the same order.
  */
 import { BoundedMap } from '../../core/collections.ts';
 import type { Connection } from '../../core/connections/connection.ts';
@@ -9,13 +9,13 @@ import type { Store } from './store.ts';
 type Actions = Connection['actions'];
 type Hasher = Pick<Store, 'hash'>;
 
-/** The revision and the length of a list of actions. The text is not kept, because it may be large. */
+/** The revision of a list of actions, and the length of its JSON. The JSON is not cached, because it may be large. */
 type KnownRevision = { readonly revision: string; readonly chars: number };
 const knownRevisions = new WeakMap<Actions, KnownRevision>();
 
 /**
- * The lists that were decoded, by revision, as long as a row holds them: clients of the same application advertise the
- * same list, which is decoded and kept once.
+ * The decoded lists by revision, while some row holds them. Clients of the same application advertise the same list, so
+ * it is decoded and stored once.
  */
 const decodedLists = new BoundedMap<string, WeakRef<Actions>>({ most: 1_000, order: 'used' });
 

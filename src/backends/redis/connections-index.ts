@@ -1,24 +1,24 @@
-/** Reads parts of the indexes of connections, contexts and windows. The reads of one tick are sent together. */
+/** Reads ranges of the indexes of connections, contexts and windows, and sends the reads of one tick together. */
 import type { KeyKind } from './keys.ts';
 import { listOf, numbersOf, type ReadCommand, type Reply } from './replies.ts';
 import type { Store } from './store.ts';
 
 /**
- * The most rows that one act forgets, and the most such acts that a read waits for. After that many acts the read is
- * answered even if more rows are due to be forgotten. Listings leave these rows out, but counts include them.
+ * `SWEEP_ROWS`: the most rows that one act forgets. `SWEEPS`: the most such acts before a read is answered. If still
+ * more rows are due to be forgotten, listings leave them out, but counts include them.
  */
 const SWEEP_ROWS = 64;
 const SWEEPS = 100;
 /**
- * The most members that one act returns, and the most parts of indexes that it reads. Redis answers no other request
- * while an act runs.
+ * The most members that one act returns, and the most index ranges that it reads. Redis answers no other request while
+ * an act runs.
  */
 const MAX_MEMBERS = 4_000;
 const MAX_PARTS = 200;
 
 /**
- * A requested part of an index whose members are ordered by the bytes of their names. `min` and `max` are bounds of
- * ZRANGEBYLEX. `limit`: the most members to return. `counted`: whether to count all members of the part.
+ * A requested range of an index whose members are ordered by the bytes of their names. `min`, `max`: bounds of
+ * ZRANGEBYLEX. `limit`: the most members to return. `counted`: whether to count all members of the range.
  */
 type Part = {
   readonly kind: KeyKind;
@@ -28,33 +28,32 @@ type Part = {
   readonly counted?: boolean;
 };
 
-/** The time of a partition, and the nodes whose lease is over, each with the end of its lease (ms). */
+/** The time of a partition, and the nodes whose lease has expired, each with the end of its lease (ms). */
 export type LeaseView = { readonly now: number; readonly over: ReadonlyMap<string, number> };
-/** A part of an index that was read. `count`: the number of its members; -1 if it was not requested. */
+/** An index range as it was read. `count`: the number of its members; -1 if no count was requested. */
 type Looked = LeaseView & { readonly members: readonly string[]; readonly count: number };
 
 export type Looker = ReturnType<typeof createLooker>;
 
 /**
- * Collects the reads that are requested in one tick of the event loop. The reads of one partition take one round trip
- * for parts of indexes, and one for keys.
+ * Collects the reads of one tick. The reads of one partition take one round trip for index ranges, and one for keys.
  */
 export function createLooker(store: Store) {
   return {
-    /** Forgets the rows that are due to be forgotten, and then reads a part of an index. */
+    /** Forgets the rows that are due, and then reads a range of an index. */
     look: gathered((partition, parts: readonly Part[]) => look(store, partition, parts)),
     read: async (command: ReadCommand): Promise<Reply> => (await store.read([command]))[0] ?? null,
   };
 }
 
 type Where = {
-  /** The user, or the user and the client, whose members are read; empty for all users. */
+  /** The user, or the user and the client, whose members are read; empty for the members of all users. */
   readonly prefix: readonly string[];
-  /** The position after which the part begins; null if it begins at the start. */
+  /** The position after which the range begins; null for the start of the index. */
   readonly after: readonly string[] | null;
 };
 
-/** Returns the part of an index whose names begin with `prefix`, after a position. */
+/** Returns the range of an index whose names begin with `prefix`, after a position. */
 export function partOf(kind: KeyKind, { prefix, after }: Where, limit: number): Part {
   const own = prefix.join('\0');
   const start = prefix.length === 0 ? '-' : `[${own}\0`;
@@ -122,8 +121,8 @@ function* piecesOf(parts: readonly Part[]): Generator<readonly Part[]> {
 }
 
 /**
- * Decodes the time and the leases that an act returned. `over`: in turn each node whose lease is over, and the end of
- * the lease.
+ * Decodes the time and the leases that an act returned. `over`: names and values alternate: a node whose lease has
+ * expired, and the end of that lease.
  */
 export function leaseViewOf(now: Reply | undefined, over: Reply | undefined): LeaseView {
   return { now: Number(now), over: numbersOf(over) };

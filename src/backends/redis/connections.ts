@@ -1,6 +1,5 @@
 /**
- * Core's ConnectionStore and ReconnectStore over Redis: which clients are connected, since when, and to which node, and
- * how often each reconnected. Has a cache of the connections that this process read last.
+ * Core's ConnectionStore and ReconnectStore over Redis, with a cache of the connections that this process read last.
  */
 import { BoundedMap } from '../../core/collections.ts';
 import { matchesConnection, type ConnectionFilter } from '../../core/connections/connection-filter.ts';
@@ -36,8 +35,8 @@ type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connectio
 
 /**
  * Creates core's ConnectionStore over Redis. Once the lease of a node is over, its links are shown as lost, until the
- * node renews the lease or the reaper marks the links as down. A sign of life that the node itself reports is accepted
- * even then.
+ * node renews its lease or the reaper marks the links as down. A sign of life from the node itself is accepted even
+ * then.
  */
 export function createRedisConnections(deps: RedisDeps): ConnectionStore {
   const { store, transactions } = deps;
@@ -47,7 +46,7 @@ export function createRedisConnections(deps: RedisDeps): ConnectionStore {
   const act = (name: string, key: ClientKey, args: readonly (string | number)[]) =>
     store.act(store.partitionOfUser(key.userId), name, [hashOf(store, key), ...args]);
   const connectionOf = (fields: Fields): Connection | null => known.note(decodeConnection(fields));
-  /** Notes what an act found of the client's queue, which moves next. */
+  /** Stores what an act found about the client's queue, which the next act moves. */
   const see = (key: ClientKey, [link, fields]: readonly Reply[], advertised: SeenQueue['advertised']): void =>
     void transactions?.remembered.seen.set(clientKeyText(key), {
       link: textOr(link) ?? '',
@@ -66,8 +65,8 @@ export function createRedisConnections(deps: RedisDeps): ConnectionStore {
     },
     async touch(key, epoch) {
       const before = known.of(key, epoch);
-      // The reply is null if the link is not up, the time of this sign of life if `before` has the rest of the row, and
-      // otherwise the row.
+      // The reply is null if the link is not up. If this process knows the rest of the row (`before`), the reply is the
+      // time of this sign of life; otherwise it is the whole row.
       const reply = await act('connections-touch', key, [epoch, before ? revisionOf(store, before.actions) : '']);
       if (typeof reply === 'string' && before) return known.note({ ...before, lastSeenAt: Number(reply) });
       if (reply === null) known.forget(key, epoch);
@@ -76,7 +75,7 @@ export function createRedisConnections(deps: RedisDeps): ConnectionStore {
     async advertise(key, epoch, actions) {
       const before = known.of(key, epoch);
       const advertised = [...advertisementOf(store, actions), before ? '1' : ''];
-      // The reply has one of the forms of `touch`.
+      // The reply has one of the three forms that `touch` gets.
       const reply = await act('connections-advertise', key, [epoch, ...advertised]);
       if (typeof reply !== 'string' || !before) return connectionOf(reply);
       return known.note({ ...before, actions, lastSeenAt: Number(reply) });
@@ -103,13 +102,16 @@ function connectArgs(deps: RedisDeps, request: ConnectRequest): string[] {
   return [userId, clientId, instanceId, nodeId, clientType, ...reported, ...last];
 }
 
-/** Returns the text that says where and how long a user's link history is kept (see lib-links in connections.lua). */
+/**
+ * Returns the text that says in which stream and for how long a user's link history is kept (see lib-links in
+ * connections.lua).
+ */
 function linksOf({ store, retentionMs, linkMessages = LINK_MESSAGES }: RedisDeps, userId: string): string {
   const stream = streamHash(store, { userId, suffix: LINK_STREAM });
   return [store.hash(userId), stream, retentionMs, linkMessages].join(' ');
 }
 
-/** Reads the reply of `connections-connect`: a list of the members below, where `before` is the previous row. */
+/** Decodes the reply of `connections-connect`: a list with the members below. `before` is the previous row. */
 function connected(request: ConnectRequest, reply: readonly Reply[]): ConnectResult {
   const [epoch, now, replacedInstanceId, replacedAt, before, predecessors] = reply;
   const previous = decodeConnection(before ?? null);
@@ -142,9 +144,7 @@ function hashOf(store: Store, { userId, clientId }: ClientKey): string {
   return store.hash(userId, clientId);
 }
 
-/**
- * Lists the first connections of several users. Reads the indexes once in each partition concerned, and then the rows.
- */
+/** Lists the first connections of several users. Reads the indexes, once in each partition, and then the rows. */
 async function ofUsers({ store, looker, rowsOf }: Context, userIds: readonly string[], first: number) {
   const looks = userIds.map((userId) => {
     const part = { ...partOf('conns', { prefix: [userId], after: null }, first), counted: true };
@@ -193,7 +193,10 @@ async function list(
   return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: row.connection, position })) };
 }
 
-/** What a connection without metadata, and one of its actions, take in memory, roughly. */
+/**
+ * Estimates of the memory that a connection without metadata (`ROW_BYTES`) and one of its actions (`ACTION_BYTES`)
+ * take.
+ */
 const ROW_BYTES = 500;
 const ACTION_BYTES = 1000;
 
@@ -219,9 +222,9 @@ async function users({ store, looker }: Context, page: PageRequest): Promise<Sca
   return { rows: rows.filter(({ row }) => row.count > 0), next, gaps: [] };
 }
 
-/** Reads the connections that are forgotten next from the index of when rows are forgotten. */
+/** Reads the connections that will be forgotten next, from the index of the times at which rows are forgotten. */
 async function quietest({ store, looker, rowsOf }: Context, first: number): Promise<Leading<Connection>> {
-  // A look forgets the rows that are due.
+  // `look` first forgets the rows that are due, so that they are not among the results.
   const nothing = partOf('conns', { prefix: [], after: null }, 0);
   await Promise.all(partitionsOf(store).map((partition) => looker.look(partition, nothing)));
   const found = await store.readAll((partition) => [['ZRANGE', store.key(partition, 'conngone'), 0, first - 1]]);
@@ -231,7 +234,7 @@ async function quietest({ store, looker, rowsOf }: Context, first: number): Prom
   return { rows: kept.slice(0, first), complete: true };
 }
 
-// Reads the rows of clients by key. Changes nothing.
+// Reads the rows of clients by key.
 
 /** The most rows that one act reads. Redis answers no other request while an act runs. */
 const READ_BATCH = 64;
@@ -242,8 +245,8 @@ type GetDeps = {
 };
 
 /**
- * Reads the connections of clients as they are now, one answer per key, in the order of the keys. Takes one round trip
- * in each partition concerned. Redis sends only what this process does not know of a link yet.
+ * Reads the current connections of clients, one answer per key, in order. Takes one round trip in each partition. Redis
+ * sends only the values that this process does not know yet.
  */
 function getConnections(deps: GetDeps, keys: readonly ClientKey[]): Promise<readonly (Connection | null)[]> {
   const { store, known } = deps;
@@ -251,14 +254,14 @@ function getConnections(deps: GetDeps, keys: readonly ClientKey[]): Promise<read
     most: READ_BATCH,
     async ask(partition, some) {
       const found = new Map<ClientKey, Connection | null>();
-      // An act answers `later` for rows beyond the most bytes of one call; the next act reads them.
+      // An act answers `later` for rows beyond the limit of bytes of one call; the next act reads them.
       for (let left = some; left.length > 0;) {
         const before = left.map((key) => known.last(key));
         const args = left.flatMap(({ userId, clientId }, i) => {
           const one = before[i];
           return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(store, one.actions) : ''];
         });
-        // `over`: the nodes whose lease is over.
+        // `over`: the nodes whose lease has expired.
         const [now, over, ...rows] = listOf(await store.act(partition, 'connections-get', args));
         const leases = leaseViewOf(now, over);
         const later: ClientKey[] = [];
@@ -277,8 +280,8 @@ function getConnections(deps: GetDeps, keys: readonly ClientKey[]): Promise<read
 type Reading = { readonly known: Known; readonly leases: LeaseView; readonly before: Connection | null };
 
 /**
- * Reads the reply for one client: `['row', <row>]`, or `['same', ...]` with what may have changed if `before` has the
- * rest of the row. Any other reply means that there is no row.
+ * Decodes the reply for one client. It is `['row', <row>]`, or `['same', ...]` with the values that may have changed if
+ * `before` contains the rest. Any other reply means that there is no row.
  */
 function read({ known, leases, before }: Reading, row: Reply): Connection | null {
   const [kind, ...rest] = listOf(row);
@@ -302,28 +305,28 @@ function read({ known, leases, before }: Reading, row: Reply): Connection | null
   return now;
 }
 
-// A cache of connections as this process last read them, so that Redis need not send them again.
+// A cache of the connections that this process read last, so that Redis need not send them again.
 
 type Known = ReturnType<typeof createKnown>;
 
-/** The most connections in the cache: as many as the links that a node may have by default. */
+/** The most connections in the cache. It equals the default limit of links of a node. */
 const KNOWN = 20_000;
 
 /**
- * Creates an empty cache, from which the oldest connections are dropped beyond KNOWN. With it, the answer to a sign of
- * life need not repeat what the client advertises.
+ * Creates an empty cache. Beyond KNOWN connections, the oldest are dropped. With the cache, the answer to a sign of
+ * life need not repeat the advertised actions.
  */
 function createKnown() {
   const known = new BoundedMap<string, Connection>({ most: KNOWN });
-  /** Returns the connection that was kept last for this client; null if there is none. */
+  /** Returns the cached connection of this client; null if there is none. */
   const last = (key: ClientKey): Connection | null => known.get(clientKeyText(key)) ?? null;
-  /** Returns the same as `last`; null if that connection has another epoch. */
+  /** Returns the cached connection if it has this epoch; otherwise null. */
   const of = (key: ClientKey, epoch: number): Connection | null => {
     const connection = last(key);
     return connection?.epoch === epoch ? connection : null;
   };
   return {
-    /** Keeps a connection if it is up. Returns its argument. */
+    /** Caches a connection that is up. Returns its argument. */
     note<C extends Connection | null>(connection: C): C {
       if (connection === null || connection.disconnectedAt !== null) return connection;
       known.set(clientKeyText(connection), connection);
@@ -339,12 +342,12 @@ function createKnown() {
 
 /** The most clients whose counts one command reads. */
 const COUNT_BATCH = 100;
-/** The most clients that are read of each slot. */
+/** The most clients that are read from each slot. */
 const LEADERS = 200;
 
 type ReconnectDeps = Pick<RedisDeps, 'store' | 'clock'>;
 
-/** Creates Core's ReconnectStore over Redis. Each client is counted in its user's partition. */
+/** Creates core's ReconnectStore over Redis. Each client is counted in the partition of its user. */
 export function createRedisReconnects(deps: ReconnectDeps): ReconnectStore {
   const { store } = deps;
   const counts = (clients: readonly ClientKey[]): Promise<readonly number[]> =>
@@ -381,7 +384,10 @@ function slotsOf({ store, clock }: ReconnectDeps, partition: number): readonly s
   );
 }
 
-/** Finds the clients of a partition that reconnected most in one of the slots. `complete`: these are all that did. */
+/**
+ * Finds the clients of a partition that reconnected most often in one of the slots. `complete`: whether these are all
+ * clients that reconnected.
+ */
 async function leadersIn(deps: ReconnectDeps, partition: number) {
   const replies = await deps.store.read(
     slotsOf(deps, partition).flatMap((slot): ReadCommand[] => [

@@ -1,13 +1,13 @@
 -- What clients report of their contexts and windows.
 
 -- library: lib-contexts
--- Stores the contexts and windows that a client reports: each as `<reported at>|<task assigned
--- at>|<place>|<task>|<row>`. Task, place and row are those of contexts-report; task and place contain no bar.
+-- Stores the contexts and windows that a client reports, each as `<reported at>|<task assigned
+-- at>|<place>|<task>|<row>`. The act contexts-report describes task, place and row. Task and place contain no bar.
 -- needs: lib-connections
 
--- Reads the contexts or the windows of a report from the arguments `a`. The argument `first` describes them, and their
--- rows begin at the argument `from`. Returns the part, or nil if the report does not mention it, and then the argument
--- after its rows.
+-- Reads the contexts or the windows of a report from the arguments `a`. Argument `first` describes this part of the
+-- report, and its rows begin at argument `from`. Returns the part (nil if the report does not mention it) and the
+-- argument after its rows.
 lib.contexts_part = function(a, first, from, at)
   if not given(a[first]) then return nil, from end
   local snapshot, rows, gone = string.match(a[first], '^(%d):(%d+):(%d+)$')
@@ -23,8 +23,8 @@ lib.contexts_part = function(a, first, from, at)
   return lib.contexts_before(part), from + gone
 end
 
--- Adds `before` to a part: the stored values of the ids that it names; and `size`: the number of rows that the client
--- would have after the report.
+-- Adds two members to a part. `before`: the stored values of the ids in the part. `size`: the number of rows that the
+-- client would have after the report.
 lib.contexts_before = function(part)
   local held = 0
   for _, ids in ipairs({ part.ids, part.snapshot and {} or part.removed }) do
@@ -44,7 +44,7 @@ lib.contexts_slices = function(count, run)
   for from = 1, count, 500 do run(from, math.min(count, from + 499)) end
 end
 
--- Updates the number of workers of each window by what the part changes.
+-- Updates the number of workers in each window by the changes of the part.
 lib.contexts_tally = function(part)
   local name = key('ctxwin', part.at.ch)
   local workers, busy = {}, {}
@@ -73,13 +73,14 @@ lib.contexts_tally = function(part)
   call('PEXPIRE', name, lib.connections_ttl)
 end
 
--- Notes the contexts that leave with this part, before it is written: those that the client no longer reports, or
--- reports as closed. They stay noted if they are reported again.
+-- Records the contexts that leave with this part: those that the client no longer reports, or reports as closed. Call
+-- it before the part is written. A context stays recorded if it is reported again.
 lib.contexts_leave = function(part)
   local name, set, leaving = key('ctxleft', part.at.ch), {}, {}
   for i, id in ipairs(part.ids) do
     set[id] = true
-    -- The JSON of a row ends at the first line break. In its texts quotation marks are escaped.
+    -- The JSON of a row ends at the first line break. Inside JSON strings quotation marks are escaped, so the text
+    -- below cannot occur there.
     if string.find(part.rows[i], '^[^\n]*"status":"closed"') then leaving[#leaving + 1] = id end
   end
   for _, id in ipairs(part.removed) do
@@ -92,8 +93,8 @@ lib.contexts_leave = function(part)
   if #leaving > 0 then call('PEXPIRE', name, lib.connections_ttl) end
 end
 
--- Forgets the contexts that left first, beyond `most`, except those that are reported now. Called after the report is
--- written.
+-- If more than `most` contexts have left, forgets those that left first, except contexts that are reported now. Call it
+-- after the report is written.
 lib.contexts_forget_left = function(part, most)
   local name, left = key('ctxleft', part.at.ch), {}
   local over = call('HLEN', name) - most
@@ -109,8 +110,8 @@ lib.contexts_forget_left = function(part, most)
   end
 end
 
--- Returns the value to store for a context. An assignment begins with the first report of the task. If the client
--- reports the context without that task in between, a later report of the task begins a new assignment.
+-- Returns the value to store for a context. An assignment begins with the first report of the task. If a report in
+-- between shows the context without the task, the next report of the task begins a new assignment.
 lib.contexts_value = function(part, i)
   local task = part.tasks[i]
   local assignedAt, before = string.match(part.before[part.ids[i]] or '', '^%d+|(%d*)|[^|]*|([^|]*)|')
@@ -118,7 +119,7 @@ lib.contexts_value = function(part, i)
   return table.concat({ text(now), assignedAt, part.places[i], task, part.rows[i] }, '|')
 end
 
--- Writes a part that is within the bounds.
+-- Writes a part. The part must be within the limits.
 lib.contexts_take = function(part)
   local index = key(part.at.index)
   local owner = part.at.owner

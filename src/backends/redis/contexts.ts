@@ -35,7 +35,7 @@ type Context = { readonly store: Store; readonly looker: Looker; readonly loader
 
 /**
  * Creates core's ContextStore over Redis. Each context and window is read together with the row of its client, which
- * says whether the client is connected.
+ * contains the client's connection state.
  */
 export function createRedisContexts({ store }: RedisDeps): ContextStore {
   const looker = createLooker(store);
@@ -96,8 +96,8 @@ type OfWindow = ContextFilter & PageRequest;
 type Scanned = { readonly listing: Listing<StoredContext>; readonly reading: DocumentReading };
 
 /**
- * Reads a page of the contexts in one window of a client. The client's contexts are read and grouped by window once for
- * a document, because a document may ask for all windows of a client.
+ * Reads a page of the contexts in one window of a client. All contexts of the client are read and grouped by window
+ * once for each document, because a document may ask for all windows of a client.
  */
 async function ofWindow(
   { looker }: Context,
@@ -107,7 +107,7 @@ async function ofWindow(
   reading.check();
   const windows = await reading.once(`by window\n${userId}\n${clientId}`, async () => {
     const all = { ...listing, keep: () => true, present: () => true };
-    // The rows are remembered by window, so they are not remembered a second time as chunks.
+    // The groups are cached for the document, so the rows need not be cached again as chunks.
     const rows = await allRows({ looker, listing: all, reading: reading.unremembered() });
     const value = Map.groupBy(rows, ({ row }) => row.context.windowId);
     return { value, bytes: rows.reduce((sum, { row }) => sum + contextBytes(row), 0) };
@@ -153,8 +153,8 @@ function rowsByKey<T>(
 type ClientFilter = Pick<ContextFilter, 'userId' | 'clientId' | 'clientIds'>;
 
 /**
- * Returns the `prefix`, `partitions` and `wanted` of a listing, which depend on the user and client of its filter. Rows
- * of other clients are recognized by their names and not read.
+ * Returns `prefix`, `partitions` and `wanted` of a listing, according to the user and client of its filter. Rows of
+ * other clients are recognised by their names and are not read.
  */
 function ofClients(store: Store, { userId, clientId, clientIds }: ClientFilter) {
   const prefix = userId === null ? [] : clientId === null ? [userId] : [userId, clientId];
@@ -169,7 +169,7 @@ function ofClients(store: Store, { userId, clientId, clientIds }: ClientFilter) 
   };
 }
 
-/** What a row takes in memory besides its text, roughly. */
+/** An estimate of the memory that a row takes besides its text, in bytes. */
 const ROW_BYTES = 400;
 
 function contextBytes({ length }: StoredContext): number {
@@ -215,13 +215,13 @@ function contextMatches(filter: ContextFilter, context: ExecutionContext): boole
   );
 }
 
-// Loads contexts and windows by the names that an index has. Changes nothing.
+// Loads contexts and windows by the names in an index.
 
 type ContextLoader = ReturnType<typeof createContextLoader>;
 
 /**
- * Reads contexts and windows that an index names, with the rows of their clients, all in one round trip. Returns one
- * answer per member, in order; null if it is gone.
+ * Reads contexts and windows by name, together with the rows of their clients, in one round trip. Returns one answer
+ * per member, in order; null if it no longer exists.
  */
 function createContextLoader(store: Store, looker: Looker) {
   const reporter = async ({ members, ch, partition }: Client): Promise<Reporter | null> => {
@@ -257,7 +257,10 @@ function createContextLoader(store: Store, looker: Looker) {
 
 type Client = { readonly ch: string; readonly partition: number; readonly members: readonly Member[] };
 
-/** Groups members by client. An index has the members of a client one after another, so their order does not change. */
+/**
+ * Groups members by client. An index contains the members of one client one after another, so the order does not
+ * change.
+ */
 function grouped(store: Store, members: readonly Member[]): readonly Client[] {
   const clients = new Map<string, Member[]>();
   for (const member of members) {
@@ -278,9 +281,10 @@ function counted(reporter: Reporter, value: string, live: ReadonlyMap<string, st
   return { window, live: reporter.reportsContexts ? countsOf(live.get(placeName(window.windowId))) : null };
 }
 
-// Encodes reports of contexts and windows as arguments of a Redis program, and decodes the stored values. Pure.
+// Encodes reports of contexts and windows as arguments of a Redis program, and decodes the stored values. Pure
+// functions.
 
-/** One part of a report as arguments of the act: what describes the part, and the texts of its rows. */
+/** One part of a report as arguments of the act. `shape`: the description of the part. `texts`: its rows. */
 type PartArgs = { readonly shape: string; readonly texts: readonly string[] };
 
 /** Encodes a report as the last arguments of the act contexts-report. */
@@ -307,8 +311,8 @@ function partArgs<T>(part: ReportPart<T> | null, textsOf: (row: T) => readonly s
 }
 
 /**
- * Encodes a context as JSON without its metadata, a line break, and the metadata as they were received. The metadata
- * are most of a context, and as a JSON string they would grow with each quotation mark.
+ * Encodes a context as two lines: its JSON without the metadata, and the metadata as they were received. Most of a
+ * context is metadata, and inside a JSON string each of their quotation marks would need an escape.
  */
 function contextText({ metadata, ...row }: ReportedContext): string {
   const text = JSON.stringify(row);
@@ -316,8 +320,8 @@ function contextText({ metadata, ...row }: ReportedContext): string {
 }
 
 /**
- * Returns '1' if a context has a task, else '0', followed by the window in which the context counts as a worker.
- * Returns '' if it does not count as a worker.
+ * Returns '1' if the context has a task, otherwise '0', followed by the window in which the context counts as a worker.
+ * Returns '' if the context does not count as a worker.
  */
 function placeOf({ windowId, ownership, status, taskId }: ReportedContext): string {
   if (windowId === null || ownership !== 'worker' || status === 'closed') return '';
@@ -346,8 +350,8 @@ function keptOf(value: string): Kept {
 }
 
 /**
- * A stored context that is decoded when it is first read. Most rows that a filter reads do not match it, and to decode
- * a row costs five times as much as to search its text.
+ * A stored context that is decoded on the first read. Most rows that are read for a filter do not match it, and
+ * decoding a row costs five times as much as searching its text.
  */
 class StoredContext {
   readonly #reporter: Reporter;
@@ -372,7 +376,10 @@ class StoredContext {
     return (this.#decoded ??= contextOf(this.#reporter, this.#value));
   }
 
-  /** Returns false only if the context does not match the filter. A text in its metadata may look like a match. */
+  /**
+   * Returns false only if the context certainly does not match the filter. It may return true for a context that does
+   * not match, because its metadata may contain the same text.
+   */
   mayMatch({ statuses, ownership, windowId, taskId, assigned }: ContextFilter): boolean {
     const member = (name: keyof ReportedContext, value: string): boolean =>
       this.#value.includes(`"${name}":${JSON.stringify(value)}`);
@@ -385,14 +392,14 @@ class StoredContext {
     );
   }
 
-  /** Returns the statuses that the client may have reported if the context has one of these now. */
+  /** Returns the statuses that the client may have reported if the context now has one of `statuses`. */
   #reported(statuses: readonly ContextStatus[]): readonly ContextStatus[] {
     if (!this.#reporter.linkLost) return statuses;
     return REPORTED_STATUSES.filter((status) => statuses.includes(contextStatus({ status, linkLost: true })));
   }
 }
 
-/** A stored value whose fourth field, the task, is empty. */
+/** Matches a stored value whose fourth field, the task, is empty. */
 const WITHOUT_TASK = /^\d+\|[^|]*\|[^|]*\|\|/;
 const REPORTED_STATUSES = ['active', 'idle', 'closed'] as const;
 
@@ -401,7 +408,9 @@ function contextOf({ reportsContexts: _, ...reporter }: Reporter, value: string)
   return { ...reporter, reportedAt, ...contextIn(row), taskAssignedAt };
 }
 
-/** Decodes what `contextText` encoded. JSON.stringify writes no line break, so the first one ends the row. */
+/**
+ * Decodes a text that `contextText` encoded. JSON.stringify writes no line break, so the first line break ends the row.
+ */
 function contextIn(text: string): ReportedContext {
   const end = text.indexOf('\n');
   const row = JSON.parse(end < 0 ? text : text.slice(0, end)) as Omit<ReportedContext, 'metadata'>;
@@ -413,7 +422,7 @@ function windowOf({ reportsContexts: _, ...reporter }: Reporter, value: string):
   return { ...reporter, reportedAt, ...(JSON.parse(row) as ReportedWindow) };
 }
 
-/** Reads `<workers>:<busy>`; both are 0 if there is no text. */
+/** Decodes `<workers>:<busy>`. Both are 0 if there is no text. */
 function countsOf(text: string | undefined): WindowCounts {
   const [workers = 0, busy = 0] = (text ?? '0:0').split(':').map(Number);
   return { workers, idle: workers - busy, busy };

@@ -1,4 +1,4 @@
-/** Core's DedupStore over Redis: reads how many received messages were new and how many were duplicates. */
+/** Core's DedupStore over Redis: counts how many received messages were new and how many were duplicates. */
 import type { DedupStore } from '../../core/dedup/dedup.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../core/limits.ts';
 import type { RedisDeps } from './deps.ts';
@@ -6,8 +6,8 @@ import { listOf, type ReadCommand } from './replies.ts';
 import type { Store } from './store.ts';
 
 /**
- * Creates Core's DedupStore over Redis. It only reads counters. The acts that ingest messages set the marks. The
- * counters are exact unless a mark was dropped early for lack of room.
+ * Creates core's DedupStore over Redis. It only reads counters; the acts that ingest messages set the marks and count.
+ * The counters are exact unless a mark was dropped early for lack of room.
  */
 export function createRedisDedup({ store, clock }: Pick<RedisDeps, 'store' | 'clock'>): DedupStore {
   return {
@@ -28,10 +28,11 @@ export function createRedisDedup({ store, clock }: Pick<RedisDeps, 'store' | 'cl
         seen: unique + duplicates,
         unique,
         duplicates,
-        // As in memory: a duplicate may have looked unique until the dropped mark would have expired.
+        // As in memory: if a mark was dropped early, a duplicate may have counted as unique until the time at which the
+        // mark would have expired.
         exact: read.every(([forgot]) => !forgot || Number(forgot) + DEDUP_TTL_MS < first * DEDUP_GRAIN_MS),
         grainSeconds: DEDUP_GRAIN_MS / 1000,
-        // Redis does not count keys by kind.
+        // Unknown, because Redis does not count keys by kind.
         liveKeys: null,
       };
     },

@@ -1,7 +1,4 @@
-/**
- * What all stores of the Redis backend share: their dependencies and limits, and what the stores of commands and
- * waiters have besides.
- */
+/** The dependencies and limits that all stores of the Redis backend share. */
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import type { ShareBounds } from '../../core/shares/share-bounds.ts';
@@ -16,56 +13,58 @@ import { LINK_MESSAGES, STREAMS_PER_USER, TERMINAL_MS } from '../../core/limits.
 export type RedisDeps = {
   readonly store: Store;
   readonly log: Log;
-  /** Counts what is dropped for lack of room; by default nothing is counted. */
+  /** Counts rows that are dropped for lack of room. By default they are not counted. */
   readonly metrics?: Metrics | undefined;
   readonly sha256: (text: string) => string;
-  /** Timers of this machine. */
+  /** The timers of this machine. */
   readonly system: Clock;
-  /**
-   * Opens a separate connection of the same kind as the store's, for blocking reads or subscriptions. The caller closes
-   * it.
-   */
+  /** Opens another connection to the same Redis, for blocking reads or subscriptions. The caller closes it. */
   readonly connect: (purpose: 'mailbox' | 'bus') => Client;
-  /** Whether acts and subscriptions reach the same server, as they do without a cluster; default false. */
+  /** Whether acts and subscriptions use the same Redis server, as they do without a cluster. Default: false. */
   readonly oneServer?: boolean | undefined;
-  /** How long history keeps a message, milliseconds. */
+  /** How long history keeps a message, in milliseconds. */
   readonly retentionMs: number;
   /** The most messages of a stream. */
   readonly streamMessages: number;
-  /** How long an ended command's record is kept, milliseconds; default TERMINAL_MS. */
+  /** How long the record of an ended command is kept, in milliseconds. Default: TERMINAL_MS. */
   readonly idempotencyWindowMs?: number | undefined;
-  /** The most streams of one user; default STREAMS_PER_USER. */
+  /** The most streams of one user. Default: STREAMS_PER_USER. */
   readonly streamsPerUser?: number | undefined;
-  /** The most rows of one user's link history; default LINK_MESSAGES. */
+  /** The most rows of one user's link history. Default: LINK_MESSAGES. */
   readonly linkMessages?: number | undefined;
-  /** The bounds of shares; default SHARE_BOUNDS. */
+  /** The limits of shares. Default: SHARE_BOUNDS. */
   readonly bounds?: ShareBounds | undefined;
-  /** How long a node counts as alive after a beat, milliseconds. */
+  /** How long a node counts as alive after a heartbeat, in milliseconds. */
   readonly leaseMs: number;
-  /** The cache of live commands' records; by default each store creates its own. */
+  /** The cache of the records of live commands. By default each store creates its own. */
   readonly held?: HeldCommands | undefined;
   /** The clock of the store. */
   readonly clock: Pick<Clock, 'now'>;
-  /** Runs the acts on commands; by default each store creates its own. */
+  /** Runs the acts on commands. By default each store creates its own. */
   readonly transactions?: Transactions | undefined;
-  /** Whether Redis decides each act of a call on its own, as if another had failed. For tests. */
+  /**
+   * If true, Redis decides each act of a call separately, as it does after an act of the call has failed. For tests.
+   */
   readonly careful?: boolean | undefined;
-  /** The waits of this process's callers; by default each store creates its own list. */
+  /** The waits of this process's callers. By default each store creates its own list. */
   readonly waits?: LocalWaits | undefined;
 };
 
 export type CommandDeps = {
   readonly store: Store;
-  /** How long an ended command's record is kept, milliseconds. */
+  /** How long the record of an ended command is kept, in milliseconds. */
   readonly windowMs: number;
-  /** How long results are shown at most, milliseconds. */
+  /** How long a result is shown at most, in milliseconds. */
   readonly retentionMs: number;
   readonly held: HeldCommands;
   readonly waits: LocalWaits;
   readonly transactions: Transactions;
 };
 
-/** Completes the dependencies of the stores of commands and waiters. All stores of a process share these parts. */
+/**
+ * Fills in the dependencies of the stores of commands and waiters. Call it once for all stores of a process, so that
+ * they share these objects.
+ */
 export function commandDeps(deps: RedisDeps): CommandDeps {
   const { store, retentionMs, idempotencyWindowMs: windowMs = TERMINAL_MS, bounds, careful = false } = deps;
   const { held = createHeldCommands(), waits = createLocalWaits() } = deps;
@@ -81,7 +80,7 @@ export function commandDeps(deps: RedisDeps): CommandDeps {
   };
 }
 
-/** Returns the arguments that name a command: the hash of its client, its id, and the hash of its user. */
+/** Returns the arguments that identify a command: the hash of its client, its id, and the hash of its user. */
 export function nameArgs(
   store: Pick<Store, 'hash'>,
   { userId, clientId, commandId }: CommandKey,

@@ -1,4 +1,4 @@
-/** Reads pages of the messages of a stream, or of a command, from Redis. */
+/** Reads pages of messages from Redis: the messages of a stream, or those about one command. */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import {
@@ -31,28 +31,28 @@ import { listOf, textOr, type ReadCommand, type Reply } from './replies.ts';
 const BATCH = 256;
 /** The most blocks in the first read of a page. Their rows and bytes decide how many the next reads get. */
 const FIRST_BATCH = 2;
-/** A read gets at most this many times the blocks of the read before, because later blocks may be larger. */
+/** A read gets at most this many times as many blocks as the read before it, because later blocks may be larger. */
 const GROWTH = 8;
 /**
- * The rows and the bytes that each later read should get: Redis and this process block while they handle a read, each
- * for about 2 ms.
+ * The number of rows and bytes that each later read should return. Redis and this process each need about 2 ms for such
+ * a read, and are blocked in this time.
  */
 const BATCH_ROWS = 1024;
 const BATCH_BYTES = 1024 * 1024;
-/** After this many rows of one reply, other work of this process may run. */
+/** After this many rows of one reply, other work of this process may run before the next rows are decoded. */
 const TURN_ROWS = 1024;
 
 /**
- * Creates the reads of the messages of a stream and of a command. All are plain reads, so that no script runs long for a
- * large page.
+ * Creates the reads of the messages of a stream and of a command. They use plain Redis commands, so that no script runs
+ * long for a large page.
  */
 export function createMessageReads(deps: HistoryDeps): Pick<HistoryStore, 'messages' | 'ofCommand'> {
   return {
     async messages(userId, suffix, filter, page) {
       const { exists, now, droppedAt, least } = await lookAt(deps, { userId, suffix });
       const gaps = gapsOf(deps, { source: 'messages', now }, droppedAt);
-      // A gap means that streams were dropped to make room. This stream may have been one of them, so the answer is an
-      // incomplete page, not that there is no such stream.
+      // A gap means that streams were dropped to make room. This stream may be one of them, so the answer is an
+      // incomplete page and not "no such stream".
       if (!exists) return gaps.length > 0 ? { rows: [], next: null, gaps } : null;
       const range = rangeOf(filter, page, now - deps.retentionMs);
       if (range === null) return { rows: [], next: null, gaps };
@@ -71,7 +71,7 @@ type Look = {
   readonly least: number;
 };
 
-/** Finds which rows of a stream are shown. */
+/** Reads which rows of a stream are shown. */
 export async function lookAt(deps: HistoryDeps, name: StreamName): Promise<Look> {
   const { store, clock, retentionMs } = deps;
   const partition = store.partitionOfUser(name.userId);
@@ -82,18 +82,21 @@ export async function lookAt(deps: HistoryDeps, name: StreamName): Promise<Look>
   const now = clock.now();
   const found = headOf(text);
   const head = found && found.at + retentionMs > now ? found : null;
-  // A link history loses nothing when rows are dropped to make room.
+  // Rows of a link history are never dropped to make room.
   const droppedAt = name.suffix === LINK_STREAM ? 0 : (head?.evictedAt ?? Number(evictedAt ?? 0));
   return { now, exists: head !== null, droppedAt, least: leastSeq(deps, name, head?.seq ?? 0) };
 }
 
 /**
- * The ids of blocks between which a page reads. `beyond`: the `seq` of the last row of the page before. The block with
- * that row may have further rows.
+ * The range of block ids that a page reads. `beyond`: the `seq` of the last row of the page before; the block that
+ * contains this row may have more rows.
  */
 type Range = { readonly start: string; readonly end: string; readonly beyond: number | null };
 
-/** Returns the range of a page; null if no message can be in it. A position is the `seq` and the time of a message. */
+/**
+ * Returns the range of a page; null if no message can be in it. A position consists of the `seq` and the time of a
+ * message.
+ */
 function rangeOf(
   { afterTime, beforeTime }: MessageFilter,
   { after, order }: MessagePage,
@@ -116,7 +119,7 @@ function time(ms: number): number {
   return Math.min(Math.max(0, ms), Number.MAX_SAFE_INTEGER);
 }
 
-/** Reads the number that `sortable` wrote. */
+/** Decodes a number that `sortable` encoded. */
 function unsorted(text: string): number {
   return Number.parseInt(text, 36) || 0;
 }
@@ -124,8 +127,8 @@ function unsorted(text: string): number {
 type Asked = Range & { readonly filter: MessageFilter; readonly page: MessagePage; readonly least: number };
 
 /**
- * Reads blocks until the page is full. The page ends early once SCAN_BUDGET rows or PAGE_READ_BYTES of payloads were
- * read; with a filter of kinds, the text of whole blocks counts instead of the payloads.
+ * Reads blocks until the page is full. The page ends early once SCAN_BUDGET rows, or PAGE_READ_BYTES of payloads, were
+ * read. With a filter of kinds, the text of whole blocks counts instead of the payloads.
  */
 async function scanStream(
   { store }: HistoryDeps,
@@ -137,7 +140,7 @@ async function scanStream(
   const seen = { rows: 0, blocks: 0, bytes: 0 };
   const backwards = asked.page.order === 'newest_first';
   let { start, end } = asked;
-  // The block with the last row of the page before may have further rows.
+  // The block that contains the last row of the page before may have more rows.
   const { at, seq } = placeOf(start.slice(1));
   const reads = asked.beyond === null || backwards ? [] : [blockAt(stream, at, seq)];
   for (let count = FIRST_BATCH; ; count = batchOf(taking.wanted, seen, count)) {
@@ -166,7 +169,7 @@ async function scanStream(
 
 type Seen = { readonly rows: number; readonly blocks: number; readonly bytes: number };
 
-/** Returns how many blocks to read next to get this many rows, estimated from the blocks read so far. At least one. */
+/** Estimates, from the blocks read so far, how many blocks to read next to get `wanted` rows. At least one. */
 function batchOf(wanted: number, { rows, blocks, bytes }: Seen, before: number): number {
   const needed = Math.ceil(Math.min(wanted, BATCH_ROWS) / Math.max(1, rows / Math.max(1, blocks)));
   const fitting = Math.floor((BATCH_BYTES * blocks) / Math.max(1, bytes));
@@ -175,7 +178,7 @@ function batchOf(wanted: number, { rows, blocks, bytes }: Seen, before: number):
 
 type Found = { readonly row: Message; readonly position: Position };
 
-/** Takes rows of blocks into a page, in the order of the page. */
+/** Collects the rows of a page from blocks, in the order of the page. */
 class Taking {
   readonly rows: Found[] = [];
   readonly #name: StreamName;
@@ -189,20 +192,20 @@ class Taking {
     this.#asked = asked;
   }
 
-  /** The number of rows to read until the page is full and one more is known, if any follows. */
+  /** The number of rows still to read: enough to fill the page, and one more to know whether another page follows. */
   get wanted(): number {
     const { page, filter } = this.#asked;
     return filter.kinds === null ? page.first + 1 - this.#scanned : Infinity;
   }
 
-  /** Returns a page after which more rows follow. */
+  /** Returns the page with the position of the next page. */
   page(): Pick<Scan<Message>, 'rows' | 'next' | 'cut'> {
     const next = this.#last && [sortable(this.#last.seq), sortable(this.#last.at)];
     const cut = this.#scanned === SCAN_BUDGET && this.rows.length < this.#asked.page.first;
     return { rows: this.rows, next, ...(cut && { cut }) };
   }
 
-  /** Takes the rows of a block that are shown. Returns false if the page is full before one of them. */
+  /** Adds those rows of a block that are shown. Returns false if the page becomes full before all of them are added. */
   take(block: RawBlock): boolean {
     const { filter, page } = this.#asked;
     const { from, to } = this.#shownOf(block);
@@ -227,7 +230,7 @@ class Taking {
     return true;
   }
 
-  /** Counts rows that the filter leaves out, without decoding them. */
+  /** Counts the rows that the filter excludes, without decoding them. */
   #skip({ seq, at, text }: RawBlock, from: number, to: number): boolean {
     if (this.#full) return false;
     const most = Math.min(to - from, SCAN_BUDGET - this.#scanned);
@@ -242,7 +245,7 @@ class Taking {
     return this.rows.length === first || this.#scanned === SCAN_BUDGET || this.#bytes >= PAGE_READ_BYTES;
   }
 
-  /** The rows of a block that the page may show, counted from the first row of the block; `to` is excluded. */
+  /** Returns the range of rows of a block that the page may show, as indexes in the block; `to` is excluded. */
   #shownOf({ seq, rows }: RawBlock): { readonly from: number; readonly to: number } {
     const { least, beyond, page } = this.#asked;
     const backwards = page.order === 'newest_first';
@@ -252,11 +255,11 @@ class Taking {
   }
 }
 
-/** The most messages that are read at once. Redis sends the whole block of each. */
+/** The most messages that are read at once. For each message, Redis sends the whole block that contains it. */
 const PLACES_BATCH = 32;
 
 type CommandName = { readonly userId: string; readonly commandId: string };
-/** Where a message of a command is stored. `text`: the place as a member of the index. */
+/** Where a message about a command is stored. `text`: the place in the form that the index uses. */
 type Place = {
   readonly text: string;
   readonly suffix: string;
@@ -266,7 +269,7 @@ type Place = {
 };
 type Index = { readonly places: readonly Place[]; readonly gaps: readonly ObservedSource[] };
 
-/** Reads one page. Skips messages that the index still names although their streams no longer have them. */
+/** Reads one page. Skips places whose stream no longer contains the message. */
 async function scanCommand(deps: HistoryDeps, name: CommandName, page: MessagePage): Promise<Scan<Message>> {
   const rows: { readonly row: Message; readonly position: Position }[] = [];
   let after = page.after;
@@ -290,7 +293,7 @@ async function scanCommand(deps: HistoryDeps, name: CommandName, page: MessagePa
   }
 }
 
-/** The most places that a command has besides those in the spans of its user (see lib-history-commands). */
+/** The most places of a command outside the spans of its user (see lib-history-commands). */
 const MORE_PLACES = 100_000;
 
 async function readIndex(deps: HistoryDeps, { userId, commandId }: CommandName, page: MessagePage): Promise<Index> {
@@ -315,13 +318,13 @@ async function readIndex(deps: HistoryDeps, { userId, commandId }: CommandName, 
   const own = await store.read(starts.map((start) => ['HGET', store.key(partition, 'cmdrows', uh, start), commandId]));
   const few = own.flatMap(placesIn).filter((place) => place >= oldest);
   const gaps = gapsOf(deps, { source: 'messages', now }, droppedAt);
-  // The index of this command is full, so it may have lost its oldest messages. They are reported like messages that
-  // were dropped to make room.
+  // If the index of the command is full, it may lack the oldest messages. They are reported like messages that were
+  // dropped to make room.
   if (Number(count) >= MORE_PLACES && gaps.length === 0) gaps.push(...gapsOf(deps, { source: 'messages', now }, now));
   return { places: picked([...few, ...listOf(places).map(String)], { from, backwards, first: page.first }), gaps };
 }
 
-/** Returns the places that a span has of a command, each as the ZSET of further places has it. */
+/** Returns the places of a command in a span, each in the form of the ZSET of further places. */
 function placesIn(text: Reply): readonly string[] {
   const fields = (textOr(text) ?? '').split('\0');
   return Array.from({ length: Math.floor(fields.length / 3) }, (_, i) => {

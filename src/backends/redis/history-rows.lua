@@ -1,21 +1,22 @@
 -- How rows of history are stored: in blocks, counted by bytes, and indexed by command.
 
 -- library: lib-history-blocks
--- The rows of a stream are in blocks: one entry of the STREAM has the rows of one call, which have the same time (at
--- most 64 rows or 32 KiB; one row may be larger). The id of an entry is `<at>-<seq of its first row>`. It has one
--- field: its name is the number of rows, and its value the rows one after the other. Each row is its fields in this
--- order, each followed by a NUL: id, kind, clientId, instanceId, commandId, traceId, parentSpanId, bytes of the
--- payload and optional members, error (JSON), spill (JSON), payload. history-rows.ts reads and writes the same format.
+-- The rows of a stream are stored in blocks: one entry of the STREAM contains the rows of one call, which all have the
+-- same time (at most 64 rows or 32 KiB; a single row may be larger). The id of an entry is `<at>-<seq of its first
+-- row>`. The entry has one field. Its name is the number of rows; its value is the rows, one after another. A row
+-- consists of the following fields, each followed by a NUL: id, kind, clientId, instanceId, commandId, traceId,
+-- parentSpanId, bytes of the payload and optional members, error (JSON), spill (JSON), payload. history-rows.ts reads
+-- and writes the same format.
 -- needs: lib-history-bytes, lib-history-commands
 
--- How many blocks one read gets at most, and the first one if it is known up to which row they go; and how many such
--- reads one call makes at most.
+-- `history_read_blocks`: the most blocks that one read returns. `history_first_blocks`: the same for the first read, if
+-- it is known up to which row the blocks go. `history_reads`: the most such reads in one call.
 lib.history_read_blocks = 16
 lib.history_first_blocks = 4
 lib.history_reads = 32
 
--- Returns the command ids of the rows of a block, '' for a row of no command. Plain searches take a quarter of the time
--- of a pattern, which steps through each payload.
+-- Returns the command ids of the rows of a block; '' for a row that is about no command. Plain searches take a quarter
+-- of the time of a pattern, because a pattern scans each payload.
 lib.history_commands_of = function(block)
   local find, found, from = string.find, {}, 1
   while from <= #block do
@@ -29,7 +30,7 @@ lib.history_commands_of = function(block)
 end
 
 -- Removes the blocks of a stream whose rows are all beyond its limits, and subtracts them from the counts of the stream
--- and of its user. `aged`: also blocks that are too old.
+-- and of its user. `aged`: whether blocks that are too old are removed as well.
 lib.history_shed = function(row, info, aged)
   local before = info.bytes
   local oldest = lib.history_trim(row, info, lib.history_bound(row, info, aged))
@@ -37,27 +38,27 @@ lib.history_shed = function(row, info, aged)
   lib.history_count(row, info.bytes - before)
 end
 
--- Up to about this many rows beyond the limit on rows stay for a while, so that blocks are removed together.
+-- About this many rows beyond the limit on rows may stay for a while, so that several blocks are removed together.
 lib.history_slack = 256
 
--- Decides which blocks of a stream are removed. Blocks whose rows are all beyond the limit on rows are removed together,
--- once they may have `history_slack` rows or a thirty-second of the limit, whichever is less. Blocks that are too old are
--- removed from time to time. Readers do not show the rows that stay beyond the limit.
+-- Decides which blocks of a stream are removed. Blocks beyond the limit on rows are removed together, once they may
+-- contain `history_slack` rows or a thirty-second of the limit, whichever is less. Blocks that are too old are removed
+-- from time to time. Readers do not show rows beyond the limits that are still stored.
 lib.history_bound = function(row, info, aged)
   local oldest, least = info.seq - row.streamMessages + 1, aged and now - row.retentionMs or -1
   local slack = math.min(lib.history_slack, math.floor(row.streamMessages / 32))
   return {
     any = aged or oldest >= info.next + slack,
     oldest = not aged and oldest or nil,
-    -- `at`: the time of a block; `upcoming`: the seq of the first row of the block after it.
+    -- `at`: the time of a block. `upcoming`: the seq of the first row of the next block.
     beyond = function(at, upcoming) return upcoming <= oldest or at <= least end,
   }
 end
 
 -- Finds the oldest blocks of a stream for which `bound.beyond` returns true, subtracts them from the counts of the
--- stream and removes their rows from the index of commands. The last block of the stream is never one of them. Returns
--- the id of the oldest block that stays if the caller must remove the blocks before it, else false.
--- `bound.oldest`: the seq of the oldest row that stays; nil if it is not known.
+-- stream, and removes their rows from the index of commands. The last block of a stream is never among them. If the
+-- caller must remove these blocks, returns the id of the oldest block that stays, otherwise false. `bound.oldest`: the
+-- seq of the oldest row that stays; nil if it is unknown.
 lib.history_trim = function(row, info, bound)
   local stream, from, oldest, trimmed = key('stream', row.sth), '-', nil, false
   local count, read, first = bound.oldest and lib.history_first_blocks or lib.history_read_blocks, 0, nil
@@ -81,7 +82,8 @@ lib.history_trim = function(row, info, bound)
     lib.history_remove_rows(row, gone)
     if #blocks < count or lib.history_places_left <= 0 then break end
     from, read = '(' .. blocks[#blocks][1], read + #blocks
-    -- As many blocks as go, if they have as many rows as those that were read, and the one that stays.
+    -- Reads as many blocks as may have to be removed, and one more that stays, if the blocks have as many rows as those
+    -- read before.
     local each = math.max(1, (oldest.seq - first.seq) / math.max(1, read - 1))
     local left = bound.oldest and math.ceil((bound.oldest - oldest.seq) / each) or lib.history_read_blocks
     count = math.max(1, math.min(lib.history_read_blocks, left + 1))
@@ -106,8 +108,9 @@ lib.history_count = function(row, by)
   if by < 0 and lib.shares_held('h', row.uh) == 0 then call('ZREM', key('historyover'), row.userId .. '\0' .. row.uh) end
 end
 
--- Removes the oldest rows until the total is kept, once in a call and in at most `history_evictions` streams. They are
--- those of the user who is most over their guarantee, or of all users if no user is over.
+-- Removes the oldest rows until the total is within its limit. Runs once in a call, and shortens at most
+-- `history_evictions` streams. The rows are those of the user who is most over their guarantee, or of all users if no
+-- user is over.
 lib.history_make_bytes = function(guarantee, total)
   if not total or lib.history_made then return end
   lib.history_made = true
@@ -130,7 +133,7 @@ lib.history_of_most_over = function(guarantee)
   end
 end
 
--- Returns the least recently written stream of all users, as far as the index of streams knows.
+-- Returns the stream that was written least recently, of all users, to the knowledge of the index of streams.
 lib.history_of_oldest = function()
   for _, member in ipairs(call('ZRANGE', key('streamgone'), 0, 63)) do
     local userId, suffix, uh, sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
@@ -139,8 +142,8 @@ lib.history_of_oldest = function()
   return nil
 end
 
--- Removes the oldest blocks of a stream until `excess` bytes are removed, or the whole stream if it has no more than
--- that. Records that rows were dropped early.
+-- Removes the oldest blocks of a stream until `excess` bytes are removed, or the whole stream if it has no more bytes
+-- than that. Records that rows were dropped early.
 lib.history_shorten = function(row, excess)
   local head = lib.history_head(row.uh, row.sth)
   local before = head and head.bytes or 0
@@ -154,8 +157,8 @@ lib.history_shorten = function(row, excess)
   lib.history_note(row, head)
 end
 
--- Forgets a stream before its rows are too old. `shown`: its head, if it was still shown. In this case the time of its
--- newest row is added to `evicted`.
+-- Forgets a stream before its rows are too old. `shown`: the head of the stream if its rows were still shown; then the
+-- time of its newest row is added to `evicted`.
 lib.history_drop = function(row, shown)
   lib.history_remove_places(row)
   lib.history_forget(lib.history_member(row))
@@ -168,19 +171,20 @@ lib.history_evicted = function(row, at)
 end
 
 -- library: lib-history-commands
--- Maintains the index that finds a command's rows in history. A row's place is its time, the suffix of its stream and
--- its seq. The HASH `cmdrows` of a user and a span of time has, for each command, its first places in that span as one
--- text. The further places of a command are in a ZSET of its own, `cmdmore`. A place is removed with its row, except if
--- the row is removed because of its age: then the span is removed soon.
+-- Maintains the index that finds the history rows of a command. The place of a row consists of its time, the suffix of
+-- its stream and its seq. For each user and span of time, a HASH `cmdrows` contains the first places of each command in
+-- that span, as one text. Further places of a command are in its ZSET `cmdmore`. A place is removed with its row,
+-- unless the row is removed because of its age: then its whole span is removed soon.
 -- needs: lib-history-blocks, lib-history-spans
 
--- The most rows of which one call removes the places, give or take the rows of one read: Redis answers no other request
--- while a call runs. The next append to a stream continues its trim.
+-- About the most rows whose places one call removes. The limit is needed because Redis answers no other request while a
+-- call runs. The next append to a stream continues its trim.
 lib.history_places_most = 512
 lib.history_places_left = lib.history_places_most
 
--- Removes the places of all rows of a stream, which the caller is about to remove. A call removes the places of about
--- `history_places_most` rows. Those that are left name no message, so readers skip them, and they go with their span.
+-- Removes the places of all rows of a stream that the caller is about to remove. One call removes the places of about
+-- `history_places_most` rows. Readers skip the remaining places, because they name no message, and these are removed
+-- with their span.
 lib.history_remove_places = function(row)
   local from = '-'
   for _ = 1, lib.history_reads do
@@ -192,8 +196,9 @@ lib.history_remove_places = function(row)
   end
 end
 
--- Removes the places of the rows in these blocks, up to about `history_places_most` in a call. Leaves out rows that are
--- too old, if `row` has `retentionMs`, and spans that are over: if they were removed here, a write might open them again.
+-- Removes the places of the rows in these blocks, up to about `history_places_most` in a call. If `row` has
+-- `retentionMs`, skips rows that are too old and spans that are over, because a write after the removal might open such
+-- a span again.
 lib.history_remove_rows = function(row, blocks)
   if lib.history_places_left <= 0 or #blocks == 0 then return end
   local spans, hashes = lib.history_spans(row.uh), {}
@@ -217,12 +222,12 @@ lib.history_remove_rows = function(row, blocks)
   for name, hash in pairs(hashes) do lib.history_remove_gathered(row, name, hash) end
 end
 
--- Removes these places from a HASH, which is read once, and written by at most one HDEL and one HSET.
+-- Removes places from a HASH. Reads the HASH once, and writes it with at most one HDEL and one HSET.
 lib.history_remove_gathered = function(row, name, hash)
   local gone, left = { 'HDEL', name }, { 'HSET', name }
   for i, known in ipairs(#hash.ids > 0 and call('HMGET', name, unpack(hash.ids)) or {}) do
     local id = hash.ids[i]
-    -- Mostly all rows of a command are removed together.
+    -- In most cases all rows of a command are removed together.
     local rest = known == hash.places[id] and '' or lib.history_without(row, id, known or '', hash.places[id])
     if known and rest == '' then append(gone, id) elseif known and rest ~= known then append(left, id, rest) end
   end
@@ -230,7 +235,8 @@ lib.history_remove_gathered = function(row, name, hash)
   if #left > 2 then call(unpack(left)) end
 end
 
--- Returns the first places of a command without those that are removed, and removes the others from its further places.
+-- Returns the first places of a command without the removed ones. Removes the other removed places from the ZSET of
+-- further places.
 lib.history_without = function(row, id, known, removed)
   for at, suffix, seq in string.gmatch(removed, '(%Z*)%z(%Z*)%z(%Z*)%z') do
     local first, last = string.find(known, at .. '\0' .. suffix .. '\0' .. seq .. '\0', 1, true)
@@ -245,9 +251,9 @@ end
 
 -- library: lib-history-spans
 -- Divides the index of commands' rows into spans of time. Each span of a user has a HASH `cmdrows`, which is removed as
--- a whole when the rows of the span are too old. A span is named by its start. Field `s` of a user's `streamheads`
--- lists the user's spans as `<start>:<time of removal>`, oldest first and separated by blanks. The ZSET `rowspans` has
--- the spans of all users, by their time of removal.
+-- a whole when the rows of the span are too old. The name of a span is its start. Field `s` of a user's `streamheads`
+-- lists the user's spans as `<start>:<time of removal>`, oldest first, separated by blanks. The ZSET `rowspans`
+-- contains the spans of all users, scored by their time of removal.
 
 -- The length of a span is an eighth of the retention, and at most 12 hours.
 lib.history_span_length = function(retentionMs)
@@ -274,7 +280,7 @@ lib.history_write_spans = function(uh, spans)
   else call('HDEL', key('streamheads', uh), 's') end
 end
 
--- Returns the last span that starts at this time or before it; nil if there is none.
+-- Returns the last span that starts at this time or earlier; nil if there is none.
 lib.history_span_of = function(spans, at)
   for i = #spans, 1, -1 do
     if spans[i].start <= at then return spans[i] end
@@ -282,8 +288,8 @@ lib.history_span_of = function(spans, at)
   return nil
 end
 
--- Returns the start of the span for a row of this time. Opens the span if there is none, and moves its time of removal
--- if the row is kept for longer, because RETENTION_MS was raised.
+-- Returns the start of the span for a row of this time. Opens the span if it does not exist. Moves its time of removal
+-- if the row is kept longer, because RETENTION_MS was raised.
 lib.history_open_span = function(row, at)
   local spans, length = lib.history_spans(row.uh), lib.history_span_length(row.retentionMs)
   local span, start = lib.history_span_of(spans, at), at - at % length

@@ -1,5 +1,6 @@
 /**
- * Core's HistoryStore over Redis: appends messages, lists streams, and reads samples of the newest messages.
+ * Core's HistoryStore over Redis: appends messages, lists streams, and samples the newest messages.
+ *
  * history-pages.ts reads pages of messages.
  */
 import { randomUUID } from 'node:crypto';
@@ -43,23 +44,23 @@ import { trustJson, type JsonText } from '../../core/json.ts';
 const ROW_CHARS = 512;
 
 /**
- * Creates Core's HistoryStore over Redis. Messages that are too old are neither shown nor counted, and later acts of
- * their partition remove them. If the configured number of messages per stream is lowered, a stream is shortened with
- * its next message. If a user has too many streams, the one with the oldest last write is removed, which is reported as
- * `evicted`.
+ * Creates core's HistoryStore over Redis. Messages that are too old are neither shown nor counted, and later acts of
+ * their partition remove them. If the limit of messages per stream is lowered, a stream is shortened when its next
+ * message is appended. If a user has too many streams, the one that was written least recently is removed, which is
+ * reported as `evicted`.
  */
 export function createRedisHistory(redis: RedisDeps): HistoryStore {
   const { store, clock, retentionMs, streamMessages, linkMessages = LINK_MESSAGES } = redis;
   const deps: HistoryDeps = { store, clock, retentionMs, streamMessages, linkMessages };
   const { transactions } = commandDeps(redis);
-  /** Appends a message once. Returns it; null if it was appended by another call. */
+  /** Appends a message once. Returns the message, or null if another call has appended it. */
   const append = async (message: NewMessage, mark: MarkOfRow): Promise<Message | null> => {
     refuseNul(message);
     const chars = ROW_CHARS + (message.payload?.length ?? 0);
     const { answer, place, trimmed } = await transactions.run({
       key: { userId: message.userId, clientId: message.clientId ?? '', commandId: mark.hash },
       given: {},
-      // The mark is expected to be absent.
+      // The first attempt assumes that no mark exists.
       known: (failed) => (failed ? null : {}),
       first: (keyOf, partition) => [['GET', keyOf(partition, 'mark', mark.hash)]],
       run: (_rules, tx) => tx.appendOnce(message, mark),
@@ -67,7 +68,8 @@ export function createRedisHistory(redis: RedisDeps): HistoryStore {
       chars,
       rowChars: chars,
     });
-    // What the message exceeds is removed before the answer, so that a caller who reads at once does not see it.
+    // The answer waits until the rows beyond the limits are removed, so that a caller who reads at once does not see
+    // them.
     await trimmed;
     if (answer.kind === 'duplicate') return null;
     return { ...message, ...placeOf(answer.place ?? place), payloadBytes: payloadBytesOf(message) };
@@ -96,7 +98,7 @@ type Listings = Pick<HistoryStore, 'streams' | 'ofUsers' | 'users'>;
 type Summaries = Awaited<ReturnType<HistoryStore['ofUsers']>>[number];
 
 /**
- * Creates the listings. The indexes are read once no stream is due to be forgotten; a second list of reads then gets the
+ * Creates the listings of streams. Reads the indexes after all streams that are due have been forgotten, and then the
  * summaries of the streams.
  */
 function createStreamListings(deps: HistoryDeps): Listings {
@@ -120,7 +122,7 @@ function createStreamListings(deps: HistoryDeps): Listings {
 
 type Asked = { readonly userId: string; readonly min: string; readonly max: string };
 
-/** A prefix followed by this character sorts after every text that begins with the prefix. */
+/** This character, appended to a prefix, sorts after every text that begins with the prefix. */
 const LAST = '\u{10ffff}';
 
 function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min' | 'max'> {
@@ -130,7 +132,7 @@ function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min
   return { min: beyond ? `[${prefix}` : `(${after}`, max };
 }
 
-/** Lists streams for each item of `asked`, in the same order. */
+/** Lists the streams of each user in `asked`, in the same order. */
 async function listStreams(deps: HistoryDeps, asked: readonly Asked[], first: number): Promise<readonly Summaries[]> {
   const { store } = deps;
   const partitions = Map.groupBy(asked.entries(), ([, { userId }]) => store.partitionOfUser(userId));
@@ -197,9 +199,9 @@ async function listPartition(
 }
 
 /**
- * Returns the summary of a stream; null if the stream was removed since the index was read. The `seq` of a stream has
- * no gaps, so the number of messages follows from the first and the last. The stream's first entry has its oldest row
- * that may be shown.
+ * Returns the summary of a stream; null if the stream was removed since the index was read. The number of messages
+ * follows from the first and the last `seq`, because `seq` has no gaps. The first entry of the stream contains its
+ * oldest row that may be shown.
  */
 function summaryOf(
   deps: HistoryDeps,
@@ -237,7 +239,7 @@ async function scanUsers(deps: HistoryDeps, partitions: readonly (readonly Reply
   return { ...scanSorted(users, page, ({ userId }) => [userId]), gaps: gaps.slice(0, 1) };
 }
 
-/** Repeats the act until no more streams are due to be forgotten. */
+/** Repeats the act until no more streams are due to be forgotten. Returns its last reply. */
 async function untilSwept(ask: () => Promise<Reply>): Promise<readonly Reply[]> {
   for (;;) {
     const reply = await ask();
@@ -248,7 +250,7 @@ async function untilSwept(ask: () => Promise<Reply>): Promise<readonly Reply[]> 
 /** The most streams that one act forgets. */
 const SWEPT = 100;
 
-/** Reads indexes of streams in one round trip. If streams are due to be forgotten, they are forgotten first. */
+/** Reads indexes of streams in one round trip. Streams that are due are forgotten first. */
 async function readSwept(
   { store, clock, retentionMs }: HistoryDeps,
   partition: number,
@@ -273,7 +275,7 @@ function compareBytes(a: string, b: string): number {
 const BATCH = 32;
 
 /**
- * Creates the read of the newest messages of one stream, or of all. Messages of different streams with the same
+ * Creates the read of the newest messages, of one stream or of all. Messages of different streams with the same
  * millisecond are in no particular order.
  */
 function createSample(deps: HistoryDeps): HistoryStore['sample'] {
@@ -288,7 +290,7 @@ async function sampleStream(deps: HistoryDeps, name: StreamName, bounds: SampleB
   return { ...(await collect(rows, bounds)), gaps: gapsOf(deps, { source: 'messages', now }, droppedAt) };
 }
 
-/** `count`: how many blocks are read first; later reads get more. */
+/** `count`: the number of blocks in the first read; later reads get more. */
 type Backwards = { readonly oldest: number; readonly count: number; readonly least: number };
 
 async function* backwards({ store }: HistoryDeps, name: StreamName, asked: Backwards): AsyncGenerator<StoredMessage> {
@@ -319,7 +321,7 @@ async function sampleAll(deps: HistoryDeps, bounds: SampleBounds): Promise<RawSa
 type Rows = AsyncGenerator<StoredMessage>;
 type Begun = { readonly rows: Rows; row: StoredMessage };
 
-/** Begins to read lists of rows, all at the same time. Leaves out those without a row. */
+/** Starts to read several lists of rows at the same time. Leaves out empty lists. */
 async function begin(lists: readonly Rows[]): Promise<readonly Begun[]> {
   const begun = await Promise.all(lists.map(async (rows) => ({ rows, first: await rows.next() })));
   return begun.flatMap(({ rows, first }) => (first.done ? [] : [{ rows, row: first.value }]));
@@ -338,7 +340,7 @@ function newestIn(open: readonly Begun[]): Begun | undefined {
   );
 }
 
-/** Returns the row of a list, which goes on to its next one or is over. */
+/** Returns the current row of a list, and advances the list or removes it at its end. */
 async function takeFrom(open: Begun[], list: Begun): Promise<StoredMessage> {
   const { row } = list;
   const next = await list.rows.next();
@@ -348,8 +350,8 @@ async function takeFrom(open: Begun[], list: Begun): Promise<StoredMessage> {
 }
 
 /**
- * Reads the rows of all streams of a partition except link histories, newest first. It begins to read streams, a few at
- * a time, only when it reaches the time of their last write, behind which the index of streams may be.
+ * Reads the rows of all streams of a partition except link histories, newest first. A stream is opened, with a few
+ * others, only when the iteration reaches the time of its last write according to the index, which may be outdated.
  */
 async function* rowsOf(deps: HistoryDeps, partition: number, now: number): Rows {
   const { store, retentionMs } = deps;
@@ -372,7 +374,7 @@ async function* rowsOf(deps: HistoryDeps, partition: number, now: number): Rows 
   }
 }
 
-/** Returns the rows of a stream by its name in the index of streams; none for a link history. */
+/** Returns the rows of the stream with this name in the index of streams; none for a link history. */
 function streamRows(deps: HistoryDeps, member: string, now: number): readonly Rows[] {
   const [userId = '', suffix = ''] = member.split('\0');
   return suffix === LINK_STREAM ? [] : [shownRows(deps, { userId, suffix }, now)];
@@ -390,7 +392,7 @@ async function collect(rows: AsyncIterable<StoredMessage>, bounds: SampleBounds)
   return sampling.sample;
 }
 
-/** Returns the stored row as JSON, with the name of this storage and the row's id in it. */
+/** Returns the stored row as JSON, with the name of this adapter and the id of the entry. */
 function storedOf({ message, entryId }: StoredMessage): JsonText {
   const { payload, ...members } = message;
   const shown = JSON.stringify({ adapter: 'redis', entryId, ...members });

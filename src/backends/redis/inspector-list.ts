@@ -1,4 +1,4 @@
-/** Lists commands that match a filter, in the order of names or of admission. */
+/** Lists the commands that match a filter, sorted by name or by time of admission. */
 import type { Command } from '../../core/commands/command.ts';
 import { matchesRecord } from '../../core/commands/lookup.ts';
 import type { CommandPage, DeliveryFilter, DeliveryInspector } from '../../core/commands/delivery-inspector.ts';
@@ -14,7 +14,10 @@ import { fillPage, keyOfName, testOf } from './inspector-pages.ts';
 import type { RedisDeps } from './deps.ts';
 import { partitionsOf } from './store-partitions.ts';
 
-/** Says whether records of ended commands of a user, or of any, were reduced to marks within their window. */
+/**
+ * Returns the gap of a listing if records of ended commands, of this user or of any, were reduced to marks within their
+ * window.
+ */
 async function gapsOf(
   { store, clock }: Pick<RedisDeps, 'store' | 'clock'>,
   { userId, stage }: DeliveryFilter,
@@ -34,11 +37,14 @@ async function gapsOf(
 }
 
 export type InspectorListDeps = Pick<RedisDeps, 'store' | 'clock' | 'retentionMs' | 'idempotencyWindowMs'> & {
-  /** Reads the connections of clients as they are now, one answer per key. */
+  /** Reads the current connections of clients, one answer per key. */
   readonly connections: (keys: readonly ClientKey[]) => MaybePromise<readonly (Connection | null)[]>;
 };
 
-/** Creates the listing of commands. Each page reads names from an index, in order, then the records of these names. */
+/**
+ * Creates the listing of commands. Each page reads names from an index, in order, and then the records with these
+ * names.
+ */
 export function createInspectorList(deps: InspectorListDeps): DeliveryInspector['list'] {
   return async (filter, page) => {
     const [scan, gaps] = await Promise.all([listMatching(deps, filter, page), gapsOf(deps, filter)]);
@@ -62,7 +68,7 @@ function listMatching(deps: InspectorListDeps, filter: DeliveryFilter, page: Com
   );
 }
 
-/** Returns the commands, null for those that do not match. Reads connections only if the filter has labels. */
+/** Returns the commands, with null for those that do not match. Reads connections only if the filter has labels. */
 async function matching(
   { connections }: InspectorListDeps,
   filter: DeliveryFilter,

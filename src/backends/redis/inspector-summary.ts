@@ -1,6 +1,6 @@
 /**
- * Counts commands for the summary. Most counts are sums over the reservations of each scope, because no index has the
- * totals.
+ * Counts commands for the summary. Most counts are sums over the reservations of each scope, because no index contains
+ * the totals.
  */
 import type { DeliverySummary } from '../../core/commands/delivery-inspector.ts';
 import { DELIVERY_SAMPLE } from '../../core/limits.ts';
@@ -14,13 +14,13 @@ import type { Store } from './store.ts';
 /** The most scopes whose reservations are read in one round trip. */
 const SCOPES = 1000;
 
-/** The key of a scope's reservations, and the counts that they give. */
+/** The key of a scope's reservations, with the counts that were read from it. */
 type Reserved = {
   readonly key: string;
   readonly count: number;
-  /** How many of its commands are past their deadline. */
+  /** The number of its commands that are past their deadline. */
   readonly due: number;
-  /** The earliest deadline of its commands, epoch milliseconds. */
+  /** The earliest deadline of its commands, in epoch milliseconds. */
   readonly first: number;
 };
 type Sampled = { readonly deadline: number; readonly queuedAt: number | null };

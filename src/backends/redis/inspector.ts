@@ -1,4 +1,4 @@
-/** Core's DeliveryInspector over Redis. Changes no command. */
+/** Core's DeliveryInspector over Redis, combined from its listings, scopes and summary. */
 import type { DeliveryInspector } from '../../core/commands/delivery-inspector.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import { createInspectorList, type InspectorListDeps } from './inspector-list.ts';

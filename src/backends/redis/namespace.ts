@@ -1,4 +1,4 @@
-/** Opens the namespace in Redis: schema, partitions, and the secret that signs cursors. */
+/** Opens the namespace in Redis: checks its schema and partitions, and reads the secret that signs cursors. */
 import { randomBytes } from 'node:crypto';
 import { CallboardError } from '../../core/errors.ts';
 import { rootOf } from './keys.ts';
@@ -9,17 +9,18 @@ export const SCHEMA = 10;
 
 type Namespace = {
   /**
-   * The secret that signs the cursors of the deployment. All nodes have the same, so each accepts the others' cursors.
+   * The secret that signs the cursors of the deployment. It is the same on all nodes, so that each node accepts the
+   * others' cursors.
    */
   readonly cursorKey: string;
 };
 
-/** Who decides over the data of a namespace: relays that own partitions, or Redis. */
+/** Which side decides acts on the data of a namespace: relays that own partitions, or scripts in Redis. */
 type Decider = 'owned' | 'redis';
 
 /**
- * Opens the namespace. The first node sets its schema, its partitions and who decides, and every later node must have
- * the same. Throws `invalid_argument` if they differ, and then changes nothing.
+ * Opens the namespace. The first node sets the schema, the number of partitions and the decider; every later node must
+ * have the same values. Throws `invalid_argument` if they differ, and changes nothing then.
  */
 export async function enterNamespace(store: Store, decider: Decider): Promise<Namespace> {
   const root = rootOf(store.namespace);
@@ -39,7 +40,7 @@ export async function enterNamespace(store: Store, decider: Decider): Promise<Na
   return { cursorKey: cursor };
 }
 
-/** Sets the fields that are not set yet, and returns all of them. */
+/** Sets those fields that have no value yet, and returns all fields. */
 async function hold(
   store: Store,
   key: string,

@@ -6,8 +6,8 @@ import { heldCommand, decodeCommand, decodeEnded, type Held } from './commands/r
 import { listOf, type Reply } from './replies.ts';
 
 /**
- * A row of a mailbox, before a large result is fetched. `id`: its entry; `place`: its index among the rows of the
- * entry; `last`: whether it is the entry's last row.
+ * A row of a mailbox, before a large result is fetched. `id`: the id of its entry. `place`: its index among the rows of
+ * the entry. `last`: whether it is the last row of the entry.
  */
 export type RawRow = {
   readonly id: string;
@@ -16,7 +16,7 @@ export type RawRow = {
   readonly fields: ReadonlyMap<string, string>;
 };
 
-/** Encodes the fields of a row after its kind: names and values in turn. */
+/** Encodes the fields of a row after its kind, as alternating names and values. */
 export function encodeRow(row: Exclude<NodeRow, { kind: 'pulse' }>): readonly (string | number)[] {
   switch (row.kind) {
     case 'kick': {
@@ -38,8 +38,8 @@ type DecodedRow = Exclude<MailboxRow, { kind: 'pulse' }>;
 type RowContents = { readonly result: JsonText | null; readonly offered: Held | null };
 
 /**
- * Decodes a row: to several rows if it names several commands, and to none if its kind is one that only a newer version
- * of callboard knows. `result`: the result of a reply. `offered`: the command that the row contains. A reply is for all
+ * Decodes a row into several rows if it names several commands, and into none if only a newer version of callboard
+ * knows its kind. `result`: the result in a reply. `offered`: the command that the row contains. A reply is for all
  * callers of the node that wait for the command, so its rpc id is ''.
  */
 export function decodeRows(fields: ReadonlyMap<string, string>, contents: RowContents): readonly DecodedRow[] {
@@ -82,8 +82,8 @@ function decodeRow(fields: ReadonlyMap<string, string>, { result, offered }: Row
 }
 
 /**
- * Reads the client and the command that a row names. The names are in fields of the row, or in the request of the
- * command that the row contains.
+ * Returns the client and the command that a row names, either in fields of its own or in the request of the command
+ * that it contains.
  */
 function namedIn(
   fields: ReadonlyMap<string, string>,
@@ -95,14 +95,14 @@ function namedIn(
   return { client, key: { ...client, commandId: text('commandId') } };
 }
 
-/** Decodes the command that a row contains; null for a row that only names a command, and for rows of other kinds. */
+/** Decodes the command that a row contains; null for a row that only names a command, and for rows of another kind. */
 export function heldOf(fields: ReadonlyMap<string, string>): Held | null {
   const [state, request] = [fields.get('state'), fields.get('request')];
   if (state === undefined || request === undefined) return null;
   return heldCommand({ state, request, waits: fields.get('waits') ?? '', params: fields.get('params') ?? null });
 }
 
-/** Returns the rows in the reply of XREAD or XRANGE for one stream, in order. */
+/** Returns the rows of one stream in a reply of XREAD or XRANGE, in order. */
 export function rawRows(entries: unknown): readonly RawRow[] {
   if (!Array.isArray(entries)) return [];
   return (entries as readonly (readonly [string, Reply])[]).flatMap(([id, flat]) => {

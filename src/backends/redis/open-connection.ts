@@ -1,4 +1,6 @@
-/** Opens the first connection to Redis, waits while Redis loads its data, and says why a connection cannot be used. */
+/**
+ * Opens the first connection to Redis, waits while Redis loads its data, and explains why a connection cannot be used.
+ */
 import { CallboardError } from '../../core/errors.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { silentLog, type Clock, type Log } from '../../core/ports.ts';
@@ -6,16 +8,16 @@ import { connectTo, unavailable, type Client, type ConnectTarget } from './clien
 import { describeTarget, type RedisTarget } from './target.ts';
 
 /**
- * How long the first connection may take, milliseconds. Without this limit, connecting through sentinels would be tried
- * for ever.
+ * How long the first connection may take, in milliseconds. Without this limit, a connection through sentinels would be
+ * retried for ever.
  */
 const OPEN_MS = 10_000;
-/** How long it may take to ask Redis whether it loads its data, milliseconds. */
+/** How long the question whether Redis is loading its data may take, in milliseconds. */
 const ASK_MS = 3_000;
 
 /**
- * Returns the error with the address of the store and the last error of its connection. That error says more than the
- * error of the failed call.
+ * Returns the error, with the address of the store and the last error of its connection added. The error of the
+ * connection explains more than the error of the failed call.
  */
 export async function refusalOf(
   target: ConnectTarget,
@@ -29,8 +31,8 @@ export async function refusalOf(
 }
 
 /**
- * Notes the last error of the client's connections until one is ready. In a cluster, the error of a node says more than
- * that of the whole, which only says that the connections are closed.
+ * Stores the last error of the client's connections in `noted`, until a connection is ready. In a cluster, the error of
+ * one node explains more than the error of the cluster, which only says that connections are closed.
  */
 export function noteFaults(client: Client, noted: { fault: Error | null }): void {
   const note = (error: Error): void => {
@@ -42,8 +44,8 @@ export function noteFaults(client: Client, noted: { fault: Error | null }): void
 }
 
 /**
- * Returns the error of a connection to one node of a cluster; null if it works. The client of a cluster hides the errors
- * of the connections by which it looks for the nodes, such as those of TLS.
+ * Returns the error of a connection to one node of a cluster; null if the connection works. ioredis hides the errors of
+ * the connections that discover the nodes, for example TLS errors.
  */
 async function faultOfFirstNode(target: ConnectTarget & { readonly form: 'cluster' }): Promise<Error | null> {
   const [at] = target.nodes;
@@ -62,13 +64,13 @@ async function faultOfFirstNode(target: ConnectTarget & { readonly form: 'cluste
   }
 }
 
-/** What ioredis says of a call over a connection that ended, whatever the reason. */
+/** The message of ioredis for a call over a connection that ended, whatever the reason was. */
 const CLOSED = 'Connection is closed.';
 
-/** The errors with which Redis refuses a login, and those of TLS, which an operator must repair. */
+/** Matches errors that an operator must repair: those with which Redis refuses a login, and TLS errors. */
 const FOR_OPERATORS = /^(WRONGPASS|NOAUTH|NOPERM|MASTERDOWN|LOADING)|certificate|altnames|SSL|TLS/i;
 
-/** Adds the reason of a broken connection for `/readyz`, if an operator must repair it. */
+/** If an operator must repair the connection, adds the reason to the error, for `/readyz`. */
 export function withReason(error: unknown, fault: Error | null): unknown {
   if (!(error instanceof CallboardError) || error.code !== 'store_unavailable' || error.details.reason !== undefined)
     return error;
@@ -82,8 +84,8 @@ export function withReason(error: unknown, fault: Error | null): unknown {
 const REASON_CHARS = 200;
 
 /**
- * Connects. While Redis loads its data, which takes long after a restart with much of it, waits for as long as that
- * takes. Otherwise throws `store_unavailable` after OPEN_MS.
+ * Connects. While Redis loads its data, waits without a limit, because loading may take long after a restart. Otherwise
+ * throws `store_unavailable` after OPEN_MS.
  */
 export async function connected(
   client: Client,
@@ -91,7 +93,7 @@ export async function connected(
   target: ConnectTarget,
 ): Promise<void> {
   const connecting = client.connect();
-  // A rejection is read below, possibly later.
+  // A rejection is handled below, but perhaps later.
   connecting.catch(() => {});
   for (let waits = false; ; waits = true) {
     try {
@@ -104,7 +106,7 @@ export async function connected(
   }
 }
 
-/** Whether a Redis says that it loads its data. A cluster cannot be asked as one. */
+/** Whether Redis answers that it is loading its data. Always false for a cluster, which cannot be asked as a whole. */
 async function isLoading(system: Clock, target: ConnectTarget): Promise<boolean> {
   if (target.form === 'cluster') return false;
   const asked = connectTo(target, 'commands', silentLog, { enableReadyCheck: false });
@@ -119,13 +121,16 @@ async function isLoading(system: Clock, target: ConnectTarget): Promise<boolean>
   }
 }
 
-/** Throws `invalid_argument` if Redis does not have the database: ioredis would use database 0 and say nothing. */
+/**
+ * Throws `invalid_argument` if Redis does not have the database. Without this check, ioredis would silently use
+ * database 0.
+ */
 export async function requireDatabase(client: Client, target: RedisTarget): Promise<void> {
   if (target.form === 'cluster' || target.db === 0 || 'nodes' in client) return;
   try {
     await client.select(target.db);
   } catch (error) {
-    // The check of rights, which comes next, says which right is missing.
+    // The check of rights, which runs next, reports the missing right.
     if (error instanceof Error && error.message.startsWith('NOPERM')) return;
     if (!(error instanceof Error) || !/out of range|not allowed in cluster/i.test(error.message)) throw error;
     throw new CallboardError(
@@ -135,15 +140,15 @@ export async function requireDatabase(client: Client, target: RedisTarget): Prom
   }
 }
 
-/** Returns the reason of a connection error. In a cluster, only the last error of a node has the reason. */
+/** Returns the error that explains a failed connection. In a cluster, only the last error of a node explains it. */
 function reasonIn(fault: Error | null): Error | null {
   const last = fault && 'lastNodeError' in fault ? fault.lastNodeError : null;
   return last instanceof Error ? last : fault;
 }
 
 /**
- * Waits for all of `work`. Throws `store_unavailable` if that takes longer than `ms`, or the first failure as
- * `unavailable` converts it.
+ * Waits for all of `work`. Throws `store_unavailable` after `ms` milliseconds, or the first failure, converted by
+ * `unavailable`.
  */
 export async function within(system: Clock, ms: number, work: readonly MaybePromise<void>[]): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();

@@ -1,4 +1,4 @@
-/** Decodes rows of sites, sessions, grants and tickets, and encodes what a grant allows. Pure. */
+/** Decodes rows of sites, sessions, grants and tickets, and encodes the permissions of a grant. Pure functions. */
 import type { Grant, SiteSession } from '../../core/sites/site-session.ts';
 import type { NewGrant, NewSite, Ticket } from '../../core/sites/site-stores.ts';
 import type { Site } from '../../core/sites/site.ts';
@@ -6,7 +6,7 @@ import { fieldsOf, numberOr, type Reply } from './replies.ts';
 
 const LIFE = 'life:';
 
-/** The part of a grant that acts read and change. Its stamps are texts. */
+/** The part of a grant that acts read and change, as JSON. Its times are texts. */
 type Life = {
   readonly order: string;
   readonly parentId?: string;
@@ -17,8 +17,8 @@ type Life = {
 type What = Pick<Grant, 'events' | 'actions' | 'share'>;
 
 /**
- * Decodes a site from its definition and the time when it was first registered; null if either is absent. Trusts the
- * JSON, which our own acts wrote.
+ * Decodes a site from its definition and the time when it was first registered; null if either is absent. Does not
+ * validate the JSON, because only this backend writes it.
  */
 export function decodeSite(definition: Reply | undefined, registeredAt: Reply | undefined): Site | null {
   if (typeof definition !== 'string' || typeof registeredAt !== 'string') return null;
@@ -52,7 +52,10 @@ function grantsOf(fields: ReadonlyMap<string, string>): readonly Grant[] {
   return found.sort((a, b) => a.order - b.order).map(({ grant }) => grant);
 }
 
-/** Decodes a grant. Its session's row has it as two texts: `life` has its times and its parent, `what` the rest. */
+/**
+ * Decodes a grant from two fields of its session's row: `life` contains its times and its parent, `what` its
+ * permissions.
+ */
 export function decodeGrant(grantId: string, life: string, what: string): Grant {
   const { parentId, grantedAt, expiresAt, revokedAt } = JSON.parse(life) as Life;
   return {
@@ -65,7 +68,10 @@ export function decodeGrant(grantId: string, life: string, what: string): Grant 
   };
 }
 
-/** Encodes what a grant allows as JSON. Acts return it without parsing it, because Lua cannot write an empty list. */
+/**
+ * Encodes the permissions of a grant as JSON. Acts return this text without parsing it, because Lua cannot write an
+ * empty list as JSON.
+ */
 export function encodeWhat({ events, actions, share }: NewGrant): string {
   return JSON.stringify({ events, actions, share } satisfies What);
 }

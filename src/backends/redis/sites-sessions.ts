@@ -1,4 +1,4 @@
-/** Core's SessionStore over Redis: sessions of sites, their grants and tickets. */
+/** Core's SessionStore over Redis: sessions of sites with their grants and tickets. */
 import {
   GRANTS_PER_SESSION,
   SESSIONS_PER_SITE,
@@ -21,14 +21,14 @@ const READ_TOGETHER = 50;
 
 type Arguments = readonly (string | number | null)[];
 /**
- * Runs an act in the partition that an id, token or ticket names, with the hash of that id as the first argument.
- * Resolves to null if the id begins with no valid partition.
+ * Runs an act in the partition that an id, token or ticket names; the hash of that id is the first argument. Resolves
+ * with null if the id names no valid partition.
  */
 type Acting = (name: string, id: string, args?: Arguments) => Promise<Reply>;
 
 /**
- * Creates core's SessionStore over Redis. A session with its grants and tickets is in the partition of its owner. Every
- * id, token and ticket begins with that partition.
+ * Creates core's SessionStore over Redis. A session is stored in the partition of its owner, with its grants and
+ * tickets. Each id, token and ticket begins with the number of that partition.
  */
 export function createRedisSessions({ store, clock }: RedisDeps): SessionStore {
   const acting: Acting = async (name, id, args = []) => {
@@ -90,7 +90,7 @@ async function putTicket(
 ): Promise<Awaited<ReturnType<SessionStore['putTicket']>>> {
   const { sessionId, grantId, holderExpiresAt, ttlMs } = ticket;
   const partition = partitionOfId(sessionId, store.partitions);
-  // With the prefix of another partition the ticket would never be found again.
+  // A ticket whose prefix names another partition could never be found.
   if (partition === null || partition !== partitionOfId(ticketHash, store.partitions)) return { kind: 'gone' };
   const own = [store.hash(ticketHash), store.hash(sessionId), sessionId, grantId, holderExpiresAt];
   const reply = await store.act(partition, 'sites-put-ticket', [...own, ttlMs, SESSION_TICKETS]);
@@ -103,7 +103,7 @@ function notMade(reply: Reply): { readonly kind: 'gone' | 'full' } {
 
 type Reading = Pick<RedisDeps, 'store' | 'clock'>;
 
-/** Reads sessions by id, in one round trip over all partitions at once. */
+/** Reads sessions by id. Reads all partitions at the same time, in one round trip each. */
 async function readSessions(
   { store, clock }: Reading,
   sessionIds: readonly string[],
@@ -112,7 +112,7 @@ async function readSessions(
   const asked = Map.groupBy(new Set(sessionIds), (sessionId) => partitionOfId(sessionId, store.partitions));
   const readSome = async (partition: number, ids: readonly string[]): Promise<void> => {
     const rows = await store.read(ids.map((id) => ['HGETALL', store.key(partition, 'session', store.hash(id))]));
-    // A later act removes what is to be forgotten.
+    // Sessions that are due to be forgotten are left out; a later act removes them.
     const kept = rows.map((row) => (Number(fieldsOf(row).get('forgetAt') ?? 0) > clock.now() ? row : null));
     ids.forEach((id, i) => found.set(id, decodeSession(kept[i])));
   };

@@ -1,22 +1,21 @@
 -- Sites, and the sessions, grants and tokens of their viewers.
 
 -- library: lib-sites
--- How sites are stored, and functions that their acts share. A session is one HASH with the fields userId, siteId,
--- sessionId, site (the hash of its site), openedAt, expiresAt, closedAt, forgetAt and given (the number of grants so
--- far). Each grant has two fields: `life:<grant>`, JSON that acts read and change, and `what:<grant>`, JSON of what it
--- allows, which they only return. Members of `sessions` (by name) and `sessionends` (by forgetAt) are: session id, NUL,
--- session hash.
+-- Functions that the acts on sites share. A session is one HASH with the fields userId, siteId, sessionId, site (the
+-- hash of its site), openedAt, expiresAt, closedAt, forgetAt and given (the number of grants so far). Each grant has
+-- two fields: `life:<grant>`, JSON that acts read and change, and `what:<grant>`, JSON of its permissions, which acts
+-- only return. Members of `sessions` (by name) and `sessionends` (by forgetAt) are: session id, NUL, session hash.
 
--- How much longer a key lasts than the session or ticket in it, ms. The times in its row decide when the session or
+-- How much longer a key exists than the session or ticket in it, in ms. The times in the row decide when the session or
 -- ticket ends.
 lib.sites_grace = 3600000
 
--- Makes a key last at least this long from now, ms.
+-- Makes a key exist for at least `ms` milliseconds from now.
 lib.sites_keep = function(name, ms)
   if call('PTTL', name) < ms then call('PEXPIRE', name, text(ms)) end
 end
 
--- Decodes the grants in a session's row. Returns a table: grant -> its life.
+-- Decodes the grants in a session's row. Returns a table from grant id to `life`.
 lib.sites_lives = function(row)
   local lives = {}
   for field, value in pairs(row) do
@@ -33,8 +32,8 @@ lib.sites_open = function(row)
   return not row.closedAt and tonumber(row.expiresAt) > now
 end
 
--- Forgets a session, with its tokens and tickets. If the session's key has expired, so that its tokens are not known,
--- the keys of the tokens expire by themselves.
+-- Forgets a session with its tokens and tickets. If the session's key has expired, its tokens are unknown; their keys
+-- expire by themselves.
 lib.sites_drop = function(site, member)
   local sh = string.sub(member, -22)
   local row = hash(key('session', sh))
@@ -60,8 +59,7 @@ lib.sites_sweep = function(site)
   for _, member in ipairs(due) do lib.sites_drop(site, member) end
 end
 
--- Closes a session that was not closed before, and updates `row`. If it had expired, it is not kept longer for being
--- closed.
+-- Closes a session that is not closed yet, and updates `row`. Closing an expired session does not extend its retention.
 lib.sites_close = function(sh, row, kept)
   row.closedAt = text(now)
   row.forgetAt = text(math.min(now, tonumber(row.expiresAt)) + kept)
@@ -70,8 +68,8 @@ lib.sites_close = function(sh, row, kept)
   call('ZADD', key('sessionends', row.site), row.forgetAt, row.sessionId .. '\0' .. sh)
 end
 
--- Adds a grant to a session, and updates `row`. `grant`: id, parentId, ttlMs, token, what. It ends no later than
--- `latest`.
+-- Adds a grant to a session, and updates `row`. `grant`: id, parentId, ttlMs, token, what. The grant ends at `latest`
+-- or earlier.
 lib.sites_give = function(sh, row, grant, latest)
   local ends = latest
   if grant.ttlMs then ends = math.min(latest, now + tonumber(grant.ttlMs)) end
@@ -108,8 +106,8 @@ acts['sites-add-grant'] = function(a)
     all = all + 1
     if not lib.sites_live(life) then over[other] = life end
   end
-  -- Grants that have ended are removed when room is needed. A grant never outlives its parent, so no live grant depends
-  -- on them.
+  -- Grants that have ended are removed only when room is needed. No live grant depends on them, because a grant never
+  -- outlives its parent.
   if all >= tonumber(a[2]) then
     if not next(over) then return 'full' end
     for other, life in pairs(over) do
@@ -176,7 +174,7 @@ acts['sites-open'] = function(a)
   local ends, over = key('sessionends', site), text(now + kept)
   local open = call('ZCOUNT', ends, '(' .. over, '+inf')
   if open >= most then return 'full' end
-  -- Sessions that have ended never prevent a new one: the oldest of them are forgotten to make room.
+  -- Ended sessions never prevent a new one: the oldest of them are forgotten to make room.
   local excess = call('ZCARD', ends) - open - most + 1
   if excess > 0 then
     for _, member in ipairs(call('ZRANGEBYSCORE', ends, '-inf', over, 'LIMIT', 0, excess)) do lib.sites_drop(site, member) end
@@ -261,7 +259,7 @@ acts['sites-redeem-ticket'] = function(a)
   local ms = tonumber(row.forgetAt) - now + lib.sites_grace
   call('HSET', key('ticket', a[1]), 'redeemed', '1')
   call('PEXPIRE', key('ticket', a[1]), text(ms))
-  -- The score is one more than the highest, so that the order is that of redemption.
+  -- The score is one higher than the highest score, so that the order of scores is the order of redemption.
   local last = call('ZREVRANGE', redeemed, 0, 0, 'WITHSCORES')
   call('ZADD', redeemed, text(tonumber(last[2] or '0') + 1), a[1])
   lib.sites_keep(redeemed, ms)

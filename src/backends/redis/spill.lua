@@ -2,7 +2,7 @@
 
 -- library: lib-spill
 -- Removes expired payloads, and checks whether a new one fits. Each payload is a STRING `<expiry> <text>`. The ZSET
--- `payloads` has them as `<name>:<bytes>` by expiry, and `payloadbytes` is the sum of their bytes.
+-- `payloads` contains `<name>:<bytes>` of each, scored by expiry; `payloadbytes` is the sum of their bytes.
 
 -- Removes a payload, and subtracts its bytes if it existed. Returns true if it existed.
 lib.spill_remove = function(name, bytes)
@@ -59,7 +59,7 @@ acts['spill-put'] = function(a)
   lib.spill_sweep(8)
   if not lib.spill_fits(bytes, tonumber(a[4])) then lib.spill_sweep(500) end
   if not lib.spill_fits(bytes, tonumber(a[4])) then return 0 end
-  -- After its expiry the payload is not read any more. The key expires an hour later, in case no node removes it.
+  -- A payload is not read after its expiry. Its key expires an hour later, in case no node removes it.
   call('SET', name, a[2] .. ' ' .. a[5], 'PX', text(math.max(0, tonumber(a[2]) - now) + 3600000))
   call('ZADD', key('payloads'), a[2], a[1] .. ':' .. a[3])
   call('INCRBY', key('payloadbytes'), a[3])

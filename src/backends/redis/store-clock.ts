@@ -1,30 +1,30 @@
-/** The clock of a deployment over Redis: it follows the time of Redis, which all nodes share. */
+/** The clock of a deployment over Redis, which follows the time of Redis so that all nodes share one time. */
 import { CallboardError } from '../../core/errors.ts';
 import type { Cancel, Clock, Log } from '../../core/ports.ts';
 
 const MEASURE_MS = 2_000;
 
 type StoreClockOptions = {
-  /** Asks the store for its time. Resolves to epoch milliseconds. */
+  /** Reads the time of the store, in epoch milliseconds. */
   readonly read: () => Promise<number>;
-  /** The clock of this machine: its timers are used, and its time is compared with the store's. */
+  /** The clock of this machine. Its timers are used, and its time is compared with the store's. */
   readonly system: Clock;
-  /** A time in milliseconds that never goes back and does not follow changes of the wall clock. */
+  /** A time in milliseconds that never goes back, even if the wall clock is changed. */
   readonly monotonic?: () => number;
   readonly log: Log;
 };
 
 type StoreClock = Clock & {
-  /** How far the store's clock is ahead of this machine's, by the last measurement, milliseconds. */
+  /** How far the store's clock is ahead of this machine's clock, according to the last measurement, in milliseconds. */
   readonly ahead: () => number;
   /** Stops measuring; `now` continues with the last offset. */
   stop(): void;
 };
 
 /**
- * Creates the clock of a deployment, which shows the time of its store on all nodes. It adds an offset, measured every
- * 2 s, to this machine's monotonic time. It never goes back, and differs from the store's time by at most half a round
- * trip. Its timers are this machine's. Throws the error of the first measurement.
+ * Creates the clock of a deployment, which shows the time of the store on all nodes. It adds an offset to this
+ * machine's monotonic time, and measures the offset every 2 s. It never goes back, and differs from the store's time by
+ * at most half a round trip. Its timers are those of this machine. Throws the error of the first measurement.
  */
 export async function createStoreClock(options: StoreClockOptions): Promise<StoreClock> {
   const { read, system, monotonic = () => performance.now(), log } = options;
@@ -32,7 +32,7 @@ export async function createStoreClock(options: StoreClockOptions): Promise<Stor
     const before = monotonic();
     const time = await read();
     const after = monotonic();
-    // An offset that is not a number would stay for ever, because `now` and every later offset are computed from it.
+    // A wrong offset would stay for ever, because `now` and every later offset are computed from it.
     if (!Number.isFinite(time)) throw new CallboardError('internal', 'The store did not return a time.');
     return { middle: time - (before + after) / 2, error: (after - before) / 2 };
   };
@@ -41,7 +41,7 @@ export async function createStoreClock(options: StoreClockOptions): Promise<Stor
   const now = (): number => (last = Math.max(last, Math.floor(monotonic() + offset)));
   const turn = (): void => {
     measure().then(
-      // A slow answer is imprecise: the offset moves only as far as it must to be within the answer's error.
+      // A slow answer is imprecise, so the offset moves only as far as needed to be within the error of the answer.
       ({ middle, error }) => (offset = Math.min(middle + error, Math.max(middle - error, offset))),
       (error: unknown) => log.debug({ err: error }, 'the time of the store could not be read'),
     );

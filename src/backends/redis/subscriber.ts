@@ -1,6 +1,7 @@
 /**
- * The connection that subscribes to channels of Redis, and the probe that notices when it receives nothing. It renews
- * the subscriptions after interruptions, and does not read messages.
+ * The Redis connection that subscribes to channels, and a probe that detects when the connection receives nothing.
+ *
+ * Subscriptions are renewed after interruptions. Messages are passed on without being read.
  */
 import type { EventLoop, Log } from '../../core/ports.ts';
 import { unavailable, type Client } from './client.ts';
@@ -12,17 +13,20 @@ type SubscriberOptions = {
   readonly connect: () => Client;
   /** Channels that are always subscribed to. */
   readonly fixed: readonly string[];
-  /** Whether the channels are sharded ones of a cluster, all of one master. Then there are only the fixed ones. */
+  /**
+   * Whether the channels are sharded channels of a cluster, all on one master. Then only the fixed channels may be
+   * used.
+   */
   readonly isSharded?: boolean;
   readonly onMessage: (text: string) => void;
   /**
-   * Called with channels whose subscription Redis has confirmed, also after each interruption. Messages that were
-   * published before may have been missed.
+   * Called with channels whose subscription Redis has confirmed, for the first time or after an interruption. Messages
+   * that were published before may have been missed.
    */
   readonly onSubscribed: (channels: readonly string[]) => void;
   /**
-   * Called when the fixed channels are all confirmed again after an interruption. Messages that were published in
-   * between may have been missed.
+   * Called when all fixed channels are confirmed again after an interruption. Messages that were published in between
+   * may have been missed.
    */
   readonly onRestored: () => void;
   readonly log: Log;
@@ -30,23 +34,23 @@ type SubscriberOptions = {
 };
 
 /**
- * A connection to Redis that only receives messages, with the channels that it subscribes to. It connects at once, and
- * keeps trying while Redis is unavailable.
+ * A Redis connection that only receives messages, with its channels. It connects at once, and keeps trying while Redis
+ * is unavailable.
  */
 export class Subscriber {
   readonly #options: SubscriberOptions;
   readonly #wanted: Set<string>;
-  /** The channels for which the connection has sent SUBSCRIBE, whether or not Redis has confirmed it. */
+  /** The channels for which SUBSCRIBE was sent on this connection, confirmed or not. */
   #held = new Set<string>();
-  /** The channels whose subscription may have to change: those that may be in only one of `#wanted` and `#held`. */
+  /** The channels whose subscription may have to change, because they may be in only one of `#wanted` and `#held`. */
   readonly #changed = new Set<string>();
   #unconfirmed: Set<string>;
-  /** The channels whose messages arrive: Redis has confirmed the subscription, and it lasts. */
+  /** The channels whose messages arrive: their subscription is confirmed and not interrupted. */
   readonly #confirmed = new Set<string>();
   #ready = pending();
   #client: Client;
   #connected = false;
-  /** Whether the fixed channels were confirmed once and then interrupted. */
+  /** Whether the fixed channels were confirmed before and are now interrupted. */
   #missing = false;
   #scheduled = false;
   #closed = false;
@@ -58,7 +62,7 @@ export class Subscriber {
     this.#client = this.#begin();
   }
 
-  /** Subscribes to the channel, or unsubscribes from it. All changes of one tick are sent together. */
+  /** Subscribes to the channel, or unsubscribes from it. The changes of one tick are sent together. */
   want(channel: string, wanted: boolean): void {
     if (wanted) this.#wanted.add(channel);
     else this.#wanted.delete(channel);
@@ -66,17 +70,19 @@ export class Subscriber {
     this.#schedule();
   }
 
-  /** Whether the messages of the channel arrive here, as far as is known. */
+  /** Whether messages of the channel arrive, to the knowledge of this process. */
   receives(channel: string): boolean {
     return this.#confirmed.has(channel);
   }
 
-  /** Resolves once Redis has confirmed the subscriptions to the fixed channels. Rejects when this is closed. */
+  /**
+   * Resolves once Redis has confirmed the subscriptions to all fixed channels. Rejects when the subscriber is closed.
+   */
   ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** Repeats the changes that Redis refused. */
+  /** Tries again to make the changes that Redis refused. */
   retry(): void {
     this.#schedule();
   }
@@ -113,13 +119,14 @@ export class Subscriber {
     );
     const take = (_channel: string, text: string): void => asCurrent(() => this.#take(text))();
     client.on(this.#options.isSharded ? 'smessage' : 'message', take);
-    // ioredis tries again by itself.
+    // ioredis retries by itself.
     client.connect().catch(() => undefined);
     return client;
   }
 
   /**
-   * Passes on a message. Catches errors: any user of Redis may publish, and ioredis would let an error end the process.
+   * Passes a message on. Errors are caught, because any Redis user may publish and ioredis would let the error end the
+   * process.
    */
   #take(text: string): void {
     try {
@@ -174,7 +181,7 @@ export class Subscriber {
     const client = this.#client;
     for (const channel of channels) this.#held.add(channel);
     try {
-      // A command names channels of one slot only.
+      // In a cluster, one command may only name channels of one slot.
       if (this.#options.isSharded) await Promise.all(channels.map((channel) => client.ssubscribe(channel)));
       else await client.subscribe(...channels);
     } catch (error) {
@@ -227,28 +234,28 @@ export class Subscriber {
 
 function pending(): PromiseWithResolvers<void> {
   const made = Promise.withResolvers<void>();
-  // The promise may reject while nothing awaits it.
+  // Prevents an unhandled rejection if the promise rejects while no code awaits it.
   made.promise.catch(() => undefined);
   return made;
 }
 
-// Detects when the bus subscriber receives nothing although its connection looks healthy. It only reports this, and the
-// bus replaces the subscriber.
+// Detects a subscriber that receives nothing although its connection looks healthy. The probe only reports this; the
+// owner of the subscriber replaces it.
 
-/** After this many probes of a channel that were published and not received, the subscription counts as detached. */
+/** A subscription counts as detached after this many probes of a channel were published but not received. */
 const MISSES = 3;
 const TOPIC = 'probe:';
 
 type ProbeOptions = {
   readonly partitions: number;
-  /** Publishes on the partition's channel; rejects if Redis did not accept the message. */
+  /** Publishes on the channel of the partition. Rejects if Redis did not accept the message. */
   readonly publish: (partition: number, topic: string) => Promise<void>;
   /** Called when the subscription receives nothing although its connection looks healthy. */
   readonly detached: () => void;
 };
 
 /**
- * Detects a subscriber that receives nothing although messages are published. Reports nothing while none can be
+ * Detects a subscriber that receives nothing although messages are published. Reports nothing while no message can be
  * published.
  */
 export function createProbe({ partitions, publish, detached }: ProbeOptions) {
@@ -260,7 +267,7 @@ export function createProbe({ partitions, publish, detached }: ProbeOptions) {
       await publish(partition, `${TOPIC}${partition}:${number}`);
       if (number > channel.received) channel.missed++;
     } catch {
-      // The publisher logs the failure. A probe that was not published proves nothing about the subscriber.
+      // `publish` logs its failure. A probe that was not published proves nothing about the subscriber.
     } finally {
       channel.sending = false;
     }

@@ -1,6 +1,6 @@
 /**
- * Checks that every Redis master is fit for a deployment: its version, that it never evicts keys, and that it is as
- * durable as declared; at the start, and repeatedly while the relay runs.
+ * Checks that every Redis master is fit for a deployment (version, no eviction of keys, durability as declared), at the
+ * start and repeatedly while the relay runs.
  */
 import type { Redis } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
@@ -8,7 +8,7 @@ import type { Cancel, Clock, Log } from '../../core/ports.ts';
 import { unavailable, type Client } from './client.ts';
 
 /**
- * What happens to acknowledged writes if the machine of Redis fails. `memory`: all may be lost. `aof_everysec`: at most
+ * How many acknowledged writes are lost if the machine of Redis fails. `memory`: perhaps all. `aof_everysec`: at most
  * those of the last second. `aof_always`: none.
  */
 export type Durability = 'memory' | 'aof_everysec' | 'aof_always';
@@ -16,7 +16,7 @@ export type Durability = 'memory' | 'aof_everysec' | 'aof_always';
 type Survey = {
   readonly version: string;
   readonly durability: Durability;
-  /** False if a Redis does not say how it writes to disk. */
+  /** False if some Redis does not report how it writes to disk. */
   readonly proven: boolean;
 };
 
@@ -35,7 +35,7 @@ const RANK: Readonly<Record<Durability, number>> = { memory: 0, aof_everysec: 1,
 /**
  * Checks that every master of Redis is fit for a deployment: its version, that it never evicts keys, and that it is as
  * durable as declared. Throws one `invalid_argument` that names every fault, or `store_unavailable` if Redis cannot be
- * asked. Reads only.
+ * asked. Changes nothing.
  */
 export async function surveyRedis(client: Client, declared: Durability | null): Promise<Survey> {
   const all = await Promise.all(mastersOf(client).map(ask)).catch((error: unknown) => {
@@ -48,7 +48,7 @@ export async function surveyRedis(client: Client, declared: Durability | null): 
   const found = all.map(durabilityOf);
   const proven = found.every((one) => one !== null);
   const least = found.flatMap((one) => one ?? []).reduce((a, b) => (RANK[a] < RANK[b] ? a : b), 'aof_always');
-  // The deployment promises what was declared, even if Redis is more durable.
+  // The deployment promises the declared durability, even if Redis is more durable.
   return { version: first.version, durability: declared ?? least, proven };
 }
 
@@ -77,7 +77,7 @@ async function configOf(redis: Redis): Promise<ReadonlyMap<string, string> | nul
       const reply = await redis.call('CONFIG', 'GET', name);
       if (Array.isArray(reply) && typeof reply[1] === 'string') found.set(name, reply[1]);
     } catch (error) {
-      // An error that Redis answered is a denial; an error of the connection is an outage.
+      // An error reply of Redis is a denial; an error of the connection is an outage.
       if (error instanceof Error && error.name === 'ReplyError') return null;
       throw error;
     }
@@ -115,9 +115,9 @@ function durabilityFault(reported: Reported, declared: Durability | null): strin
 }
 
 /**
- * Returns the durability that the settings give; null if Redis does not report enough. A Redis with snapshots alone can
- * lose minutes of writes. One with `appendfsync no` can lose all that the operating system has not written. Both count
- * as `memory`.
+ * Returns the durability that the settings give; null if Redis does not report enough. A Redis that only writes
+ * snapshots can lose minutes of writes. A Redis with `appendfsync no` can lose everything that the operating system has
+ * not written to disk. Both count as `memory`.
  */
 function durabilityOf({ appendonly, appendfsync }: Reported): Durability | null {
   if (appendonly === false || appendfsync === 'no') return 'memory';
@@ -145,9 +145,9 @@ type WatchOptions = {
 };
 
 /**
- * Repeats the survey while the relay runs, until the returned function is called, and logs once when Redis was changed
- * so that it is no longer fit, and once when it is fit again. The relay goes on in between: it is the operator who
- * decides. A Redis that cannot be asked is asked again later.
+ * Repeats the survey while the relay runs, until the returned function is called. Logs once when a change makes Redis
+ * unfit, and once when Redis is fit again. The relay keeps running in between, because the operator decides. If Redis
+ * does not answer, the survey is repeated later.
  */
 export function watchSurvey({ client, declared, system, log }: WatchOptions): Cancel {
   let told = '';

@@ -1,4 +1,4 @@
-/** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see `parseWaits`). */
+/** Keeps the waits of this process's callers. Redis only stores which nodes wait for a command (see `parseWaits`). */
 import { ChurnMap } from '../../core/collections.ts';
 import { satisfied, waiterOf, type NewWaiter, type Waiter } from '../../core/commands/waiter.ts';
 import type { Command } from '../../core/commands/command.ts';
@@ -10,40 +10,45 @@ import { sortable, type Position } from '../../core/page.ts';
 export type LocalWait = {
   readonly key: CommandKey;
   readonly request: NewWaiter;
-  /** The number that names the wait in Redis. No other wait of this process has it. */
+  /** The number that identifies the wait in Redis, unique within this process. */
   readonly number: string;
-  /** What listings show of the wait; null until Redis has registered it. Only a registered wait is listed. */
+  /** How listings show the wait; null until Redis has registered it. Only registered waits are listed. */
   listed: { readonly waiter: Waiter; readonly position: Position } | null;
 };
 
 /** The answer of Redis when it registered a wait: the command, and the time in epoch milliseconds. */
 type Registered = { readonly command: Command; readonly at: number };
 
-/** A recorded end: the values that the waiters of a command are resolved with. */
+/** A recorded end, with the values that resolve the waiters of the command. */
 export type RecordedEnd = { readonly command: Command; readonly result: JsonText | null };
 
 /** The waits of this process, by rpc id and by command. */
 export interface LocalWaits {
   /**
-   * Adds a wait. Called before Redis is asked to register it, so that no reply comes too early. If a wait has this rpc
-   * id already, returns that wait.
+   * Adds a wait. Call it before Redis registers the wait, because the reply may arrive first. If a wait with this rpc
+   * id exists, returns that wait.
    */
   begin(key: CommandKey, request: NewWaiter): LocalWait;
-  /** Includes a wait in listings from now on, and returns its row. A wait that was dropped or taken stays unlisted. */
+  /**
+   * Includes a wait in listings, and returns its row. A wait that was dropped or taken in the meantime stays unlisted.
+   */
   register(wait: LocalWait, registered: Registered): Waiter;
   /** Removes a wait and returns it; null if there is none. */
   drop(rpcId: string): LocalWait | null;
-  /** Removes and returns the waits of a node that a record satisfies, oldest first. */
+  /** Removes and returns the waits of a node that the record satisfies, oldest first. */
   take(nodeId: string, command: Command): readonly LocalWait[];
-  /** Sets the function that replies to the waits of the node for which this process calls Redis. */
+  /** Sets the function that replies to the waits of the node that this process acts for. */
   onEnd(reply: (end: RecordedEnd) => void): void;
-  /** Replies to the waits of that node from an answer of Redis, because its mailbox gets no row. Can be repeated. */
+  /**
+   * Replies to the waits of the node that this process acts for, from an answer of Redis: the mailbox of that node gets
+   * no row. May be repeated.
+   */
   end(end: RecordedEnd): void;
-  /** Whether a caller of this process waits for the command, or has asked Redis to register its wait. */
+  /** Whether a caller of this process waits for the command. Includes waits that Redis has not registered yet. */
   awaits(key: CommandKey): boolean;
-  /** Returns those waits for a command that Redis has registered, oldest first. */
+  /** Returns the registered waits for a command, oldest first. */
   ofCommand(key: CommandKey): readonly LocalWait[];
-  /** Iterates over all waits that Redis has registered, in the order of their positions. */
+  /** Iterates over all registered waits, in the order of their positions. */
   listed(): Iterable<LocalWait>;
 }
 
@@ -78,7 +83,7 @@ export function createLocalWaits(): LocalWaits {
       if (wait.listed) return wait.listed.waiter;
       const { rpcId } = wait.request;
       const waiter = waiterOf(registered.command, wait.request, registered.at);
-      // A page continues after a position, so no wait is listed before one that was listed earlier.
+      // A page continues after a position, so a new wait must never get a position before an existing one.
       last.at = Math.max(last.at, registered.at);
       wait.listed = { waiter, position: [sortable(last.at), sortable(++last.place), rpcId] };
       if (byRpc.get(rpcId) === wait) inOrder.set(rpcId, wait);
@@ -106,9 +111,9 @@ export function createLocalWaits(): LocalWaits {
   };
 }
 
-// The waits for a command as Redis has them: one text, with which nodes wait, and for what.
+// The waits for a command as Redis stores them: one text that says which nodes wait, and for what.
 
-/** The waits of a node's callers. `list`: one text for each wait, as `waitText` makes it. */
+/** The waits of one node's callers. `list`: one text for each wait, in the form of `waitText`. */
 export type NodeWaits = { readonly node: string; readonly epoch: string; readonly list: readonly string[] };
 
 /**

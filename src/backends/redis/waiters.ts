@@ -1,4 +1,4 @@
-/** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
+/** Core's WaiterStore over Redis: registers waits in Redis, and lists the waits of this process. */
 import { matchesAny } from '../../core/auth/patterns.ts';
 import type {
   CountedScan,
@@ -81,7 +81,7 @@ async function remove(deps: CommandDeps, key: CommandKey, rpcId: string): Promis
   });
 }
 
-/** The most commands that one part of a search reads. */
+/** The most commands that one step of a search reads. */
 const STRETCH = 500;
 
 type Listing = Pick<RedisDeps, 'store' | 'clock'> & { readonly waits: LocalWaits };
@@ -123,7 +123,7 @@ async function tallyWaits(
   return { counts, complete: candidates.length < COUNT_SCAN };
 }
 
-/** Lists the first waits of each group, and counts the waits of the group. `groupOf`: returns the group of a wait. */
+/** Lists the first waits of each group, and counts all waits of the group. `groupOf` returns the group of a wait. */
 async function summarize(
   { store, waits }: Pick<Listing, 'store' | 'waits'>,
   groups: readonly string[],
@@ -153,7 +153,10 @@ function bornBefore({ clock }: Listing, { minAgeMs }: WaiterFilter): number {
   return minAgeMs === null ? Infinity : clock.now() - minAgeMs;
 }
 
-/** Returns at most `most` waits that match the filter, except for what `isOfCommand` compares. */
+/**
+ * Returns at most `most` waits that match the filter, except for the conditions on commands, which `isOfCommand`
+ * checks.
+ */
 function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search): readonly LocalWait[] {
   const { userId, clientId, callerNodeId } = filter;
   const found: LocalWait[] = [];
@@ -187,9 +190,8 @@ const READ_BATCH = 500;
 type ListedWait = { readonly row: PendingWait; readonly position: Position };
 
 /**
- * Reads the commands of waits as they are now. Returns one answer for each wait, in order. The answer is null if the
- * wait is not registered yet, or if the command has reached the stage that the caller waits for, because the reply is
- * then on its way.
+ * Reads the current commands of waits. Returns one answer for each wait, in order. The answer is null if the wait is
+ * not registered yet, and if the command has reached the stage that the caller waits for: then the reply is on its way.
  */
 function readWaits(store: Store, waits: readonly LocalWait[]): Promise<readonly (ListedWait | null)[]> {
   const asked = waits.map((wait) => ({ userId: wait.key.userId, wait }));
@@ -207,7 +209,7 @@ function readWaits(store: Store, waits: readonly LocalWait[]): Promise<readonly 
   });
 }
 
-/** Reads waits as `readWaits` does, without those that are over. */
+/** Does the same as `readWaits`, but leaves out the null answers. */
 async function readPending(store: Store, waits: readonly LocalWait[]): Promise<readonly ListedWait[]> {
   return (await readWaits(store, waits)).filter((wait) => wait !== null);
 }

@@ -1,7 +1,7 @@
 -- The end of every program: checks the calling node, then runs the acts of the call one after another.
 
--- Returns why the call is refused, or nil. The meta key has the epoch of each attached node and the number of its last
--- call. A node's own HASH keeps the epoch for longer.
+-- Returns the reason to refuse the call, or nil. The meta key contains the epoch of each attached node and the number
+-- of its last call. The HASH of a node keeps the epoch for longer.
 local function fence()
   local node, called, number, confirmed = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
   if node == '' then return nil end
@@ -21,7 +21,7 @@ if verdict then return { verdict } end
 local replies, at = { 'OK' }, 6
 while at <= #ARGV do
   local count, arguments = tonumber(ARGV[at + 1]), nil
-  -- `unpack` fails if its results do not fit on Lua's stack.
+  -- `unpack` fails if its results do not fit on the stack of Lua, so longer lists are copied.
   if count <= 1000 then arguments = { unpack(ARGV, at + 2, at + 1 + count) }
   else
     arguments = {}

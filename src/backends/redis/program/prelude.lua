@@ -11,16 +11,16 @@ local call = redis.call
 local acts = {}
 local lib = {}
 
--- Returns the name of a key, as in keys.ts: the kind, then one or two more parts if there are any.
+-- Returns the name of a key, as in keys.ts: the kind, then up to two more parts.
 local function key(kind, part, more)
   return T .. ':' .. kind .. (part and ':' .. part or '') .. (more and ':' .. more or '')
 end
 
--- The values that every call reads of its partition: the earliest time that the clock may show, the time until which a
--- node listens to hints of commands, and the calling node's epoch with the number of its last call.
+-- The values of the partition that every call reads: the earliest time that the clock may show, the time until which a
+-- node listens to hints of commands, and the epoch of the calling node with the number of its last call.
 local head = call('HMGET', KEYS[1], 'floor', 'watched', 'calls:' .. ARGV[2])
 
--- Returns the time of the partition, ms. It is never earlier than the time that a beat has stored.
+-- Returns the time of the partition, in ms. It is never earlier than the time that a heartbeat has stored.
 local function readNow()
   if ARGV[1] ~= '' then return tonumber(ARGV[1]) end
   local time = call('TIME')
@@ -46,7 +46,7 @@ local function append(list, ...)
   for i = 1, select('#', ...) do list[#list + 1] = (select(i, ...)) end
 end
 
--- Returns a table of texts as a flat list: names and values in turn.
+-- Returns a table of texts as a flat list in which names and values alternate.
 local function flat(row)
   local list = {}
   for field, value in pairs(row) do
@@ -62,7 +62,7 @@ local function given(argument)
   return argument
 end
 
--- Adds a value to the list that a table has under a name.
+-- Appends a value to the list that `lists` contains under a name.
 local function group(lists, name, value)
   lists[name] = lists[name] or {}
   table.insert(lists[name], value)

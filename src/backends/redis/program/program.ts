@@ -1,21 +1,21 @@
-/** Builds the programs that Redis runs from the Lua files of the rooms. Sends nothing. */
+/** Builds the programs that Redis runs from the Lua files of the rooms. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 
 export type Program = { readonly source: string; readonly sha: string };
 
 /**
- * The acts by name, and the programs that run them. Redis pays for each function that a script defines, so a call runs
- * the smallest program that has its acts.
+ * The acts by name, and the programs that run them. Redis executes the definition of each function in a script on every
+ * call, so a call uses the smallest program that contains its acts.
  */
 export type Programs = {
   readonly classOf: ReadonlyMap<string, ActClass>;
   /** What each act states about the rows that it reads; see LuaFile. */
   readonly rowsOf: ReadonlyMap<string, LuaFile['rows']>;
   /**
-   * Returns the program for a call of these acts, which must be of one class. For one act, the program contains
-   * only that act. For several, it contains all grouped acts if all of these are grouped (`-- grouped: yes`), else all
-   * acts.
+   * Returns the program for a call of these acts, which must be of one class. For a single act, the program contains
+   * only this act. For several acts, it contains all grouped acts if each of them is grouped (`-- grouped: yes`),
+   * otherwise all acts.
    */
   programFor(names: readonly string[]): Program;
 };
@@ -24,8 +24,8 @@ const OWN = new URL('../', import.meta.url);
 const FLAGS: Readonly<Record<ActClass, string>> = { grow: '#!lua', allow_oom: '#!lua flags=allow-oom' };
 
 /**
- * Reads the acts of the rooms of `root`: the act `<verb>` of `<room>.lua` is `<room>-<verb>`. Libraries (`lib-*`) come
- * from there too, and from this backend's own rooms. Throws if a header is not understood.
+ * Reads the acts of the rooms in `root`. The act `<verb>` in `<room>.lua` has the name `<room>-<verb>`. Libraries
+ * (`lib-*`) are read from `root` and from this backend's own rooms. Throws if a header is invalid.
  */
 export function loadPrograms(root: URL = OWN): Programs {
   const files = root.href === OWN.href ? readRooms(OWN) : [...readRooms(OWN).filter(isLibrary), ...readRooms(root)];
@@ -54,8 +54,8 @@ export function loadPrograms(root: URL = OWN): Programs {
 }
 
 /**
- * The programs of transactions (transaction.lua). `usual`: for a call whose streams are open; `opening`: also opens
- * streams; `full`, `fullOpening`: the same for a Redis without memory, if the call frees some.
+ * The programs of transactions (transaction.lua). `usual`: for a call whose streams are open. `opening`: can open
+ * streams. `full`, `fullOpening`: the same two for a Redis without memory, for calls that free memory.
  */
 export function transactionPrograms(): Readonly<Record<'usual' | 'opening' | 'full' | 'fullOpening', Program>> {
   const libraries = new Map(readRooms().map((file) => [file.name, file]));
@@ -71,7 +71,7 @@ export function transactionPrograms(): Readonly<Record<'usual' | 'opening' | 'fu
   };
 }
 
-/** Returns the libraries that these files need, directly or through another library, in order of name. */
+/** Returns the libraries that these files need, directly or through other libraries, sorted by name. */
 function neededBy(files: readonly LuaFile[], libraries: ReadonlyMap<string, LuaFile>): readonly LuaFile[] {
   const found = new Map<string, LuaFile>();
   const add = (name: string): void => {
@@ -93,7 +93,7 @@ function programOf(flags: string, texts: readonly string[]): Program {
   return { source, sha: createHash('sha1').update(source).digest('hex') };
 }
 
-/** Returns the text of a file without sections, which is a part of programs. */
+/** Returns the text of a Lua file without sections, which is included in programs as a whole. */
 function frame(name: string): string {
   return readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
 }
@@ -113,12 +113,12 @@ function fail(message: string): never {
 }
 
 /**
- * What Redis does with an act when it has no memory left. `grow`: it refuses the whole call, because the act may need
- * memory. `allow_oom`: it runs the act, because the act reads, ends or frees something.
+ * What Redis does with an act when it has no memory left. `grow`: Redis refuses the whole call, because the act may
+ * need memory. `allow_oom`: Redis runs the act, because the act reads, ends or frees something.
  */
 type ActClass = 'grow' | 'allow_oom';
 
-/** An act or a library: its Lua text, and what the header of the text states. */
+/** An act or a library: its Lua text, and the values of its headers. */
 export type LuaFile = {
   readonly name: string;
   readonly text: string;
@@ -129,15 +129,15 @@ export type LuaFile = {
   /** `-- grouped: yes`: a frequent act, which may share a small program with the other acts that have this header. */
   readonly grouped: boolean;
   /**
-   * `-- rows: 3`: for each three arguments, the act takes as long as reading one record. `-- rows: all`: the act may
-   * take as long as a whole call. Null: its work does not depend on its arguments. See MAX_ROWS of program-calls.ts.
+   * `-- rows: 3`: every three arguments, the act takes as long as reading one record. `-- rows: all`: the act may take
+   * as long as a whole call. Null: the duration does not depend on the arguments. See MAX_ROWS in program-calls.ts.
    */
   readonly rows: number | 'all' | null;
 };
 
 /**
- * Reads the file of a room, in which a line `-- act: open` or `-- library: lib-sites` begins each act and library. The
- * act `open` of the room `sites` has the name `sites-open`. Throws if a header is not understood.
+ * Reads the acts and libraries in the file of a room. Each begins with a line such as `-- act: open` or `-- library:
+ * lib-sites`. The act `open` of the room `sites` has the name `sites-open`. Throws if a header is invalid.
  */
 function readRoomFile(file: URL, room: string): readonly LuaFile[] {
   const [, ...parts] = readFileSync(file, 'utf8').split(/^-- (act|library): (.+)\n/m);
